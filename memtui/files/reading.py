@@ -1,0 +1,192 @@
+"""Read files that strangers may have made: nothing here hangs, follows a link out, or writes.
+
+Text is bytes decoded with `surrogateescape`, so that a byte which is not UTF-8 comes back as it
+was. A byte order mark stays as the first character, for the same reason.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator
+from pathlib import Path
+
+from memtui.errors import Refused, UnreadableFile
+
+LARGEST_FILE = 1 << 30
+"""Bytes. A larger file is not memory; reading it would only exhaust the machine."""
+
+LONGEST_NAME = 255
+"""Bytes in one file name: the limit of ext4, XFS, APFS and NTFS alike."""
+
+TEMPORARY_MARK = ".memtui-"
+"""Part of the name of every temporary file memtui makes beside a target."""
+
+_OPEN_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+
+_KINDS = (
+    (stat.S_ISDIR, "it is a folder"),
+    (stat.S_ISFIFO, "it is a pipe, not a file"),
+    (stat.S_ISSOCK, "it is a socket, not a file"),
+    (stat.S_ISCHR, "it is a device, not a file"),
+    (stat.S_ISBLK, "it is a device, not a file"),
+)
+
+_REASONS = {
+    errno.ENOENT: "it is not there",
+    errno.EACCES: "there is no permission to read it",
+    errno.EPERM: "there is no permission to read it",
+    errno.ENOTDIR: "a part of its path is not a folder",
+    errno.ENAMETOOLONG: "its name is too long",
+    errno.ENXIO: "it is a socket, not a file",
+    errno.EIO: "the disk reports an error",
+    errno.ELOOP: "it is a symbolic link that leads nowhere or in a circle",
+}
+
+
+def reason(error: OSError) -> str:
+    """What an operating system error means, in words for a person."""
+    return _REASONS.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
+
+
+def _unreadable(path: Path, why: str) -> UnreadableFile:
+    return UnreadableFile(why, where=str(path))
+
+
+def _target(path: Path, root: Path | None) -> Path:
+    """The path itself, or where its link leads when that lies inside `root`."""
+    try:
+        if not stat.S_ISLNK(os.lstat(path).st_mode):
+            return path
+        target = path.resolve(strict=True)
+        if root is not None and target.is_relative_to(root.resolve(strict=True)):
+            return target
+    except OSError as error:
+        raise _unreadable(path, reason(error)) from None
+    except (RuntimeError, ValueError):  # a circle of links (3.11), a NUL in the name
+        raise _unreadable(path, _REASONS[errno.ELOOP]) from None
+    raise _unreadable(path, "it is a symbolic link to a place outside the store")
+
+
+def read_bytes(path: Path, root: Path | None = None) -> bytes:
+    """The whole content of a regular file.
+
+    A symbolic link is followed only when its target lies inside `root`. Raises UnreadableFile with
+    a reason for a person; never blocks on a pipe or a device.
+    """
+    try:
+        descriptor = os.open(_target(path, root), _OPEN_FLAGS)
+    except OSError as error:
+        raise _unreadable(path, reason(error)) from None
+    except ValueError:
+        raise _unreadable(path, "its name holds a NUL") from None
+    try:
+        status = os.fstat(descriptor)
+        for is_kind, why in _KINDS:
+            if is_kind(status.st_mode):
+                raise _unreadable(path, why)
+        if status.st_size > LARGEST_FILE:
+            raise _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(LARGEST_FILE)
+    except OSError as error:
+        raise _unreadable(path, reason(error)) from None
+    finally:
+        os.close(descriptor)
+
+
+def decode(data: bytes) -> str:
+    """Bytes as text; each byte that is not UTF-8 becomes one lone surrogate (U+DC80 to U+DCFF)."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    """The inverse of `decode`. Raises Refused on a lone surrogate that never was a byte."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        raise Refused(
+            f"the text holds half a character (U+{ord(text[error.start]):04X})",
+            do="remove it; only JSON can hold one, as an escape",
+        ) from None
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def stamp(paths: Iterable[Path | str]) -> str:
+    """Changes whenever one of the files may have changed; a missing file has its own mark.
+
+    Made of time of change, size and inode, so it is only good for "not worth re-reading": before a
+    save the content itself is compared.
+    """
+    mark = hashlib.blake2b(digest_size=12)
+    for path in paths:
+        try:
+            seen = os.stat(path)
+            state = f"{seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_size} {seen.st_ino}\0"
+        except (OSError, ValueError):
+            state = "-\0"
+        mark.update(os.fsencode(path) + b"\0" + state.encode())
+    return mark.hexdigest()
+
+
+def walk(
+    root: Path,
+    suffixes: tuple[str, ...] = (),
+    skip: Collection[str] = (),
+    unreadable: Callable[[str, str], None] | None = None,
+) -> Iterator[os.DirEntry[str]]:
+    """Every file below `root`, folder by folder in the order of names.
+
+    `suffixes` keeps names that end so (all when empty); `skip` names folders and files to leave
+    out. Links to folders are not followed, memtui's own temporary files are not shown. A folder
+    that cannot be listed is told to `unreadable` (path, reason) and passed over.
+    """
+    folders = [os.fspath(root)]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            if unreadable is not None:
+                unreadable(folder, reason(error))
+            continue
+        below = []
+        for entry in entries:
+            if entry.name in skip or TEMPORARY_MARK in entry.name:
+                continue
+            try:
+                is_folder = entry.is_dir(follow_symlinks=False)
+            except OSError:  # it vanished since it was listed
+                continue
+            if is_folder:
+                below.append(entry.path)
+            elif not suffixes or entry.name.endswith(suffixes):
+                if entry.is_symlink() and os.path.isdir(entry.path):
+                    continue
+                yield entry
+        folders.extend(reversed(below))
+
+
+def safe_join(root: Path, name: str) -> Path:
+    """`root / name` for a name that came from data. Raises Refused if it could lead elsewhere.
+
+    The name must be one plain component. Raises UnreadableFile if it is a link out of `root`.
+    """
+    if name in ("", ".", "..") or any(mark in name for mark in "/\\\0"):
+        raise Refused("the name cannot be a file name", where=repr(name))
+    try:
+        if len(os.fsencode(name)) > LONGEST_NAME:
+            raise Refused(f"the name is longer than {LONGEST_NAME} bytes", where=str(root))
+    except UnicodeEncodeError:
+        raise Refused("the name holds half a character", where=repr(name)) from None
+    path = root / name
+    if path.is_symlink():
+        _target(path, root)
+    return path

@@ -1,0 +1,117 @@
+"""Reading what a stranger put into a folder never hangs and never leaves the folder."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from memtui.errors import Refused, UnreadableFile
+from memtui.files import reading
+
+
+def test_bytes_survive_decoding_and_encoding() -> None:
+    data = b"\xef\xbb\xbf{\r\n\xff\xc3\x28 \xed\xa0\xbd \xe2\x80\xa8 caf\xc3\xa9 \x00}"
+    assert reading.encode(reading.decode(data)) == data
+
+
+def test_half_a_character_is_refused_not_written() -> None:
+    with pytest.raises(Refused, match="U\\+D83D"):
+        reading.encode("a \ud83d b")
+
+
+def test_pipe_socket_folder_device_are_refused_with_a_reason(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo.json")
+    (tmp_path / "folder.json").mkdir()
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(tmp_path / "s.json"))
+    expected = {"fifo.json": "pipe", "folder.json": "folder", "zero.json": "outside"}
+    expected["s.json"] = "socket"
+    for name, why in expected.items():
+        with pytest.raises(UnreadableFile, match=why):
+            reading.read_bytes(tmp_path / name, tmp_path)
+    with pytest.raises(UnreadableFile, match="device"):
+        reading.read_bytes(Path("/dev/zero"))
+    server.close()
+
+
+def test_a_link_is_followed_only_inside_the_root(tmp_path: Path) -> None:
+    outside = tmp_path / "secret.txt"
+    outside.write_text("secret")
+    root = tmp_path / "store"
+    root.mkdir()
+    (root / "real.json").write_text("[]")
+    (root / "in.json").symlink_to("real.json")
+    (root / "out.json").symlink_to(outside)
+    (root / "gone.json").symlink_to("nowhere")
+    (root / "loop.json").symlink_to("loop.json")
+    assert reading.read_bytes(root / "in.json", root) == b"[]"
+    for name in ("out.json", "gone.json", "loop.json"):
+        with pytest.raises(UnreadableFile):
+            reading.read_bytes(root / name, root)
+    with pytest.raises(UnreadableFile, match="outside"):
+        reading.read_bytes(root / "in.json")
+
+
+def test_missing_file_and_bad_names_are_reported(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="not there"):
+        reading.read_bytes(tmp_path / "none.json")
+    for name in ("x" * 300, "a\0b"):
+        with pytest.raises(UnreadableFile):
+            reading.read_bytes(tmp_path / name)
+
+
+def test_stamp_sees_a_rewrite_of_equal_length_with_the_time_put_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("one")
+    before, times = reading.stamp([path]), path.stat()
+    path.write_text("two")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert reading.stamp([path]) != before
+    assert reading.stamp([path]) == reading.stamp([path])
+
+
+def test_stamp_tells_missing_from_present_and_order(tmp_path: Path) -> None:
+    a, b = tmp_path / "a", tmp_path / "b"
+    missing = reading.stamp([a, b])
+    a.write_text("")
+    assert reading.stamp([a, b]) != missing
+    assert reading.stamp([a, b]) != reading.stamp([b, a])
+
+
+def test_walk_lists_files_in_order_and_passes_over_what_it_must(tmp_path: Path) -> None:
+    for name in ("b/2.json", "b/1.json", "a/x.md", "a/.x.md.memtui-1f", ".git/c.json", "z.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    (tmp_path / "a" / "up").symlink_to(tmp_path, target_is_directory=True)
+    (tmp_path / "dir.json").mkdir()
+    found = [
+        os.path.relpath(e.path, tmp_path) for e in reading.walk(tmp_path, (".json",), {".git"})
+    ]
+    assert found == ["z.json", "b/1.json", "b/2.json"]
+    assert {e.name for e in reading.walk(tmp_path / "a")} == {"x.md"}
+
+
+def test_walk_tells_of_a_folder_that_cannot_be_listed(tmp_path: Path) -> None:
+    told: list[tuple[str, str]] = []
+    gone = tmp_path / "gone"
+    assert list(reading.walk(gone, unreadable=lambda p, why: told.append((p, why)))) == []
+    assert told == [(str(gone), "it is not there")]
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "/x", "a\\b", "a\0b", "x" * 256, "\ud83d"])
+def test_safe_join_refuses_names_that_lead_elsewhere(tmp_path: Path, name: str) -> None:
+    with pytest.raises(Refused):
+        reading.safe_join(tmp_path, name)
+
+
+def test_safe_join_refuses_a_link_out_and_takes_odd_but_plain_names(tmp_path: Path) -> None:
+    (tmp_path / "etc").symlink_to("/etc")
+    with pytest.raises(UnreadableFile):
+        reading.safe_join(tmp_path, "etc")
+    for name in ("...", " a ", "ü\u202e", "\udcff", "-rf"):
+        assert reading.safe_join(tmp_path, name).parent == tmp_path
