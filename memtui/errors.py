@@ -1,0 +1,87 @@
+"""The tree of errors. Each reads to a person as one line: what, where, what to do.
+
+    MemtuiError
+    ├── ConfigError          config.toml, a theme or a keymap has a fault; the defaults are used
+    ├── QueryError           a filter given to a command means nothing (the search line never raises)
+    ├── RefError             a reference names no memory, or more than one
+    ├── StoreError           a store cannot be opened
+    │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can
+    │   └── Refused          the store, or its format, cannot do what was asked
+    ├── SaveError            nothing was saved
+    │   └── Conflict         the file or record changed since it was read
+    └── BundleError          an export file is damaged, hostile or of another kind
+
+Errors are raised at the place that knows and caught at the face (`cli`, `tui`), which shows
+`str(error)`. No message holds raw text from a store: pass it through `memtui.text.visible`.
+"""
+
+from __future__ import annotations
+
+
+class MemtuiError(Exception):
+    """What went wrong, where, and what the person can do about it."""
+
+    def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.do = do
+        super().__init__(what, where, do)
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        advice = f" ({self.do})" if self.do else ""
+        return f"{place}{self.what}{advice}"
+
+
+class ConfigError(MemtuiError):
+    """A settings file has a fault; its line and reason are in the message."""
+
+
+class QueryError(MemtuiError):
+    """A filter or a time given to a command means nothing."""
+
+
+class RefError(MemtuiError):
+    """A reference names no memory, or several."""
+
+
+class StoreError(MemtuiError):
+    """A store cannot be opened or used."""
+
+
+class UnreadableFile(StoreError):
+    """One file cannot be read; it is listed with its reason and never written."""
+
+
+class Refused(StoreError):
+    """The store or its format cannot do what was asked, and why."""
+
+
+class SaveError(MemtuiError):
+    """Nothing was saved; the text is kept by whoever asked."""
+
+
+class Conflict(SaveError):
+    """The target changed underneath: `base` was read, `theirs` is there now, `yours` was wanted.
+
+    Each is the raw text of the record (or file); None where it does not exist.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        do: str = "reload and try again",
+        base: str | None = None,
+        theirs: str | None = None,
+        yours: str | None = None,
+    ) -> None:
+        super().__init__(what, where=where, do=do)
+        self.base = base
+        self.theirs = theirs
+        self.yours = yours
+
+
+class BundleError(MemtuiError):
+    """An export file cannot be trusted; nothing of it was imported."""

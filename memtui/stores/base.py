@@ -1,0 +1,132 @@
+"""What every store offers: find it, scan it cheaply, read it shard by shard, plan and make changes.
+
+A **shard** is the unit of reading and caching: a set of files that must be read together because
+their memories refer to each other (an entity folder, an Ambient project, one document). A shard
+whose stamp did not change is not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.model import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A file that could not be read, and why; it never stops the rest of its store."""
+
+    file: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Files that are read together."""
+
+    key: str
+    """Stable within the store: `entities/alice`, `projects/4d3a…`, `2026-11-18.md`."""
+    files: tuple[str, ...]
+    """Absolute paths."""
+    stamp: str
+    """Changes whenever one of the files may have changed (see `memtui.files.stamp`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a cheap look at the folder says: shards in reading order, and what is in the way."""
+
+    shards: tuple[Shard, ...]
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The memories of one shard, in the store's own order, and the files that could not be read."""
+
+    memories: tuple[Memory, ...]
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+class View(Protocol):
+    """What a store may ask about its own memories while it plans a change."""
+
+    def get(self, ref: str) -> Memory:
+        """Raises RefError."""
+        ...
+
+    def memories(self, store: str) -> Iterable[Memory]:
+        """All memories of the store with this label, whatever their status."""
+        ...
+
+
+class Recorder(Protocol):
+    """Told before and after each file is written, so that a crash in between can be judged."""
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        """`pre` and `post` are the SHA-256 of the file's bytes ('' = no file)."""
+        ...
+
+    def done(self, path: str) -> None: ...
+
+
+class Store(Protocol):
+    """One place on disk in one format."""
+
+    format: str
+    """Name of the format: `agent-memory`, `ambient`..."""
+    label: str
+    """Unique among the open stores; the first part of every ref."""
+    root: Path
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written here; empty when it can."""
+        ...
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """The `Memory` fields that EDIT can change in this format."""
+        ...
+
+    def scan(self) -> Scan:
+        """List the shards without reading them; stat calls only. Never raises for one bad file."""
+        ...
+
+    def read(self, shard: Shard) -> Reading:
+        """Read one shard. Faults of single files come back as `Unreadable`."""
+        ...
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done on this memory; empty when it can."""
+        ...
+
+    def plan(self, change: Change, view: View) -> Plan:
+        """Work out the exact edits. Writes nothing. Raises Refused or RefError."""
+        ...
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError, with nothing half done in any file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of store, as the registry knows it."""
+
+    name: str
+    title: str
+    """One line for people: which program writes it."""
+    places: tuple[str, ...]
+    """Where its program keeps it by default; `~` and `$VARIABLES` allowed."""
+    detect: Callable[[Path], Path | None]
+    """The store's root when this path is, or directly holds, a store of this format; else None.
+    A few stat calls; never raises."""
+    open: Callable[[Path, str], Store]
+    """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
+    nearby: tuple[str, ...] = field(default=(".",))
+    """Places to look at, relative to a folder that is searched for stores."""
