@@ -1,0 +1,71 @@
+"""Times, sizes and numbers as people say them. humanize is imported on first use: it is slow."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+NO_TIME = "–"
+"""Shown where a memory has no time."""
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_SHORT = (
+    (_MINUTE, 1, "s"),
+    (_HOUR, _MINUTE, "m"),
+    (_DAY, _HOUR, "h"),
+    (14 * _DAY, _DAY, "d"),
+    (60 * _DAY, 7 * _DAY, "w"),
+    (700 * _DAY, 30.44 * _DAY, "mo"),
+)
+"""(below so many seconds, seconds of the unit, its sign); beyond the last: years."""
+
+
+def ago(time: datetime | None, now: datetime) -> str:
+    """ "3 days ago", "in 2 hours", "just now"."""
+    if time is None:
+        return NO_TIME
+    seconds = (now - time).total_seconds()
+    if abs(seconds) < 10:
+        return "just now"
+    weeks = int(seconds / (7 * _DAY))
+    if 2 <= weeks < 9:  # humanize calls 20 days a month
+        return f"{weeks} weeks ago"
+    import humanize
+
+    return humanize.naturaltime(time.astimezone(UTC), when=now.astimezone(UTC))
+
+
+def short_ago(time: datetime | None, now: datetime) -> str:
+    """The same in at most five cells: "3d", "5mo", "now"; the future with a plus: "+2h"."""
+    if time is None:
+        return NO_TIME
+    seconds = (now - time).total_seconds()
+    sign = "+" if seconds < 0 else ""
+    seconds = abs(seconds)
+    if seconds < 10:
+        return "now"
+    for below, unit, name in _SHORT:
+        if seconds < below:
+            return f"{sign}{int(seconds / unit)}{name}"
+    return f"{sign}{round(seconds / (365.25 * _DAY))}y"
+
+
+def date(time: datetime | None, zone: tzinfo | None = None) -> str:
+    """ "2026-11-21 14:03" in the zone given, or the one of this machine."""
+    if time is None:
+        return NO_TIME
+    try:
+        return time.astimezone(zone).isoformat(sep=" ", timespec="minutes")[:16]
+    except (OverflowError, ValueError, OSError):  # year 1 or 9999 shifted over the edge
+        return time.replace(tzinfo=None).isoformat(sep=" ", timespec="minutes")
+
+
+def size(count: int) -> str:
+    """Bytes: "1.2 kB", "33 Bytes"."""
+    import humanize
+
+    return humanize.naturalsize(count)
+
+
+def number(count: int) -> str:
+    """33000 as "33,000"."""
+    return f"{count:,}"

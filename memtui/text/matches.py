@@ -1,0 +1,81 @@
+"""Where the words that were looked for stand in a text, whatever their accents and case."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+
+@lru_cache(maxsize=8192)
+def _fold_char(char: str) -> str:
+    apart = unicodedata.normalize("NFKD", char)
+    return "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+
+
+def fold(text: str) -> str:
+    """The text without accents and case, the form in which words are compared."""
+    if text.isascii():
+        return text.lower()
+    return "".join(map(_fold_char, text))
+
+
+@lru_cache(maxsize=64)
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
+    """One pattern for all words on folded text, the longest first; None when nothing is left."""
+    folded = sorted({fold(word).strip() for word in words} - {""}, key=lambda w: (-len(w), w))
+    parts = []
+    for word in folded:
+        if not re.search(r"\w", word):
+            continue
+        part = r"\s+".join(map(re.escape, word.split()))
+        parts.append(part.replace(r"\*", r"\w*").replace(r"\?", r"\w"))
+    return re.compile("|".join(parts)) if parts else None
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """A word, or a part of one (`snake_case`, `camelCase`, Chinese), begins at this character."""
+    if at == 0:
+        return True
+    before, char = text[at - 1], text[at]
+    if not before.isalnum() or not char.isalnum():
+        return True
+    if char.isupper():
+        return before.islower() or before.isdigit()
+    return before.isdigit() != char.isdigit() or ord(char) >= 0x2E80
+
+
+def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
+    """Spans (start, end) of the words in the text, in order, none overlapping.
+
+    A word matches the beginning of a word in the text (`auth` in `authentication`, `token` in
+    `auth_token` and `authToken`); a phrase matches with any white space; `*` and `?` stand for
+    letters. CJK words match anywhere.
+    """
+    if not words or not text:
+        return []
+    pattern = _pattern(tuple(words))
+    if pattern is None:
+        return []
+    if text.isascii():
+        folded, places = text.lower(), None
+    else:
+        pieces = [_fold_char(char) for char in text]
+        folded = "".join(pieces)
+        places = [at for at, piece in enumerate(pieces) for _ in piece]
+    spans: list[tuple[int, int]] = []
+    at = 0
+    while match := pattern.search(folded, at):
+        start, end = match.span()
+        if places is not None:
+            start = places[start]
+            end = places[match.end() - 1] + 1
+            while end < len(text) and not _fold_char(text[end]):
+                end += 1  # the accents of the last letter
+        if _begins_word(text, start) and (not spans or start >= spans[-1][1]):
+            spans.append((start, end))
+            at = match.end()
+        else:
+            at = match.start() + 1
+    return spans

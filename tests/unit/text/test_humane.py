@@ -1,0 +1,49 @@
+"""Times and sizes in the words a person uses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from memtui.text import ago, date, number, short_ago, size
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("before", "long", "short"),
+    [
+        (timedelta(seconds=3), "just now", "now"),
+        (timedelta(minutes=5), "5 minutes ago", "5m"),
+        (timedelta(hours=3), "3 hours ago", "3h"),
+        (timedelta(days=3), "3 days ago", "3d"),
+        (timedelta(days=20), "2 weeks ago", "2w"),
+        (timedelta(days=160), "5 months ago", "5mo"),
+        (timedelta(days=800), "2 years ago", "2y"),
+        (timedelta(hours=-2), "2 hours from now", "+2h"),
+    ],
+)
+def test_how_long_ago(before: timedelta, long: str, short: str) -> None:
+    assert ago(NOW - before, NOW) == long
+    assert short_ago(NOW - before, NOW) == short
+
+
+def test_the_zone_of_a_time_does_not_matter() -> None:
+    tokyo = (NOW - timedelta(days=3)).astimezone(timezone(timedelta(hours=9)))
+    assert ago(tokyo, NOW) == "3 days ago"
+
+
+def test_dates_in_a_zone_and_at_the_edges_of_time() -> None:
+    assert date(NOW, UTC) == "2026-11-21 12:00"
+    assert date(NOW, timezone(timedelta(hours=9))) == "2026-11-21 21:00"
+    assert date(datetime(1, 1, 1, tzinfo=UTC), timezone(timedelta(hours=-9))) == "0001-01-01 00:00"
+
+
+def test_no_time_is_a_dash() -> None:
+    assert ago(None, NOW) == short_ago(None, NOW) == date(None) == "–"
+
+
+def test_sizes_and_numbers() -> None:
+    assert size(1234) == "1.2 kB"
+    assert number(33000) == "33,000"
