@@ -49,6 +49,11 @@ Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 
 
+def _empty() -> Entry:
+    return _EMPTY
+
+
+
 def sidecar_file(root: Path) -> Path:
     """Where the sidecar of the store at this root lies, whether or not it exists."""
     if root.is_file():
@@ -60,12 +65,12 @@ def sidecar_file(root: Path) -> Path:
 class Sidecar:
     """The latest entry of every memory that has one."""
 
-    entries: Mapping[str, Entry] = field(default=_EMPTY)
+    entries: Mapping[str, Entry] = field(default_factory=_empty)
     damaged: int = 0
     """Lines that could not be read."""
     fault: str = ""
     """Why the whole file could not be read; empty when it could, or when there is none."""
-    _marks: Mapping[str, str] = field(default=_EMPTY)
+    _marks: Mapping[str, str] = field(default_factory=_empty)
 
     def entry(self, id: str) -> Entry:
         """What is kept about one memory; empty when nothing is."""
@@ -250,6 +255,19 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
         extra={**memory.extra, "kept": True},
     )
     return overlay(memory, entry)
+
+
+def laid_over(
+    memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
+) -> tuple[Memory, ...]:
+    """The memories of one shard with their entries laid over, then those that only memtui keeps."""
+    shown = [overlay(memory, sidecar.entry(memory.id)) for memory in memories]
+    present = {memory.id for memory in shown}
+    for id, entry in sidecar.of_shard(shard):
+        kept = None if id in present else kept_memory(entry, label)
+        if kept is not None:
+            shown.append(kept)
+    return tuple(shown)
 
 
 def edit(root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any) -> SidecarEdit | None:

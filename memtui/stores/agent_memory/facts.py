@@ -1,0 +1,169 @@
+"""Facts of agent-memory as memories.
+
+A fact's `type` is its `entityType`; its `entity` is a path such as `people/alice`, made of the
+folder's slug and the first `entityType` in the file (what build-entity-index.sh:81 takes as the
+entity's type). `active` stays active. `historical` is superseded when a fact of the same file names
+it in `supersedes`, else retired: nothing took its place. Any other status is shown as active and
+stands in `extra`.
+
+Importance is not in the format. It is derived from the record alone: low when historical, else high
+when it has an edge or a person wrote it (source `manual`), else medium.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from memtui.model import UNTYPED, Link, Memory, Place
+from memtui.stores.json_file import JsonFile, Named, text_of
+from memtui.stores.timestamps import from_iso
+
+ACTIVE = "active"
+HISTORICAL = "historical"
+MANUAL = "manual"
+
+PLURALS = {
+    "person": "people",
+    "company": "companies",
+    "project": "projects",
+    "organization": "organizations",
+}
+"""The four types that templates/entities/README.md names; any other word stays as it is."""
+
+_SHOWN_IN_FIELDS = frozenset({"id", "content", "source", "entityType", "status", "supersedes"})
+
+
+def entity_path(entity_type: str, slug: str) -> str:
+    """`people/alice`: the path a person sees for an entity folder."""
+    return f"{PLURALS.get(entity_type, entity_type) or UNTYPED}/{slug}"
+
+
+def first_type(values: Iterable[Mapping[str, Any]]) -> str:
+    """The type of an entity: the first one that a fact of its file states."""
+    for value in values:
+        entity_type = value.get("entityType")
+        if isinstance(entity_type, str) and entity_type:
+            return entity_type
+    return ""
+
+
+def edge_link(edge: object) -> Link | None:
+    """The relation that an edge states; None when it is null or not whole."""
+    if not isinstance(edge, dict):
+        return None
+    predicate, target = edge.get("predicate"), edge.get("object")
+    if isinstance(predicate, str) and isinstance(target, str) and predicate and target:
+        return Link(relation=predicate, target=target)
+    return None
+
+
+def importance(value: Mapping[str, Any]) -> str:
+    """The derived importance; the rule stands at the top of this module."""
+    if value.get("status") == HISTORICAL:
+        return "low"
+    return "high" if value.get("edge") or value.get("source") == MANUAL else "medium"
+
+
+def _status(value: Mapping[str, Any], has_successor: bool) -> str:
+    if value.get("status") != HISTORICAL:
+        return "active"
+    return "superseded" if has_successor else "retired"
+
+
+def _source(value: Mapping[str, Any]) -> str:
+    parts = (text_of(value.get("source")), text_of(value.get("sourceRef")))
+    return " ".join(part for part in parts if part)
+
+
+def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Every key that no field shows as it is; empty and absent say the same in this format."""
+    extra = {
+        key: item
+        for key, item in value.items()
+        if key not in _SHOWN_IN_FIELDS and item is not None and item != ""
+    }
+    if value.get("status") != ACTIVE and "status" in value:
+        extra["status"] = value["status"]
+    for key in ("id", "content", "entityType", "supersedes"):
+        if value.get(key) is not None and not isinstance(value[key], str):
+            extra[key] = value[key]
+    return extra
+
+
+def _fact(
+    named: Named, file: JsonFile, label: str, entity: str, successors: tuple[str, ...]
+) -> Memory:
+    value = named.value
+    supersedes = value.get("supersedes")
+    link = edge_link(value.get("edge"))
+    extra = _extra(value)
+    if named.fault:
+        extra["unaddressable"] = named.fault
+    return Memory(
+        ref=f"{label}:{named.id}",
+        id=named.id,
+        store=label,
+        kind="fact",
+        type=text_of(value.get("entityType")),
+        content=text_of(value.get("content")),
+        entity=entity,
+        created=from_iso(value.get("createdAt")),
+        importance=importance(value),
+        status=_status(value, bool(successors)),
+        supersedes=(supersedes,) if isinstance(supersedes, str) and supersedes else (),
+        superseded_by=successors,
+        links=(link,) if link else (),
+        source=_source(value),
+        origin=Place(str(file.path), named.record.line, file.key(named.index)),
+        extra=extra,
+    )
+
+
+def _successors(records: Iterable[Named]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for named in records:
+        old = named.value.get("supersedes")
+        if isinstance(old, str) and old and old != named.id:
+            found[old].append(named.id)
+    return {old: tuple(dict.fromkeys(new)) for old, new in found.items()}
+
+
+def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[Memory]:
+    """The memories of one items.json, in its order.
+
+    A second record with the same id goes by `<id>#2`: both are shown, neither can be changed.
+    """
+    entity = entity_path(first_type(named.value for named in records), slug)
+    successors = _successors(records)
+    found, counted = [], _counted(records)
+    for number, named in counted:
+        memory = _fact(named, file, label, entity, successors.get(named.id, ()))
+        found.append(memory if number == 0 else _one_of_many(memory, number))
+    return found
+
+
+def _counted(records: list[Named]) -> list[tuple[int, Named]]:
+    """Each record with its number among those of the same id; 0 where the id is its own."""
+    total: dict[str, int] = defaultdict(int)
+    for named in records:
+        total[named.id] += 1
+    seen: dict[str, int] = defaultdict(int)
+    counted = []
+    for named in records:
+        seen[named.id] += 1
+        counted.append((seen[named.id] if total[named.id] > 1 else 0, named))
+    return counted
+
+
+def _one_of_many(memory: Memory, number: int) -> Memory:
+    fault = f"the file holds the id {memory.id} more than once"
+    id = memory.id if number == 1 else f"{memory.id}#{number}"
+    return replace(
+        memory,
+        id=id,
+        ref=f"{memory.store}:{id}",
+        extra={**memory.extra, "id": memory.id, "unaddressable": fault},
+    )

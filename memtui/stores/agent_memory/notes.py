@@ -1,0 +1,144 @@
+"""The prose of agent-memory as memories: entity summaries, daily notes and MEMORY.md.
+
+The content is the whole file, without a byte order mark and, where every line ends in CRLF, with
+plain line feeds (`extra` then says so, and writing puts both back).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.files.reading import decode, read_bytes
+from memtui.model import Memory, Place
+from memtui.stores.json_file import lines_of
+from memtui.stores.timestamps import from_iso
+
+NOTES = "notes"
+"""The entity of daily notes and of MEMORY.md."""
+BYTE_ORDER_MARK = "\ufeff"
+
+_TYPE_LINE = re.compile(r"\*\*Type:\*\*\s*(\S.*)")
+_UPDATED_LINE = re.compile(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
+_HEAD_LINES = 20
+"""Lines of a summary that may hold its **Type** and **Last updated**."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prose:
+    """One markdown file."""
+
+    path: Path
+    content: str
+    marked: bool
+    """It begins with a byte order mark."""
+    crlf: bool
+    """All its lines end in CRLF."""
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        if self.marked:
+            extra["byte_order_mark"] = True
+        if self.crlf:
+            extra["line_endings"] = "crlf"
+        return extra
+
+
+def to_prose(path: Path, text: str) -> Prose:
+    """A file's text as content, and how to get back to the text."""
+    marked = text.startswith(BYTE_ORDER_MARK)
+    body = text.removeprefix(BYTE_ORDER_MARK)
+    pairs = body.count("\r\n")
+    crlf = 0 < pairs == body.count("\n") == body.count("\r")
+    return Prose(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
+
+
+def to_text(content: str, like: Prose) -> str:
+    """The file's text for new content, with the mark and line ends the file has."""
+    body = content.replace("\n", "\r\n") if like.crlf else content
+    return BYTE_ORDER_MARK + body if like.marked else body
+
+
+def read_prose(path: Path, root: Path) -> Prose:
+    """Raises UnreadableFile."""
+    return to_prose(path, decode(read_bytes(path, root)))
+
+
+def heading(content: str) -> str:
+    """The text of the first `# heading`; empty without one."""
+    for line in lines_of(content):
+        if line.startswith("#"):
+            text = line.lstrip("#")
+            if text[:1] in (" ", "\t", ""):
+                found = text.strip().rstrip("#").strip()
+                if found:
+                    return found
+    return ""
+
+
+def stated_type(content: str) -> str:
+    """The entity type that a summary states."""
+    found = _in_head(content, _TYPE_LINE)
+    return found.strip() if found else ""
+
+
+def _stated_update(content: str) -> datetime | None:
+    return from_iso(_in_head(content, _UPDATED_LINE))
+
+
+def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
+    for _, line in zip(range(_HEAD_LINES), lines_of(content), strict=False):
+        match = pattern.match(line)
+        if match:
+            return match[1]
+    return None
+
+
+def _note(prose: Prose, label: str, id: str, **fields: Any) -> Memory:
+    return Memory(
+        ref=f"{label}:{id}",
+        id=id,
+        store=label,
+        kind="note",
+        content=prose.content,
+        origin=Place(str(prose.path), 1),
+        extra=prose.extra,
+        **fields,
+    )
+
+
+def summary(prose: Prose, label: str, id: str, entity: str, slug: str) -> Memory:
+    """An entity's summary.md; `updated` is its **Last updated** line."""
+    return _note(
+        prose,
+        label,
+        id,
+        type="summary",
+        title=heading(prose.content) or slug,
+        entity=entity,
+        updated=_stated_update(prose.content),
+    )
+
+
+def daily(prose: Prose, label: str, id: str) -> Memory:
+    """A daily note; its date is its file name."""
+    date = id.removesuffix(".md")
+    return _note(
+        prose,
+        label,
+        id,
+        type="daily",
+        title=heading(prose.content) or date,
+        entity=NOTES,
+        created=from_iso(date),
+    )
+
+
+def tacit(prose: Prose, label: str, id: str) -> Memory:
+    """MEMORY.md: how the human works."""
+    title = heading(prose.content) or id
+    return _note(prose, label, id, type="tacit", title=title, entity=NOTES)

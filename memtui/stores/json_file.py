@@ -1,0 +1,127 @@
+"""A JSON file that holds a list of records: read whole, its sound records told from the others.
+
+One bad record never hides its neighbours, and a file that is not valid JSON is unreadable as a
+whole, never empty.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import UnreadableFile
+from memtui.files.json_spans import Record, load, load_records
+from memtui.files.reading import decode, read_bytes
+from memtui.stores.base import Unreadable
+
+MOST_FAULTS = 20
+"""Bad records listed one by one for one file; the rest are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFile:
+    """One file as it was read."""
+
+    path: Path
+    text: str = field(repr=False)
+    array: tuple[str, ...]
+    records: tuple[Record, ...] = field(repr=False)
+    top: dict[str, Any] = field(repr=False)
+    """The members beside the list; empty when the file is the list itself."""
+
+    def key(self, index: int) -> str:
+        """Where the record lies, in the file's own terms: `[3]`, `events[12]`."""
+        return f"{'.'.join(self.array)}[{index}]"
+
+
+def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
+    """Read a file whose records are the list that `array` leads to.
+
+    Raises UnreadableFile with a reason for a person.
+    """
+    text = decode(read_bytes(path, root))
+    top: dict[str, Any] = {}
+    if array:
+        whole = load(text, str(path))
+        if not isinstance(whole, dict):
+            raise UnreadableFile("it does not hold a JSON object", where=str(path))
+        top = {key: value for key, value in whole.items() if key != array[0]}
+    return JsonFile(path, text, array, tuple(load_records(text, array, str(path))), top)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sound record and the id it goes by."""
+
+    index: int
+    record: Record
+    id: str
+    """The record's own id, or a made-up one that stays the same while record and place do."""
+    fault: str = ""
+    """Why the record cannot be addressed in its file, so not changed; empty when it can."""
+
+    @property
+    def value(self) -> dict[str, Any]:
+        value: dict[str, Any] = self.record.value
+        return value
+
+
+def _made_up(record: Record, index: int) -> str:
+    mark = hashlib.blake2b(record.raw.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"unnamed-{index}-{mark}"
+
+
+def _name(record: Record, index: int) -> Named:
+    native = record.value.get("id")
+    if isinstance(native, str) and native:
+        return Named(index, record, native)
+    if isinstance(native, int) and not isinstance(native, bool):
+        return Named(index, record, str(native), "its id is a number, not a text")
+    return Named(index, record, _made_up(record, index), "it has no id")
+
+
+def named_records(file: JsonFile) -> tuple[list[Named], list[Unreadable]]:
+    """The records that are objects, each with an id, and a line for each that is not whole."""
+    found: list[Named] = []
+    faults: list[str] = []
+    for index, record in enumerate(file.records):
+        place = f"record {file.key(index)} at line {record.line}"
+        if not isinstance(record.value, dict):
+            faults.append(f"{place} is not an object")
+            continue
+        named = _name(record, index)
+        if named.fault:
+            faults.append(f"{place} is shown but cannot be changed: {named.fault}")
+        found.append(named)
+    return found, _listed(str(file.path), faults)
+
+
+def _listed(file: str, faults: list[str]) -> list[Unreadable]:
+    listed = [Unreadable(file, fault) for fault in faults[:MOST_FAULTS]]
+    if len(faults) > MOST_FAULTS:
+        listed.append(Unreadable(file, f"{len(faults) - MOST_FAULTS} more records like these"))
+    return listed
+
+
+def text_of(value: object) -> str:
+    """A value as text: a text itself, nothing for null, the JSON of anything else."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def unreadable(error: UnreadableFile, path: Path) -> Unreadable:
+    """The error as an entry of the list of what could not be read."""
+    return Unreadable(error.where or str(path), error.what)
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines of a text, split at line feeds only, without their carriage returns."""
+    for line in text.split("\n"):
+        yield line.removesuffix("\r")
