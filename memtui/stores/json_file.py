@@ -70,22 +70,26 @@ class Named:
         return value
 
 
-def _made_up(record: Record, index: int) -> str:
-    mark = hashlib.blake2b(record.raw.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+def _made_up(record: Record, index: int, folder: str) -> str:
+    text = f"{folder}\0{record.raw}".encode("utf-8", "surrogatepass")
+    mark = hashlib.blake2b(text, digest_size=4).hexdigest()
     return f"unnamed-{index}-{mark}"
 
 
-def _name(record: Record, index: int) -> Named:
+def _name(record: Record, index: int, folder: str) -> Named:
     native = record.value.get("id")
     if isinstance(native, str) and native:
         return Named(index, record, native)
     if isinstance(native, int) and not isinstance(native, bool):
         return Named(index, record, str(native), "its id is a number, not a text")
-    return Named(index, record, _made_up(record, index), "it has no id")
+    return Named(index, record, _made_up(record, index, folder), "it has no id")
 
 
-def named_records(file: JsonFile) -> tuple[list[Named], list[Unreadable]]:
-    """The records that are objects, each with an id, and a line for each that is not whole."""
+def named_records(file: JsonFile, folder: str) -> tuple[list[Named], list[Unreadable]]:
+    """The records that are objects, each with an id, and a line for each that is not whole.
+
+    `folder` (a slug, a project key) keeps made-up ids of different folders apart.
+    """
     found: list[Named] = []
     faults: list[str] = []
     for index, record in enumerate(file.records):
@@ -93,7 +97,7 @@ def named_records(file: JsonFile) -> tuple[list[Named], list[Unreadable]]:
         if not isinstance(record.value, dict):
             faults.append(f"{place} is not an object")
             continue
-        named = _name(record, index)
+        named = _name(record, index, folder)
         if named.fault:
             faults.append(f"{place} is shown but cannot be changed: {named.fault}")
         found.append(named)

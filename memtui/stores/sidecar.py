@@ -53,7 +53,6 @@ def _empty() -> Entry:
     return _EMPTY
 
 
-
 def sidecar_file(root: Path) -> Path:
     """Where the sidecar of the store at this root lies, whether or not it exists."""
     if root.is_file():
@@ -111,7 +110,9 @@ def _marks(entries: Mapping[str, Entry]) -> dict[str, str]:
     sums: dict[str, Any] = {}
     for id, entry in entries.items():
         shard = entry.get("shard", "")
-        mark = sums.setdefault(shard if isinstance(shard, str) else "", hashlib.blake2b(digest_size=8))
+        mark = sums.setdefault(
+            shard if isinstance(shard, str) else "", hashlib.blake2b(digest_size=8)
+        )
         mark.update(json.dumps([id, dict(entry)], sort_keys=True).encode())
     return {shard: mark.hexdigest() for shard, mark in sums.items()}
 

@@ -29,9 +29,7 @@ class AgentMemory:
 
     format = "agent-memory"
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = _system_clock
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = _system_clock) -> None:
         self.root = root
         self.label = label
         self.now = now
@@ -67,7 +65,7 @@ class AgentMemory:
             try:
                 if path.name == layout.ITEMS:
                     file = read_json(path, self.root)
-                    records, bad = named_records(file)
+                    records, bad = named_records(file, slug)
                     memories += facts.facts(file, records, self.label, slug)
                     faults += bad
                 else:

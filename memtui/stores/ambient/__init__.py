@@ -1,0 +1,15 @@
+"""Ambient (averyjennings): events per project and branch in JSON."""
+
+from __future__ import annotations
+
+from memtui.stores.ambient.layout import detect
+from memtui.stores.ambient.store import Ambient
+from memtui.stores.base import Format
+
+FORMAT = Format(
+    name="ambient",
+    title="Ambient: decisions and events per project and branch",
+    places=("~/.ambient/memory",),
+    detect=detect,
+    open=Ambient,
+)

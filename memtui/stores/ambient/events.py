@@ -1,0 +1,215 @@
+"""Events of Ambient as memories.
+
+A high event is written to project.json and to its branch's file under one id: that is one memory in
+two places. Where it lies is the first of project.json, the branches by name, the archived branches;
+`also` holds the others, and where a copy says something else, `extra["differs"]` holds its text.
+
+The entity is `project/branch`, or the project alone for what project.json holds; a project whose
+project.json is missing goes by the first 8 digits of its key. Importance is native. An event that
+only archived branches hold is tagged `archived`; it is still active. `extra["expires"]` says when
+Ambient stops reading the file (90 days after its last activity), `extra["expired"]` that it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memtui.model import IMPORTANCES, Memory, Place
+from memtui.stores.ambient import layout
+from memtui.stores.json_file import JsonFile, Named, text_of
+from memtui.stores.timestamps import from_milliseconds
+
+IDLE_LIMIT = timedelta(days=90)
+"""After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
+ARCHIVED_TAG = "archived"
+SHORT_KEY = 8
+"""Digits of the project key that stand for a project without a name."""
+
+_SHOWN_IN_FIELDS = frozenset({"id", "type", "content", "importance"})
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """One project.json or branch file with its sound records."""
+
+    file: JsonFile
+    records: list[Named]
+
+    @property
+    def is_project(self) -> bool:
+        return self.file.path.name == layout.PROJECT and self.file.path.parent.name not in (
+            layout.TASKS,
+            layout.ARCHIVED,
+        )
+
+    @property
+    def is_archived(self) -> bool:
+        return (
+            self.file.path.parent.name == layout.ARCHIVED or self.file.top.get("archived") is True
+        )
+
+    @property
+    def branch(self) -> str:
+        """The branch's own name; its file name cannot be turned back into it."""
+        name = self.file.top.get("branchName")
+        return name if isinstance(name, str) and name else self.file.path.stem
+
+    @property
+    def idle_since(self) -> datetime | None:
+        return from_milliseconds(self.file.top.get("lastActive"))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What is known of one project directory."""
+
+    key: str
+    name: str
+    """Empty when there is no project.json, or it does not say."""
+    remote: str
+    files: tuple[EventFile, ...]
+
+    @property
+    def path(self) -> str:
+        """How the project is called as an entity."""
+        return self.name or self.key[:SHORT_KEY]
+
+
+def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
+    """The project that these files make up."""
+    files = tuple(files)
+    top: Mapping[str, Any] = next((f.file.top for f in files if f.is_project), {})
+    name, remote = top.get("projectName"), top.get("origin")
+    return Project(
+        key=folder.name,
+        name=name if isinstance(name, str) else "",
+        remote=remote if isinstance(remote, str) else "",
+        files=files,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One place where an event is written down."""
+
+    where: EventFile
+    named: Named
+
+    @property
+    def place(self) -> Place:
+        return Place(
+            str(self.where.file.path),
+            self.named.record.line,
+            self.where.file.key(self.named.index),
+        )
+
+
+def copies_by_id(project: Project) -> dict[str, list[Copy]]:
+    """Every event of the project with all places that hold it, in reading order."""
+    found: dict[str, list[Copy]] = {}
+    for where in project.files:
+        for named in where.records:
+            found.setdefault(named.id, []).append(Copy(where, named))
+    return found
+
+
+def importance(value: object) -> str:
+    """The native importance; medium for a word that Ambient does not know."""
+    return value if isinstance(value, str) and value in IMPORTANCES else "medium"
+
+
+def _differing(first: Copy, others: Iterable[Copy]) -> list[dict[str, Any]]:
+    """What other copies say otherwise: where, and each key that is not the same."""
+    found = []
+    mine = first.named.value
+    for copy in others:
+        theirs = copy.named.value
+        keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
+        if keys:
+            said = {key: theirs.get(key) for key in keys}
+            found.append({"file": str(copy.where.file.path), **said})
+    return found
+
+
+def _expiry(copies: Iterable[Copy], now: datetime) -> dict[str, Any]:
+    """When the last of the files that Ambient would read stops being read."""
+    times = [copy.where.idle_since for copy in copies]
+    known = [time for time in times if time is not None]
+    if not known or len(known) < len(times):
+        return {}
+    try:
+        end = max(known) + IDLE_LIMIT
+    except OverflowError:
+        return {}
+    said: dict[str, Any] = {"expires": end.isoformat().replace("+00:00", "Z")}
+    return {**said, "expired": True} if end < now else said
+
+
+def _extra(project: Project, copies: list[Copy], now: datetime) -> dict[str, Any]:
+    value = copies[0].named.value
+    extra = {key: item for key, item in value.items() if key not in _SHOWN_IN_FIELDS}
+    for key in ("id", "type", "content"):
+        if value.get(key) is not None and not isinstance(value[key], str):
+            extra[key] = value[key]
+    if value.get("importance") not in IMPORTANCES and "importance" in value:
+        extra["importance"] = value["importance"]
+    extra["projectKey"] = project.key
+    if project.remote:
+        extra["remote"] = project.remote
+    branches = [copy.where.branch for copy in copies if not copy.where.is_project]
+    if branches:
+        extra["branches"] = list(dict.fromkeys(branches))
+    differs = _differing(copies[0], copies[1:])
+    if differs:
+        extra["differs"] = differs
+    fault = _fault(copies)
+    if fault:
+        extra["unaddressable"] = fault
+    return {**extra, **_expiry(copies, now)}
+
+
+def _fault(copies: list[Copy]) -> str:
+    faults = [copy.named.fault for copy in copies if copy.named.fault]
+    if faults:
+        return faults[0]
+    files = [copy.where.file.path for copy in copies]
+    if len(set(files)) < len(files):
+        return "one file holds the id more than once"
+    return ""
+
+
+def _event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
+    first = copies[0]
+    value = first.named.value
+    branch = "" if first.where.is_project else f"/{first.where.branch}"
+    archived = all(copy.where.is_archived for copy in copies)
+    extra = _extra(project, copies, now)
+    metadata = value.get("metadata")
+    if archived:
+        extra["archived"] = True
+    return Memory(
+        ref=f"{label}:{id}",
+        id=id,
+        store=label,
+        kind="event",
+        type=text_of(value.get("type")),
+        content=text_of(value.get("content")),
+        entity=project.path + branch,
+        created=from_milliseconds(value.get("timestamp")),
+        importance=importance(value.get("importance")),
+        tags=(ARCHIVED_TAG,) if archived else (),
+        source=text_of(metadata.get("source")) if isinstance(metadata, dict) else "",
+        origin=first.place,
+        also=tuple(copy.place for copy in copies[1:]),
+        extra=extra,
+    )
+
+
+def events(project: Project, label: str, now: datetime) -> list[Memory]:
+    """The memories of one project: every id once."""
+    found = copies_by_id(project)
+    return [_event(project, id, copies, label, now) for id, copies in found.items()]

@@ -1,0 +1,76 @@
+"""Every store format that memtui knows, and which of them a folder holds.
+
+A new format is one module and one line here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memtui.stores import agent_memory, ambient
+from memtui.stores.base import Format
+
+FORMATS: tuple[Format, ...] = (
+    agent_memory.FORMAT,
+    ambient.FORMAT,
+)
+"""In the order in which they are tried: the ones that are hardest to mistake come first."""
+
+_VARIABLE = re.compile(r"\$(\w+)")
+
+
+def detect(path: Path) -> tuple[Format, Path] | None:
+    """The format of the store that this path is or directly holds, and the store's root."""
+    return next(iter(detect_all(path)), None)
+
+
+def detect_all(path: Path) -> list[tuple[Format, Path]]:
+    """Every store that this path is or directly holds: one folder may hold two formats."""
+    found = []
+    for known in FORMATS:
+        root = known.detect(path)
+        if root is not None:
+            found.append((known, root))
+    return found
+
+
+def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | None:
+    """A known place as a path; None when it names a variable that is not set."""
+    for name in _VARIABLE.findall(place):
+        if not variables.get(name):
+            return None
+    text = _VARIABLE.sub(lambda match: variables[match[1]], place)
+    if text == "~" or text.startswith("~/"):
+        return home / text[2:]
+    return Path(text)
+
+
+def _candidates(
+    folder: Path, home: Path, variables: Mapping[str, str]
+) -> Iterator[tuple[Format, Path]]:
+    for known in FORMATS:
+        for near in known.nearby:
+            yield known, folder / near
+    for known in FORMATS:
+        for place in known.places:
+            path = _expanded(place, home, variables)
+            if path is not None:
+                yield known, path
+
+
+def discover(
+    folder: Path, home: Path, variables: Mapping[str, str] = os.environ
+) -> list[tuple[Format, Path]]:
+    """The stores in a folder, then those in the places where their programs keep them.
+
+    Each store once, whichever way leads to it. Never raises.
+    """
+    found: dict[str, tuple[Format, Path]] = {}
+    for known, path in _candidates(folder, home, variables):
+        root = known.detect(path)
+        if root is not None:
+            found.setdefault(f"{known.name}\0{os.path.realpath(root)}", (known, root))
+    return list(found.values())
