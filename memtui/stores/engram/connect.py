@@ -1,0 +1,192 @@
+"""Opening an Engram database so that looking changes nothing and writing loses nothing.
+
+Nothing here (or anywhere in memtui) opens the database, its `-wal` or its `-shm` with `open()`:
+closing such a handle would drop the locks SQLite holds in this process.
+
+Measured with SQLite 3.40 on Linux, each time comparing names, sizes, inodes and times of the
+whole folder before and after a read:
+
+| what lies there | `mode=ro` | what is used here | effect |
+| --- | --- | --- | --- |
+| no `-wal` (or an empty one) | makes `-wal` and `-shm`, leaves them | `immutable=1` | none |
+| `-wal`, `-shm` (a program runs, or v3 keeps them) | writes to `-shm` | `readonly_shm=1` | none |
+| `-wal` alone (a copy, a crash) | makes `-shm`, leaves it | `vfs=unix-none`, exclusive | none |
+
+`immutable=1` takes no lock and does not see a `-wal`, so what it returned counts only if the
+files are still the same afterwards and no `-wal` has appeared; otherwise the read is repeated
+the way that fits now. `readonly_shm=1` sees every committed row of a running Engram. Exclusive
+locking keeps the index of the `-wal` in memory; without `-shm` nobody can be using it. Where
+SQLite knows none of these (another platform), plain `mode=ro` is the last resort.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import quote
+
+from memtui.errors import SaveError
+
+BUSY_SECONDS = 5.0
+"""How long SQLite itself waits for a lock; Engram's own busy_timeout."""
+BUSY_ROUNDS = 4
+"""How often a whole transaction is begun again after that."""
+READ_LIMIT_SECONDS = 60.0
+"""A single read that takes longer than this is stopped: a hostile file may never end."""
+_STEPS = 1_000_000
+_TRIES = 5
+
+T = TypeVar("T")
+Trace = tuple[tuple[int, ...] | None, ...]
+
+
+class Way(Enum):
+    """How to open for reading; the value is what goes into the URI."""
+
+    STILL = "immutable=1"
+    LIVE = "mode=ro&readonly_shm=1"
+    ALONE = "mode=ro&vfs=unix-none"
+    PLAIN = "mode=ro"
+
+
+_turns: dict[str, threading.RLock] = {}
+_turns_guard = threading.Lock()
+
+
+@contextmanager
+def _turn(path: Path) -> Iterator[None]:
+    """One connection of ours per database at a time.
+
+    A read-only `-shm` is shared by all connections of a process and would make a writer fail,
+    and the lockless way of reading would drop the locks of another connection.
+    """
+    real = os.path.realpath(path)
+    with _turns_guard:
+        turn = _turns.setdefault(real, threading.RLock())
+    with turn:
+        yield
+
+
+def trace(path: Path) -> Trace:
+    """Stat of the database, its `-wal` and its `-journal`, and whether there is a `-shm`."""
+    real = os.path.realpath(path)
+    found: list[tuple[int, ...] | None] = []
+    for suffix in ("", "-wal", "-journal"):
+        try:
+            info = os.stat(real + suffix)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino))
+    found.append((1,) if os.path.exists(real + "-shm") else None)
+    return tuple(found)
+
+
+def stamp(path: Path) -> str:
+    """One text that changes whenever a committed change may have happened."""
+    return repr(trace(path)[:3])
+
+
+def _way(seen: Trace) -> Way:
+    _, wal, journal, shm = seen
+    if journal is not None and journal[2]:
+        return Way.PLAIN
+    if wal is None or not wal[2]:
+        return Way.STILL
+    return Way.LIVE if shm else Way.ALONE
+
+
+def look(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Run `work` in one read transaction, leaving the folder as it was.
+
+    Raises sqlite3.Error: the file is locked, damaged, gone or no database.
+    """
+    with _turn(path):
+        for _ in range(_TRIES):
+            seen = trace(path)
+            way = _way(seen)
+            try:
+                result = _read(path, way, work)
+            except sqlite3.Error:
+                if trace(path) != seen:
+                    continue
+                if way in (Way.LIVE, Way.ALONE):
+                    return _read(path, Way.PLAIN, work)
+                raise
+            if way in (Way.LIVE, Way.PLAIN) or trace(path) == seen:
+                return result
+        return _read(path, Way.PLAIN, work)
+
+
+def _read(path: Path, way: Way, work: Callable[[sqlite3.Connection], T]) -> T:
+    with closing(_connect(path, way.value)) as connection:
+        if way is Way.ALONE:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        deadline = time.monotonic() + READ_LIMIT_SECONDS
+        connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
+        connection.execute("BEGIN")
+        return work(connection)
+
+
+@contextmanager
+def transaction(path: Path) -> Iterator[sqlite3.Connection]:
+    """One BEGIN IMMEDIATE transaction, committed at the end, rolled back on any exception.
+
+    Waits for other writers as Engram does. Raises SaveError when the database stays locked.
+    The journal mode, the page size and the schema are left as they are.
+    """
+    with _turn(path), closing(_connect(path, "mode=rw")) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        _begin(connection, path)
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+def _begin(connection: sqlite3.Connection, path: Path) -> None:
+    for round_ in range(BUSY_ROUNDS):
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or round_ == BUSY_ROUNDS - 1:
+                raise SaveError(
+                    f"the database cannot be written ({error})",
+                    where=str(path),
+                    do="nothing was changed; try again when the other program is done",
+                ) from error
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _connect(path: Path, query: str) -> sqlite3.Connection:
+    uri = "file:" + quote(os.fsencode(os.path.realpath(path))) + "?" + query
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+    connection.text_factory = _text
+    connection.row_factory = sqlite3.Row
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _text(raw: bytes) -> str:
+    """July's Engram cuts texts by bytes, so a column may hold half a character."""
+    return raw.decode("utf-8", "surrogateescape")

@@ -1,0 +1,259 @@
+"""One row of an Engram table as a `Memory`. Pure: rows in, memories out.
+
+Ids are Engram's integers for observations (`42`), `prompts/7` and `sessions/<session id>` for the
+other two tables, whose numbers would otherwise collide.
+
+Rules of memtui's own, because Engram says nothing:
+
+* **entity** is `project/family`, where the family is the topic key up to its last `/`
+  (`architecture/tui` gives `architecture`), or else the scope: `shop-api/decision`,
+  `shop-api/personal`. Without a project it is the scope alone. Prompts and sessions lie under
+  `project/prompts` and `project/sessions`.
+* **importance** is high for what is pinned and for decisions, architecture and policies (the types
+  issue #168 wants to start higher), low for passive captures and prompts, else medium.
+* **status** is deleted where `deleted_at` is set; superseded where a judged `supersedes` relation
+  comes from an observation that is itself alive; else active. Engram hides no superseded row.
+
+A link is a relation that is judged or pending, shown on its source. Judging sets nothing else in
+the database, so orphaned and ignored relations stay in `extra` only.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.model import Link, Memory, Place
+from memtui.stores.timestamps import from_iso
+
+PROMPT = "prompts/"
+SESSION = "sessions/"
+
+HIGH_TYPES = frozenset({"decision", "architecture", "policy"})
+LOW_TYPES = frozenset({"passive"})
+OPEN_STATUSES = frozenset({"judged", "pending"})
+
+DAMAGED = "invalid_utf8"
+"""Key in `extra` that names the columns whose bytes are not UTF-8."""
+
+_FIELDS = frozenset({"id", "type", "title", "content", "pinned"})
+_PROMPT_FIELDS = frozenset({"id", "content"})
+_SESSION_FIELDS = frozenset({"id", "summary"})
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One row of memory_relations, its ends resolved to observation numbers where they exist."""
+
+    sync_id: str
+    source: str
+    target: str
+    source_row: int | None
+    target_row: int | None
+    source_alive: bool
+    relation: str
+    status: str
+    columns: Mapping[str, Any]
+
+    @property
+    def source_name(self) -> str:
+        return self.source if self.source_row is None else str(self.source_row)
+
+    @property
+    def target_name(self) -> str:
+        return self.target if self.target_row is None else str(self.target_row)
+
+    @property
+    def supersedes(self) -> bool:
+        return self.relation == "supersedes" and self.status == "judged"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Whose rows these are."""
+
+    label: str
+    file: str
+
+
+def observation(
+    home: Home, row: Row, relations: Sequence[Relation], versions: Sequence[Mapping[str, Any]]
+) -> Memory:
+    """An observation with the relations that touch it and, in v3, its former texts."""
+    number = str(row["id"])
+    kind = text(row.get("type"))
+    sync_id = text(row.get("sync_id"))
+    outgoing = [each for each in relations if sync_id and each.source == sync_id]
+    incoming = [each for each in relations if sync_id and each.target == sync_id]
+    superseding = [each for each in incoming if each.supersedes]
+    pinned = bool(row.get("pinned"))
+    extra = rest(row, _FIELDS)
+    if versions:
+        extra["versions"] = [dict(version) for version in versions]
+    closed = [dict(each.columns) for each in outgoing if each.status not in OPEN_STATUSES]
+    if closed:
+        extra["closed_relations"] = closed
+    return Memory(
+        ref=f"{home.label}:{number}",
+        id=number,
+        store=home.label,
+        kind="observation",
+        type=kind,
+        title=text(row.get("title")),
+        content=text(row.get("content")),
+        entity=entity_of(row),
+        created=from_iso(row.get("created_at")),
+        updated=from_iso(row.get("updated_at")),
+        importance=importance(kind, pinned),
+        status=_status(row, superseding),
+        pinned=pinned,
+        supersedes=_once(each.target_name for each in outgoing if each.supersedes),
+        superseded_by=_once(each.source_name for each in superseding),
+        links=tuple(_link(each) for each in outgoing if each.status in OPEN_STATUSES),
+        source=text(row.get("session_id")),
+        origin=Place(home.file, key=f"observations.id={number}"),
+        extra=extra,
+    )
+
+
+def prompt(home: Home, row: Row) -> Memory:
+    """What a person once typed, kept by Engram as context."""
+    name = f"{PROMPT}{row['id']}"
+    created = from_iso(row.get("created_at"))
+    return Memory(
+        ref=f"{home.label}:{name}",
+        id=name,
+        store=home.label,
+        kind="note",
+        type="prompt",
+        content=text(row.get("content")),
+        entity=_under(row, "prompts"),
+        created=created,
+        updated=created,
+        importance="low",
+        source=text(row.get("session_id")),
+        origin=Place(home.file, key=f"user_prompts.id={row['id']}"),
+        extra=rest(row, _PROMPT_FIELDS),
+    )
+
+
+def session(home: Home, row: Row) -> Memory:
+    """A working session that was closed with a summary."""
+    own = text(row["id"])
+    return Memory(
+        ref=f"{home.label}:{SESSION}{own}",
+        id=f"{SESSION}{own}",
+        store=home.label,
+        kind="episode",
+        type="session",
+        title=own,
+        content=text(row.get("summary")),
+        entity=_under(row, "sessions"),
+        created=from_iso(row.get("started_at")),
+        updated=from_iso(row.get("ended_at")) or from_iso(row.get("started_at")),
+        source=text(row.get("directory")),
+        origin=Place(home.file, key=f"sessions.id={own}"),
+        extra=rest(row, _SESSION_FIELDS),
+    )
+
+
+def importance(kind: str, pinned: bool) -> str:
+    if pinned or kind in HIGH_TYPES:
+        return "high"
+    return "low" if kind in LOW_TYPES else "medium"
+
+
+def entity_of(row: Row) -> str:
+    """`project/family` of an observation, see the module's rule."""
+    project = text(row.get("project"))
+    scope = text(row.get("scope")) or "project"
+    family, slash, _ = text(row.get("topic_key")).rpartition("/")
+    tail = family if slash and family else scope
+    return f"{project}/{tail}" if project else tail
+
+
+def text(value: object) -> str:
+    """A text column as it may be shown: what is not UTF-8 is replaced, NULL is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if not isinstance(value, str):
+        return str(value)
+    return value if is_whole(value) else encode(value).decode("utf-8", "replace")
+
+
+def is_whole(value: str) -> bool:
+    """Whether the column's bytes were UTF-8 (see `connect`: others come as lone surrogates)."""
+    if value.isascii():
+        return True
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def encode(value: str) -> bytes:
+    return value.encode("utf-8", "surrogateescape")
+
+
+def plain(value: object) -> object:
+    """A column value as JSON can hold it: bytes become base64 under a key that says so."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, str):
+        return text(value)
+    return value
+
+
+def native(value: object) -> object:
+    """The inverse of `plain`."""
+    if isinstance(value, Mapping) and set(value) == {"base64"}:
+        return base64.b64decode(value["base64"])
+    return value
+
+
+def rest(row: Row, taken: frozenset[str]) -> dict[str, Any]:
+    """Every column that has no field of its own; NULLs say nothing and are left out."""
+    extra = {name: plain(row[name]) for name in row if name not in taken and row[name] is not None}
+    damaged = [
+        name for name, value in row.items() if isinstance(value, str) and not is_whole(value)
+    ]
+    if damaged:
+        extra[DAMAGED] = damaged
+    return extra
+
+
+def _status(row: Row, superseding: Sequence[Relation]) -> str:
+    if row.get("deleted_at") is not None:
+        return "deleted"
+    return "superseded" if any(each.source_alive for each in superseding) else "active"
+
+
+def _link(relation: Relation) -> Link:
+    columns = relation.columns
+    said = [relation.status]
+    if columns.get("confidence") is not None:
+        said.append(f"confidence {columns['confidence']}")
+    said += [text(columns[name]) for name in ("marked_by_actor", "reason") if columns.get(name)]
+    return Link(
+        relation=relation.relation,
+        target=relation.target_name,
+        valid_from=from_iso(columns.get("created_at")),
+        valid_to=from_iso(columns.get("superseded_at")),
+        note="; ".join(said),
+    )
+
+
+def _under(row: Row, tail: str) -> str:
+    project = text(row.get("project"))
+    return f"{project}/{tail}" if project else tail
+
+
+def _once(names: Any) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

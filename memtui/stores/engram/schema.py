@@ -1,0 +1,167 @@
+"""What an Engram database holds, and whether memtui knows enough of it to write there.
+
+Columns were added to Engram over time, so an older file may lack any of the later ones: what is
+missing is read as NULL. Writing is another matter. A column, trigger or version that memtui has
+never seen may have to be kept in step with a change, so its presence makes the store read-only,
+with the reason. Sources of the constants: Engram 1.19 (July 2026) and the v3 development line.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+NEWEST_VERSION = 1
+"""Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""
+
+
+def _names(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+OBSERVATION_COLUMNS = _names(
+    """id sync_id session_id type title content tool_name project scope topic_key normalized_hash
+    revision_count duplicate_count last_seen_at pinned created_at updated_at deleted_at review_after
+    expires_at embedding embedding_model embedding_created_at"""
+)
+VERSION_COLUMNS = _names("id observation_id title content version created_at")
+
+FTS_TRIGGERS = frozenset({"obs_fts_insert", "obs_fts_delete", "obs_fts_update"})
+PROMPT_TRIGGERS = frozenset({"prompt_fts_insert", "prompt_fts_delete", "prompt_fts_update"})
+
+_NEEDED = {
+    "observations": _names(
+        "id sync_id session_id type title content project scope topic_key normalized_hash "
+        "revision_count duplicate_count created_at updated_at deleted_at"
+    ),
+    "sessions": frozenset({"id", "project", "directory", "started_at"}),
+    "sync_mutations": frozenset(
+        {"seq", "target_key", "entity", "entity_key", "op", "payload", "source"}
+    ),
+    "sync_state": frozenset({"target_key", "lifecycle", "last_enqueued_seq", "updated_at"}),
+}
+"""Without these a change could not be recorded the way Engram records its own."""
+
+_TABLES = (
+    "observations",
+    "sessions",
+    "user_prompts",
+    "memory_relations",
+    "observation_versions",
+    "observation_save_operations",
+    "sync_mutations",
+    "sync_state",
+    "sync_enrolled_projects",
+    "sync_delete_tombstones",
+    "prompt_tombstones",
+)
+"""The tables memtui reads or writes; others are left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns that exist, and why nothing may be written ('' when it may)."""
+
+    tables: Mapping[str, frozenset[str]]
+    user_version: int
+    refusal: str
+
+    def has(self, table: str, column: str = "") -> bool:
+        columns = self.tables.get(table)
+        return columns is not None and (not column or column in columns)
+
+    @property
+    def keeps_versions(self) -> bool:
+        """Whether Engram v3 keeps the former title and content of each observation here."""
+        return self.tables.get("observation_versions", frozenset()) >= VERSION_COLUMNS
+
+    @property
+    def v3(self) -> bool:
+        return self.user_version >= 1 or self.has("observation_versions")
+
+
+def inspect(connection: sqlite3.Connection) -> Schema:
+    """Read the schema of an open database. Raises sqlite3.Error."""
+    names = {
+        str(name)
+        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    }
+    tables: dict[str, frozenset[str]] = {}
+    for table in _TABLES:
+        if table in names:
+            rows = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            tables[table] = frozenset(str(row[1]) for row in rows)
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    refusal = (
+        _too_new(version)
+        or _too_old(tables)
+        or _unknown(connection, tables)
+        or _search_index(connection, names)
+    )
+    return Schema(tables, version, refusal)
+
+
+def is_engram(connection: sqlite3.Connection) -> bool:
+    """Whether the tables of an Engram database are here."""
+    row = connection.execute(
+        "SELECT count(*) FROM sqlite_master"
+        " WHERE type = 'table' AND name IN ('observations', 'sessions')"
+    ).fetchone()
+    columns = {str(row[1]) for row in connection.execute("PRAGMA table_info(observations)")}
+    return row[0] == 2 and columns >= {"id", "session_id", "type", "title", "content"}
+
+
+def _too_new(version: int) -> str:
+    if version <= NEWEST_VERSION:
+        return ""
+    return f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
+
+
+def _too_old(tables: Mapping[str, frozenset[str]]) -> str:
+    for table, needed in _NEEDED.items():
+        missing = needed - tables.get(table, frozenset())
+        if missing:
+            return (
+                f"an older Engram schema without {table}.{min(missing)}"
+                " (run engram once to bring it up to date)"
+            )
+    return ""
+
+
+def _unknown(connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]]) -> str:
+    strange = tables["observations"] - OBSERVATION_COLUMNS
+    if strange:
+        return f"observations has a column memtui does not know: {min(strange)!r}"
+    versions = tables.get("observation_versions")
+    if versions is not None and versions != VERSION_COLUMNS:
+        return "observation_versions has a shape memtui does not know how to keep"
+    rows = connection.execute(
+        f"SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        f" AND tbl_name IN ({', '.join('?' * len(tables))})",
+        tuple(tables),
+    ).fetchall()
+    triggers = {str(name) for (name,) in rows}
+    foreign = triggers - FTS_TRIGGERS - PROMPT_TRIGGERS
+    if foreign:
+        return f"it has a trigger memtui does not know: {min(foreign)!r}"
+    missing = FTS_TRIGGERS - triggers
+    if missing:
+        return (
+            f"its full-text index is not kept up to date (trigger {min(missing)} is missing;"
+            " run engram once)"
+        )
+    return ""
+
+
+def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
+    """Engram's triggers write to FTS5 tables: they fail where this SQLite has no FTS5."""
+    if "observations_fts" not in names:
+        return "its full-text index is missing (run engram once)"
+    try:
+        connection.execute(
+            "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'memtui' LIMIT 1"
+        ).fetchall()
+    except sqlite3.Error as error:
+        return f"its full-text index cannot be used by this Python's SQLite ({error})"
+    return ""

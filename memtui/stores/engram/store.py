@@ -1,0 +1,159 @@
+"""The Engram store: finding the database, and one door to reading, planning and writing it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import StoreError
+from memtui.model import Memory
+from memtui.stores.base import Format, Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.engram import read
+from memtui.stores.engram.connect import look, stamp
+from memtui.stores.engram.rows import Home
+from memtui.stores.engram.schema import Schema, inspect, is_engram
+
+NAME = "engram"
+DATABASE = "engram.db"
+_SMALLEST = 512
+"""Bytes: the smallest SQLite page; a shorter file holds no table."""
+
+
+def detect(path: Path) -> Path | None:
+    """The folder of an `engram.db`, or a database of another name that holds Engram's tables.
+
+    The name and the size decide for `engram.db`, unless SQLite can read it and finds other
+    tables; so a locked or damaged one is still opened, and says why it cannot be read.
+    """
+    try:
+        if path.is_dir():
+            return path if _holds_engram(path / DATABASE, by_name=True) else None
+        if not _holds_engram(path, by_name=path.name == DATABASE):
+            return None
+        return path.parent if path.name == DATABASE else path
+    except (OSError, ValueError):
+        return None
+
+
+def _holds_engram(file: Path, *, by_name: bool) -> bool:
+    info = file.stat()
+    if not stat.S_ISREG(info.st_mode) or info.st_size < _SMALLEST:
+        return False
+    if not by_name and file.suffix.lower() not in (".db", ".sqlite", ".sqlite3"):
+        return False
+    try:
+        return look(file, is_engram)
+    except sqlite3.Error:
+        return by_name
+
+
+def open_store(root: Path, label: str) -> EngramStore:
+    """Open the store at a detected root. Raises StoreError when there is no database."""
+    file = root / DATABASE if root.is_dir() else root
+    if not file.is_file():
+        raise StoreError("there is no Engram database", where=str(file))
+    return EngramStore(root=root, label=label, file=file)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class EngramStore:
+    """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
+
+    root: Path
+    label: str
+    file: Path
+    format: str = NAME
+    clock: Callable[[], datetime] = _now
+    _seen: str = field(default="", init=False)
+    _scan: Scan = field(default=Scan(()), init=False)
+    _schema: Schema | None = field(default=None, init=False)
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written: the schema is unknown, or the files may not be changed."""
+        if not os.access(self.file, os.W_OK) or not os.access(self.file.parent, os.W_OK):
+            return "the database or its folder is not writable for you"
+        try:
+            return self.schema().refusal
+        except sqlite3.Error as error:
+            return f"the database cannot be read ({error})"
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """The entity can be edited as far as it is a project and a scope."""
+        return frozenset({"content", "title", "type", "entity"})
+
+    @property
+    def home(self) -> Home:
+        return Home(self.label, str(self.file))
+
+    def schema(self) -> Schema:
+        """The schema as of the last look. Raises sqlite3.Error."""
+        if self._schema is None or stamp(self.file) != self._seen:
+            self._schema = look(self.file, inspect)
+        return self._schema
+
+    def scan(self) -> Scan:
+        """Shards with stamps; no SQL while the files' stamps are the same.
+
+        On an error the last shards that were seen are listed beside the reason.
+        """
+        seen = stamp(self.file)
+        if seen == self._seen:
+            return self._scan
+        try:
+            self._schema, found = look(self.file, _survey)
+        except sqlite3.Error as error:
+            return Scan(self._scan.shards, (self._unreadable(error),))
+        files = (str(self.file), f"{self.file}-wal")
+        self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
+        self._seen = seen
+        return self._scan
+
+    def read(self, shard: Shard) -> Reading:
+        """Read the rows of one shard in one short transaction."""
+        try:
+            return Reading(look(self.file, lambda c: self._memories(c, shard.key)))
+        except (sqlite3.Error, ValueError, KeyError) as error:
+            return Reading((), (self._unreadable(error),))
+
+    def _memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
+        return read.memories(connection, inspect(connection), self.home, key)
+
+    def _unreadable(self, error: Exception) -> Unreadable:
+        return Unreadable(str(self.file), f"SQLite: {error}")
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done on this memory; empty when it can."""
+        return "not built yet"
+
+    def plan(self, change: Change, view: View) -> Plan:
+        raise NotImplementedError
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        raise NotImplementedError
+
+
+def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
+    schema = inspect(connection)
+    return schema, read.stamps(connection, schema)
+
+
+FORMAT = Format(
+    name=NAME,
+    title="Engram: persistent memory for coding agents (SQLite)",
+    places=("$ENGRAM_DATA_DIR", "~/.engram"),
+    detect=detect,
+    open=open_store,
+    nearby=(".", ".engram"),
+)
