@@ -2,7 +2,7 @@
 
     MemtuiError
     ├── ConfigError          config.toml, a theme or a keymap has a fault; the defaults are used
-    ├── QueryError           a filter given to a command means nothing (the search line never raises)
+    ├── QueryError           a filter given to a command means nothing
     ├── RefError             a reference names no memory, or more than one
     ├── StoreError           a store cannot be opened
     │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can

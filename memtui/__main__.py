@@ -1,0 +1,25 @@
+"""Where memtui starts: a terminal gets the screen, anything else plain text.
+
+The version is answered before anything is imported, so that it costs no more than Python itself.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run memtui with the process's arguments; returns the exit code."""
+    arguments = sys.argv[1:]
+    if arguments in (["--version"], ["-V"]):
+        from memtui import __version__
+
+        print(f"memtui {__version__}")
+        return 0
+    from memtui.cli.main import run
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The commands: each a few lines over the library, printing plain text or JSON."""

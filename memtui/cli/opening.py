@@ -1,0 +1,99 @@
+"""From options, environment and settings to an open library; shared by all commands."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memtui.errors import StoreError
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def store_option(command: Command) -> Command:
+    """`--store PATH`, repeatable."""
+    return click.option(
+        "--store",
+        "stores",
+        multiple=True,
+        metavar="PATH",
+        help="A store to open, or the label of one that is found anyway; repeatable. "
+        "Default: MEMTUI_STORES, config.toml, then discovery.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A store to open, and the label it should have ("" = by its format)."""
+
+    path: Path
+    label: str = ""
+
+
+def default_roots() -> list[Root]:
+    """MEMTUI_STORES, else config.toml, else what is found here and in the known places."""
+    from memtui import config
+    from memtui import paths as places
+    from memtui.library import opening
+
+    if listed := os.environ.get("MEMTUI_STORES", ""):
+        return [Root(Path(path)) for path in listed.split(os.pathsep) if path]
+    settings = config.load(places.config_file()).settings
+    if settings.stores:
+        return [Root(Path(store.path).expanduser(), store.label) for store in settings.stores]
+    return [Root(found.root) for found in opening.discover(Path.cwd(), Path.home())]
+
+
+def library_of(named: Sequence[str]) -> Library:
+    """The library of the stores named by `--store`, nothing read yet.
+
+    A name is a path, or the label of a store that is opened by default. Raises StoreError.
+    """
+    from memtui import paths as places
+    from memtui.library import Library
+
+    paths = [Root(Path(name)) for name in named if Path(name).exists()]
+    labels = [name for name in named if not Path(name).exists()]
+    roots = paths if named and not labels else [*paths, *default_roots()]
+    if not roots:
+        raise StoreError(
+            "no memory store found here or in the known places",
+            do="name one with --store PATH, or try memtui demo",
+        )
+    library = Library.open(
+        [root.path for root in roots],
+        cache=places.cache_folder(),
+        state=places.state_folder(),
+        labels=[root.label for root in roots],
+    )
+    if not labels:
+        return library
+    known = [store.label for store in library.stores]
+    for label in labels:
+        if label not in known:
+            raise StoreError(
+                "there is no such path and no store of this label",
+                where=label,
+                do=f"labels: {', '.join(known) or 'none'}",
+            )
+    return library.only([*labels, *(store.label for store in library.stores[: len(paths)])])
+
+
+def loaded(named: Sequence[str]) -> Library:
+    """The library of these stores with all memories read."""
+    library = library_of(named)
+    library.load()
+    return library

@@ -1,0 +1,223 @@
+"""`stores`, `list`, `search`, `show`, `stats`: commands that only look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memtui.cli.filters import filter_options, query_from
+from memtui.cli.opening import json_option, library_of, loaded, store_option
+from memtui.cli.output import print_counts, print_fields, print_json, print_memories
+from memtui.model import UNTYPED, Memory, to_record
+from memtui.text import date, number, one_line, size, visible
+
+if TYPE_CHECKING:
+    from memtui.library import Found, Library
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT_LIMIT = 20
+"""Memories printed when nothing is said (design: The commands)."""
+
+
+@click.command("stores")
+@store_option
+@json_option
+def stores(stores: Sequence[str], as_json: bool) -> None:
+    """List the stores found: label, format, path, memories, and what is unreadable."""
+    library = loaded(stores)
+    states = library.snapshot.stores
+    if as_json:
+        print_json(
+            [
+                {
+                    "label": state.label,
+                    "format": state.format,
+                    "path": str(state.root),
+                    "memories": state.count,
+                    "writable": not state.read_only,
+                    "read_only": state.read_only,
+                    "unreadable": [asdict(item) for item in state.unreadable],
+                }
+                for state in states
+            ]
+        )
+        return
+    for state in states:
+        closed = f"  read-only: {one_line(state.read_only)}" if state.read_only else ""
+        print(
+            f"{state.label:<16}  {state.format:<14}  {number(state.count):>8}  "
+            f"{one_line(str(state.root))}{closed}"
+        )
+        for item in state.unreadable:
+            print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
+
+
+def limit_options(command: Command) -> Command:
+    """`--limit N` and `--all`."""
+    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
+    return click.option(
+        "--limit", type=click.IntRange(min=1), default=DEFAULT_LIMIT, show_default=True
+    )(command)
+
+
+def _shown(library: Library, found: Found, limit: int, everything: bool) -> list[Memory]:
+    slots = found.slots if everything else found.slots[:limit]
+    return [library.snapshot.rows[slot] for slot in slots]
+
+
+@click.command("list")
+@store_option
+@filter_options
+@limit_options
+@json_option
+def list_(
+    stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
+) -> None:
+    """List memories, newest first. Only current ones, unless --status says otherwise."""
+    query = query_from("", **filters)
+    library = loaded(stores)
+    found = library.find(query)
+    memories = _shown(library, found, limit, everything)
+    if as_json:
+        print_json([to_record(memory) for memory in memories])
+        return
+    print_memories(memories)
+    if len(memories) < found.total:
+        click.echo(f"{len(memories)} of {found.total}; --all shows the rest", err=True)
+
+
+@click.command("search")
+@click.argument("text", nargs=-1, required=True)
+@store_option
+@filter_options
+@limit_options
+@click.option("--explain", is_flag=True, help="Show what each hit's score is made of.")
+@json_option
+def search(
+    text: Sequence[str],
+    stores: Sequence[str],
+    limit: int,
+    everything: bool,
+    explain: bool,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Find memories by text. The best first; memories with all the words before the others.
+
+    TEXT may hold filters and marks as in the search line: auth type:decision -redis "exact words".
+    """
+    query = query_from(" ".join(text), **filters)
+    library = loaded(stores)
+    library.index()
+    found = library.find(query)
+    memories = _shown(library, found, limit, everything)
+    parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
+    if as_json:
+        records = [to_record(memory) for memory in memories]
+        for at, record in enumerate(records):
+            record["score"] = found.scores[at] if found.scores is not None else None
+            if explain:
+                record["parts"] = {part.name: part.value for part in parts[at]}
+        print_json(records)
+        return
+    for at, memory in enumerate(memories):
+        print_memories([memory])
+        if explain:
+            shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+            score = found.scores[at] if found.scores is not None else 0.0
+            print(f"          {score:.3f} = {shares}")
+    if found.hint:
+        click.echo(one_line(found.hint), err=True)
+    if len(memories) < found.total:
+        click.echo(f"{len(memories)} of {found.total}; --all shows the rest", err=True)
+
+
+@click.command("show")
+@click.argument("ref")
+@store_option
+@json_option
+def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+    """Show everything about one memory. REF: its full ref, or the beginning of its id."""
+    library = loaded(stores)
+    memory = library.resolve(ref)
+    if as_json:
+        print_json(to_record(memory))
+        return
+    lineage = library.lineage(memory)
+    print(visible(memory.headline))
+    if memory.content and memory.content != memory.headline:
+        print()
+        print(visible(memory.content))
+    print()
+    print_fields(_fields(memory))
+    for title, others in (
+        ("supersedes", lineage.supersedes),
+        ("superseded by", lineage.successors),
+    ):
+        for other in others:
+            says = one_line(other.memory.headline) if other.memory else "not in any open store"
+            print(f"{title}  {one_line(other.id)}  {says}")
+
+
+def _fields(memory: Memory) -> list[tuple[str, str]]:
+    line = f":{memory.origin.line}" if memory.origin.line else ""
+    confidence = "" if memory.confidence is None else f"{memory.confidence:g}"
+    return [
+        ("ref", memory.ref),
+        ("kind", memory.kind),
+        ("type", memory.type or UNTYPED),
+        ("entity", memory.entity),
+        ("importance", memory.importance),
+        ("status", memory.status),
+        ("pinned", "yes" if memory.pinned else ""),
+        ("confidence", confidence),
+        ("created", date(memory.created)),
+        ("updated", date(memory.updated)),
+        ("tags", ", ".join(memory.tags)),
+        ("source", memory.source),
+        ("file", f"{memory.origin.file}{line} {memory.origin.key}".rstrip()),
+        *(("also in", place.file) for place in memory.also),
+        *(("link", f"{link.relation} {link.target} {link.note}".rstrip()) for link in memory.links),
+        *((name, str(value)) for name, value in memory.extra.items()),
+    ]
+
+
+@click.command("stats")
+@store_option
+@filter_options
+@json_option
+def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
+    """Count memories of every status by type, importance, status, kind, entity and store."""
+    if not filters["filter_status"]:
+        filters["filter_status"] = ("all",)
+    query = query_from("", **filters)
+    library = loaded(stores)
+    numbers = library.statistics(library.find(query))
+    if as_json:
+        print_json(numbers.as_record())
+        return
+    print_fields(
+        [
+            ("memories", number(numbers.total)),
+            ("oldest", date(numbers.oldest)),
+            ("newest", date(numbers.newest)),
+            ("on disk", size(sum(numbers.disk.values()))),
+        ]
+    )
+    for title in ("type", "importance", "status", "kind", "store", "entity"):
+        print()
+        print_counts(f"by {title}", getattr(numbers, title))
+
+
+def summary(named: Sequence[str]) -> None:
+    """What `memtui` prints where there is no terminal."""
+    library = library_of(named)
+    library.load()
+    for state in library.snapshot.stores:
+        print(f"{state.label}: {number(state.count)} memories in {one_line(str(state.root))}")
+        for item in state.unreadable:
+            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")

@@ -1,0 +1,67 @@
+"""Which stores a path means, and what each is called."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memtui.errors import StoreError
+from memtui.stores import registry
+from memtui.stores.base import Format, Store
+
+_PLAIN = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A store that could be opened."""
+
+    format: Format
+    root: Path
+
+
+def found_at(path: Path) -> Found:
+    """The store at this path. Raises StoreError."""
+    if not path.exists():
+        raise StoreError("there is nothing here", where=str(path), do="check the path")
+    detected = registry.detect(path)
+    if detected is None:
+        raise StoreError(
+            "no memory store is recognised here",
+            where=str(path),
+            do=f"memtui reads {', '.join(f.name for f in registry.FORMATS)}",
+        )
+    return Found(*detected)
+
+
+def discover(folder: Path, home: Path) -> list[Found]:
+    """Every store in this folder and in the known places of its formats."""
+    return [Found(format, root) for format, root in registry.discover(folder, home)]
+
+
+def open_all(found: Iterable[Found], labels: Sequence[str] = ()) -> tuple[Store, ...]:
+    """Open each store once, under a label that is unique among them."""
+    stores: list[Store] = []
+    taken: set[str] = set()
+    roots: set[str] = set()
+    for number, item in enumerate(found):
+        real = f"{item.format.name}\0{os.path.realpath(item.root)}"
+        if real in roots:
+            continue
+        roots.add(real)
+        wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
+        label = unique_label(_PLAIN.sub("-", wanted), taken)
+        taken.add(label)
+        stores.append(item.format.open(item.root, label))
+    return tuple(stores)
+
+
+def unique_label(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or `wanted-2` and so on when it is taken."""
+    label, number = wanted, 2
+    while label in taken:
+        label, number = f"{wanted}-{number}", number + 1
+    return label

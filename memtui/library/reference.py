@@ -1,0 +1,53 @@
+"""From what a person types to one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+from memtui.errors import RefError
+from memtui.text import visible
+
+SHORTEST_PREFIX = 4
+"""Characters of an id that must be given at least (design: The commands)."""
+
+
+def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
+    """The slot of exactly this ref. Raises RefError."""
+    try:
+        return slots[ref]
+    except KeyError:
+        raise RefError(f"no memory has the ref {visible(ref)!r}") from None
+
+
+def slot_of(text: str, slots: Mapping[str, int]) -> int:
+    """The slot that a full ref, a full id or an unambiguous id prefix names. Raises RefError."""
+    if text in slots:
+        return slots[text]
+    label, colon, rest = text.partition(":")
+    exact: list[str] = []
+    begins: list[str] = []
+    for ref in slots:
+        store, _, id = ref.partition(":")
+        for wanted in {text, rest if colon and store == label else text}:
+            if id == wanted:
+                exact.append(ref)
+            elif id.startswith(wanted):
+                begins.append(ref)
+    if len(exact) == 1:
+        return slots[exact[0]]
+    if len(text if not colon else rest) < SHORTEST_PREFIX and not exact:
+        raise RefError(
+            f"{visible(text)!r} is too short to name a memory",
+            do=f"give at least {SHORTEST_PREFIX} characters of its id",
+        )
+    found = exact or begins
+    if not found:
+        near = get_close_matches(text, slots, n=1)
+        advice = f"did you mean {visible(near[0])}?" if near else "memtui list shows the ids"
+        raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
+    if len(found) > 1:
+        shown = ", ".join(visible(ref) for ref in found[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
+    return slots[found[0]]

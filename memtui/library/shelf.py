@@ -1,0 +1,160 @@
+"""One open store inside the library: which shard's memories stand in which slots, and its cache."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memtui.library.table import Table
+from memtui.model import Memory
+from memtui.search import catalog as catalogs
+from memtui.search.catalog import Catalog, ShardEntry
+from memtui.search.columns import take
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
+
+log = logging.getLogger(__name__)
+
+
+STALE_ROWS = 500
+"""Rows (or a twentieth of the store) that may be read again at each start before the cache is
+written anew: half a second of work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One shard as it stands in the table."""
+
+    stamp: str
+    first: int
+    count: int
+    unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def slots(self) -> range:
+        return range(self.first, self.first + self.count)
+
+
+def cache_home(cache: Path, store: Store) -> Path:
+    """The cache folder of one store under its label; refs hold the label, so it counts too."""
+    name = f"{store.format}\0{store.root}\0{store.label}".encode("utf-8", "surrogateescape")
+    return cache / "stores" / hashlib.sha256(name).hexdigest()[:20]
+
+
+class Shelf:
+    """The part of the table that one store fills."""
+
+    def __init__(self, store: Store, home: Path | None) -> None:
+        self.store = store
+        self.home = home
+        self.held: dict[str, Held] = {}
+        self.loading = True
+        self.catalog: Catalog | None = None
+        """The generation in the cache."""
+        self.base: range | None = None
+        """Slots that are the rows of `catalog`, in its order; None when it was written from rows
+        that do not stand together in this table."""
+        self._saved: dict[str, str] = {}
+        """Stamp of each shard as the cache has it."""
+        self._scan_unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def unreadable(self) -> tuple[Unreadable, ...]:
+        found = list(self._scan_unreadable)
+        for held in self.held.values():
+            found.extend(held.unreadable)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def count(self) -> int:
+        return sum(held.count for held in self.held.values())
+
+    @property
+    def stale_rows(self) -> int:
+        """How many rows the cache lacks or has in an older form."""
+        return sum(h.count for key, h in self.held.items() if self._saved.get(key) != h.stamp)
+
+    @property
+    def worth_saving(self) -> bool:
+        """Whether the cache is missing, or so stale that the next start would notice."""
+        if self.home is None or not self.changed:
+            return False
+        return self.catalog is None or self.stale_rows > max(STALE_ROWS, self.count // 20)
+
+    @property
+    def changed(self) -> bool:
+        """Whether the cache says something else than the table."""
+        return self._saved != {key: held.stamp for key, held in self.held.items()}
+
+    def take_cache(self, table: Table) -> bool:
+        """Put the cached rows of this store into the table; False where there are none."""
+        catalog = catalogs.load(self.home) if self.home else None
+        if catalog is None:
+            return False
+        first = table.append_cached(catalog)
+        self.base = range(first, first + len(catalog.rows))
+        self.catalog = catalog
+        self._saved = {shard.key: shard.stamp for shard in catalog.shards}
+        self.held = {
+            shard.key: Held(shard.stamp, first + shard.first, shard.count, shard.unreadable)
+            for shard in catalog.shards
+        }
+        return True
+
+    def stale(self, scan: Scan) -> Iterator[Shard]:
+        """Shards that must be read: new, or changed since they were."""
+        for shard in scan.shards:
+            held = self.held.get(shard.key)
+            if held is None or held.stamp != shard.stamp:
+                yield shard
+
+    def drop_gone(self, scan: Scan, table: Table) -> bool:
+        """Forget shards whose files are gone; True when something changed."""
+        present = {shard.key for shard in scan.shards}
+        gone = [key for key in self.held if key not in present]
+        table.kill([slot for key in gone for slot in self.held.pop(key).slots])
+        changed = bool(gone) or scan.unreadable != self._scan_unreadable
+        self._scan_unreadable = scan.unreadable
+        return changed
+
+    def put(self, batch: Sequence[tuple[Shard, Reading]], table: Table) -> None:
+        """Set the memories of these shards, in place of those they had."""
+        gone: list[int] = []
+        memories: list[Memory] = []
+        shard_of: list[str] = []
+        for shard, reading in batch:
+            if (former := self.held.pop(shard.key, None)) is not None:
+                gone.extend(former.slots)
+            memories.extend(reading.memories)
+            shard_of.extend([shard.key] * len(reading.memories))
+        table.kill(gone)
+        first = table.append(memories, shard_of=shard_of)
+        for shard, reading in batch:
+            count = len(reading.memories)
+            self.held[shard.key] = Held(shard.stamp, first, count, reading.unreadable)
+            first += count
+
+    def save_cache(self, table: Table) -> None:
+        """Write the rows as a new generation. A cache that cannot be written is done without."""
+        if self.home is None:
+            return
+        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        rows = table.rows()
+        shards: list[ShardEntry] = []
+        memories: list[Memory] = []
+        slots: list[int] = []
+        for key, held in self.held.items():
+            shards.append(ShardEntry(key, held.stamp, len(memories), held.count, held.unreadable))
+            memories.extend(rows[held.first : held.first + held.count])
+            slots.extend(held.slots)
+        try:
+            self.catalog = catalogs.save(self.home, shards, memories, take(table.columns, slots))
+        except OSError as error:
+            log.warning("the cache of %s cannot be written: %s", self.store.label, error)
+            return
+        self._saved = {shard.key: shard.stamp for shard in shards}
+        first = slots[0] if slots else 0
+        together = range(first, first + len(slots))
+        self.base = together if slots == list(together) else None

@@ -1,0 +1,55 @@
+"""What the library answers with: progress, what a query found, lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from memtui.query import Query
+from memtui.search.columns import Facets
+
+How = Literal["all", "index", "scan"]
+"""`all`: there was no text to look for; `scan`: the index is not ready, what is loaded was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long piece of work is."""
+
+    what: str
+    done: int
+    total: int
+    """0 = not known."""
+
+
+Report = Callable[[Progress], None]
+Cancelled = Callable[[], bool]
+
+
+def silent(_: Progress) -> None:
+    """A report nobody reads."""
+
+
+def never() -> bool:
+    """Nobody cancels."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a query found, in display order."""
+
+    query: Query
+    slots: Sequence[int]
+    total: int
+    scores: Sequence[float] | None
+    """One per slot where the order is by relevance."""
+    facets: Facets
+    how: How
+    words: tuple[str, ...] = ()
+    """To highlight."""
+    hint: str = ""
+    """What the person should know: bad syntax, another spelling, the filter that hides matches."""
+    revision: int = 0
+    """The snapshot that the slots belong to."""

@@ -1,0 +1,220 @@
+"""The rows of one store in the cache, so that a warm start reads no store file and decodes no row
+that is not looked at.
+
+On disk, in the private cache folder (always safe to delete), one *generation* folder at a time:
+
+    CURRENT              name of the generation in force
+    <generation>/
+      catalog.json       versions, the shards with their stamps and slots, unreadable files
+      rows.jsonl         one memory per line, as `memtui.model.to_record` says
+      offsets.npy        where each line starts, and the end
+      refs.json          the ref of each row, read only when a memory is looked up by it
+      columns.json .npy  see `memtui.search.columns`
+
+A generation is written whole into a new folder before `CURRENT` names it, and never changed after.
+Nothing is ever pickled. Anything odd (a version, a size, a parse error) means: there is no catalog.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+
+from memtui import __version__
+from memtui.model import Memory, from_record, to_record
+from memtui.search import columns as columns_module
+from memtui.search.columns import Columns
+from memtui.stores.base import Unreadable
+
+log = logging.getLogger(__name__)
+
+FORM = 1
+"""Raised whenever the files or the meaning of a row change."""
+ROWS_KEPT_DECODED = 4096
+"""Rows kept as Memory objects: some hundred screens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShardEntry:
+    """Where one shard's memories stand in the rows."""
+
+    key: str
+    stamp: str
+    first: int
+    count: int
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+class CachedRows(Sequence[Memory]):
+    """Memories decoded from the mapped file when they are asked for."""
+
+    def __init__(self, file: Path, offsets: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        self._offsets = offsets
+        with file.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            if len(offsets) == 0 or int(offsets[-1]) != size:
+                raise ValueError("rows and offsets disagree")
+            self._bytes: mmap.mmap | bytes = (
+                mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+            )
+        self._decoded = lru_cache(maxsize=ROWS_KEPT_DECODED)(self._decode)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Memory: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Memory]: ...
+    def __getitem__(self, index: int | slice) -> Memory | Sequence[Memory]:
+        if isinstance(index, slice):
+            return [self._decoded(i) for i in range(*index.indices(len(self)))]
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return self._decoded(index)
+
+    def _decode(self, index: int) -> Memory:
+        return from_record(json.loads(self.raw(index)))
+
+    def raw(self, index: int) -> bytes:
+        """The line of one row, newline included."""
+        return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
+
+    def __iter__(self) -> Iterator[Memory]:
+        """All memories once, without keeping them decoded."""
+        return (self._decode(index) for index in range(len(self)))
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One generation, as it lies in the cache."""
+
+    folder: Path
+    """The generation's own folder; the search index of exactly these rows lives in it too."""
+    shards: tuple[ShardEntry, ...]
+    rows: CachedRows
+    columns: Columns
+
+    @cached_property
+    def refs(self) -> tuple[str, ...]:
+        """The ref of each row."""
+        return tuple(json.loads((self.folder / "refs.json").read_bytes()))
+
+
+def _line(memory: Memory) -> bytes:
+    return json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def _save_columns(folder: Path, columns: Columns) -> None:
+    names = {
+        "types": columns.types,
+        "entities": columns.entities,
+        "stores": columns.stores,
+        "tags": list(columns.tags),
+    }
+    (folder / "columns.json").write_text(json.dumps(names), encoding="ascii")
+    for name in columns_module.ARRAYS:
+        np.save(folder / f"{name}.npy", getattr(columns, name), allow_pickle=False)
+    for number, slots in enumerate(columns.tags.values()):
+        np.save(folder / f"tag{number}.npy", slots, allow_pickle=False)
+
+
+def _load_columns(folder: Path, rows: int) -> Columns:
+    names = json.loads((folder / "columns.json").read_bytes())
+    arrays = {
+        name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in columns_module.ARRAYS
+    }
+    if any(len(array) != rows for array in arrays.values()):
+        raise ValueError("columns and rows disagree")
+    tags = {
+        tag: np.load(folder / f"tag{number}.npy", allow_pickle=False)
+        for number, tag in enumerate(names["tags"])
+    }
+    return Columns(
+        **arrays,
+        types=tuple(names["types"]),
+        entities=tuple(names["entities"]),
+        stores=tuple(names["stores"]),
+        tags=tags,
+    )
+
+
+def save(
+    home: Path, shards: Sequence[ShardEntry], memories: Sequence[Memory], columns: Columns
+) -> Catalog:
+    """Write a new generation under `home`, put it in force, and drop the former one.
+
+    `home` is a private folder (see `memtui.paths.private`). Raises OSError.
+    """
+    name = secrets.token_hex(6)
+    folder = home / name
+    folder.mkdir(mode=0o700)
+    offsets = np.zeros(len(memories) + 1, np.int64)
+    with (folder / "rows.jsonl").open("wb") as stream:
+        for number, memory in enumerate(memories):
+            stream.write(_line(memory))
+            offsets[number + 1] = stream.tell()
+    np.save(folder / "offsets.npy", offsets, allow_pickle=False)
+    refs = json.dumps([memory.ref for memory in memories])
+    (folder / "refs.json").write_text(refs, encoding="ascii")
+    _save_columns(folder, columns)
+    head = {"form": FORM, "memtui": __version__, "shards": [asdict(shard) for shard in shards]}
+    (folder / "catalog.json").write_text(json.dumps(head), encoding="ascii")
+    pointer = home / f"CURRENT.{name}"
+    pointer.write_text(name, encoding="ascii")
+    pointer.replace(home / "CURRENT")
+    _drop_others(home, name)
+    return Catalog(folder, tuple(shards), CachedRows(folder / "rows.jsonl", offsets), columns)
+
+
+def _drop_others(home: Path, name: str) -> None:
+    """Former generations go; one that another process still reads stays readable until it ends."""
+    for entry in os.scandir(home):
+        if entry.is_dir(follow_symlinks=False) and entry.name not in (name, "whoosh"):
+            shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def load(home: Path) -> Catalog | None:
+    """The generation in force, or None where there is none that can be trusted."""
+    try:
+        folder = home / (home / "CURRENT").read_text(encoding="ascii").strip()
+        return load_generation(folder)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # a damaged cache may fail in any way; it is only a cache
+        log.warning("cache %s is thrown away: %r", home, error)
+        shutil.rmtree(home, ignore_errors=True)
+        return None
+
+
+def load_generation(folder: Path) -> Catalog:
+    """Open one generation. Raises almost anything when its files are damaged."""
+    head = json.loads((folder / "catalog.json").read_bytes())
+    if (head["form"], head["memtui"]) != (FORM, __version__):
+        raise ValueError("written by another version")
+    shards = tuple(
+        ShardEntry(
+            shard["key"],
+            shard["stamp"],
+            shard["first"],
+            shard["count"],
+            tuple(Unreadable(**item) for item in shard["unreadable"]),
+        )
+        for shard in head["shards"]
+    )
+    offsets = np.load(folder / "offsets.npy", allow_pickle=False)
+    rows = CachedRows(folder / "rows.jsonl", offsets)
+    if sum(shard.count for shard in shards) != len(rows):
+        raise ValueError("shards and rows disagree")
+    return Catalog(folder, shards, rows, _load_columns(folder, len(rows)))

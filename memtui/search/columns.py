@@ -1,0 +1,292 @@
+"""What filters, orders and counts need of every memory, as arrays over slots.
+
+A **slot** is the number of a memory while the program runs. Slots are append-only: a memory that
+changed gets a new slot and its old one is no longer alive. Columns are immutable; a change makes
+new ones with `concat`, which costs a copy of the arrays and no look at the memories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES, Memory
+from memtui.query import Condition, Query, Sort, entity_matches
+
+Mask = NDArray[np.bool_]
+Slots = NDArray[np.int64]
+
+RECENCY_TAU_DAYS = 30.0
+"""Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
+PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
+"""Recency, importance, frequency: Simple Memory, section Scoring & Forgetting."""
+_WORTH = np.array([1.0, 0.5, 0.0])
+"""High, medium, low as the 0..1 that the priority formula wants."""
+
+ARRAYS = ("alive", "when", "type", "importance", "status", "kind", "entity", "store", "pinned")
+_VOCABULARIES = ("types", "entities", "stores")
+_CODED = {"type": "types", "entity": "entities", "store": "stores"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """One value per slot in each array; codes point into the vocabularies."""
+
+    alive: Mask
+    when: NDArray[np.float64]
+    """Seconds since 1970 of the last change, else of creation; nan where neither is known."""
+    type: NDArray[np.int32]
+    importance: NDArray[np.int8]
+    status: NDArray[np.int8]
+    kind: NDArray[np.int8]
+    entity: NDArray[np.int32]
+    store: NDArray[np.int32]
+    pinned: Mask
+    types: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    tags: Mapping[str, Slots] = field(default_factory=dict)
+    """Slots that carry each tag (folded)."""
+
+    def __len__(self) -> int:
+        return len(self.alive)
+
+    @cached_property
+    def newest_first(self) -> Slots:
+        """All slots by time, newest first, undated last, in slot order where equal."""
+        return np.argsort(-self.when, kind="stable")
+
+    def without(self, slots: Sequence[int]) -> Columns:
+        """The same columns with these slots no longer alive."""
+        alive = self.alive.copy()
+        alive[np.asarray(slots, np.int64)] = False
+        return replace(self, alive=alive)
+
+
+def build(memories: Sequence[Memory]) -> Columns:
+    """Columns of these memories, in their order, all alive."""
+    codes: dict[str, dict[str, int]] = {name: {} for name in _VOCABULARIES}
+    tags: dict[str, list[int]] = {}
+    size = len(memories)
+    arrays: dict[str, Any] = {
+        "alive": np.ones(size, np.bool_),
+        "when": np.full(size, np.nan),
+        "type": np.zeros(size, np.int32),
+        "importance": np.zeros(size, np.int8),
+        "status": np.zeros(size, np.int8),
+        "kind": np.zeros(size, np.int8),
+        "entity": np.zeros(size, np.int32),
+        "store": np.zeros(size, np.int32),
+        "pinned": np.zeros(size, np.bool_),
+    }
+
+    def code(vocabulary: str, value: str) -> int:
+        known = codes[vocabulary]
+        return known.setdefault(value, len(known))
+
+    for slot, memory in enumerate(memories):
+        if (when := memory.when) is not None:
+            arrays["when"][slot] = when.timestamp()
+        arrays["type"][slot] = code("types", memory.type)
+        arrays["entity"][slot] = code("entities", memory.entity)
+        arrays["store"][slot] = code("stores", memory.store)
+        arrays["importance"][slot] = IMPORTANCES.index(memory.importance)
+        arrays["status"][slot] = STATUSES.index(memory.status)
+        arrays["kind"][slot] = KINDS.index(memory.kind)
+        arrays["pinned"][slot] = memory.pinned
+        for tag in memory.tags:
+            tags.setdefault(tag.casefold(), []).append(slot)
+    return Columns(
+        **arrays,
+        types=tuple(codes["types"]),
+        entities=tuple(codes["entities"]),
+        stores=tuple(codes["stores"]),
+        tags={tag: np.array(slots, np.int64) for tag, slots in tags.items()},
+    )
+
+
+def concat(parts: Sequence[Columns]) -> Columns:
+    """These columns one after the other, with one vocabulary each."""
+    parts = [part for part in parts if len(part)]
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return build(())
+    joined: dict[str, Any] = {}
+    for name in ARRAYS:
+        if (vocabulary := _CODED.get(name)) is None:
+            joined[name] = np.concatenate([getattr(part, name) for part in parts])
+            continue
+        known: dict[str, int] = {}
+        arrays = []
+        for part in parts:
+            values = getattr(part, vocabulary)
+            moved = np.array([known.setdefault(v, len(known)) for v in values] or [0], np.int32)
+            arrays.append(moved[getattr(part, name)])
+        joined[name] = np.concatenate(arrays)
+        joined[vocabulary] = tuple(known)
+    tags: dict[str, list[Slots]] = {}
+    first = 0
+    for part in parts:
+        for tag, slots in part.tags.items():
+            tags.setdefault(tag, []).append(slots + first)
+        first += len(part)
+    return Columns(**joined, tags={tag: np.concatenate(s) for tag, s in tags.items()})
+
+
+def take(columns: Columns, wanted: Sequence[int]) -> Columns:
+    """The columns of these slots only, numbered anew in the given order."""
+    slots = np.asarray(wanted, np.int64)
+    moved = np.full(len(columns), -1, np.int64)
+    moved[slots] = np.arange(len(slots))
+    tags = {tag: moved[held][moved[held] >= 0] for tag, held in columns.tags.items()}
+    return replace(
+        columns,
+        **{name: getattr(columns, name)[slots] for name in ARRAYS},
+        tags={tag: held for tag, held in tags.items() if len(held)},
+    )
+
+
+def _codes(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
+    return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
+
+
+def _condition_mask(columns: Columns, part: Condition) -> Mask:
+    values = frozenset(part.values)
+    match part.field:
+        case "type":
+            mask = _codes(columns.types, values.__contains__)[columns.type]
+        case "store":
+            mask = _codes(columns.stores, values.__contains__)[columns.store]
+        case "entity":
+            mask = _codes(
+                columns.entities, lambda entity: any(entity_matches(entity, v) for v in values)
+            )[columns.entity]
+        case "status" if "all" in values:
+            return np.ones(len(columns), np.bool_)
+        case "status":
+            mask = _codes(STATUSES, values.__contains__)[columns.status]
+        case "importance":
+            mask = _codes(IMPORTANCES, values.__contains__)[columns.importance]
+        case "kind":
+            mask = _codes(KINDS, values.__contains__)[columns.kind]
+        case "pinned":
+            mask = columns.pinned == ("yes" in values)
+            if len(values) > 1:
+                mask = np.ones(len(columns), np.bool_)
+        case _:
+            mask = np.zeros(len(columns), np.bool_)
+            for value in values:
+                mask[columns.tags.get(value, np.empty(0, np.int64))] = True
+    return ~mask if part.negated else mask
+
+
+def _filter_masks(columns: Columns, query: Query) -> list[tuple[str, Mask]]:
+    """One mask per filter in force, with the field it belongs to."""
+    masks = [(part.field, _condition_mask(columns, part)) for part in query.conditions]
+    if not any(part.field == "status" for part in query.conditions):
+        masks.append(("status", _codes(STATUSES, CURRENT.__contains__)[columns.status]))
+    if query.since:
+        masks.append(("when", columns.when >= query.since.time.timestamp()))
+    if query.until:
+        masks.append(("when", columns.when <= query.until.time.timestamp()))
+    return masks
+
+
+def mask(columns: Columns, query: Query) -> Mask:
+    """Which slots pass all filters of the query; its text is not looked at."""
+    found = columns.alive.copy()
+    for _, passed in _filter_masks(columns, query):
+        found &= passed
+    return found
+
+
+def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
+    """The found slots in display order; RELEVANCE without scores is newest first."""
+    newest = columns.newest_first
+    slots = newest[found[newest]]
+    match sort:
+        case Sort.OLD:
+            dated = ~np.isnan(columns.when[slots])
+            return np.concatenate([slots[dated][::-1], slots[~dated]])
+        case Sort.IMPORTANCE:
+            return slots[np.argsort(columns.importance[slots], kind="stable")]
+        case Sort.PRIORITY:
+            return slots[np.argsort(-priority(columns, slots, now), kind="stable")]
+        case _:
+            return slots
+
+
+def priority(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
+    """Simple Memory's priority; frequency counts a pin as full use, for want of counted hits."""
+    recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
+    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / 86400.0
+    recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
+    return (
+        recency_weight * recency
+        + importance_weight * _WORTH[columns.importance[slots]]
+        + frequency_weight * columns.pinned[slots]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many memories a filter on each value would leave, most frequent first.
+
+    A field's own filter is lifted while its values are counted, so that a picker can show what
+    else there is to choose.
+    """
+
+    type: Mapping[str, int]
+    importance: Mapping[str, int]
+    status: Mapping[str, int]
+    kind: Mapping[str, int]
+    entity: Mapping[str, int]
+    store: Mapping[str, int]
+
+
+_NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
+    "type": lambda columns: columns.types,
+    "importance": lambda _: IMPORTANCES,
+    "status": lambda _: STATUSES,
+    "kind": lambda _: KINDS,
+    "entity": lambda columns: columns.entities,
+    "store": lambda columns: columns.stores,
+}
+
+
+def _counts(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
+    counts = np.bincount(codes, minlength=len(names))
+    pairs = [(name, int(count)) for name, count in zip(names, counts, strict=False) if count]
+    return dict(sorted(pairs, key=lambda pair: -pair[1]))
+
+
+def facets(columns: Columns, query: Query, text: Mask | None) -> Facets:
+    """Counts per value over the slots that pass `query`; `text`: slots whose text matches."""
+    masks = _filter_masks(columns, query)
+    base = columns.alive if text is None else columns.alive & text
+    filtered = {name for name, _ in masks}
+
+    def passing(lifted: str) -> Mask:
+        found = base.copy()
+        for name, passed in masks:
+            if name != lifted:
+                found &= passed
+        return found
+
+    everything = passing("")
+    return Facets(
+        **{
+            name: _counts(
+                getattr(columns, name)[passing(name) if name in filtered else everything],
+                names(columns),
+            )
+            for name, names in _NAMES.items()
+        }
+    )

@@ -1,0 +1,1 @@
+"""What may be wrong with memories: findings for a person to judge, never acted on by themselves."""

@@ -1,0 +1,97 @@
+"""What `memtui check` looks for in memories that can be read: pure functions, findings out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from memtui.model import Memory, Place
+from memtui.stores.base import Unreadable
+from memtui.text import hidden_count
+from memtui.upkeep.secrets import find_secrets
+
+
+class FindingKind(StrEnum):
+    UNREADABLE = "unreadable"
+    DUPLICATE = "duplicate id"
+    DANGLING = "dangling reference"
+    SECRET = "secret"
+    HIDDEN = "hidden characters"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing a person should look at."""
+
+    kind: FindingKind
+    file: str
+    line: int | None
+    ref: str
+    """The memory; empty for a whole file."""
+    message: str
+    """Holds text of the store: show it through `visible`."""
+
+
+def _at(kind: FindingKind, memory: Memory, message: str, place: Place | None = None) -> Finding:
+    where = place or memory.origin
+    return Finding(kind, where.file, where.line, memory.ref, message)
+
+
+def unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
+    for item in unreadable:
+        yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
+
+
+def duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
+    """Two memories of one store under one id (one memory in two places is not two)."""
+    seen: dict[tuple[str, str], Memory] = {}
+    for memory in memories:
+        first = seen.setdefault((memory.store, memory.id), memory)
+        if first is not memory:
+            other = first.origin.file
+            yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
+
+
+def dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """`supersedes` that names nothing in the store, and links to nothing but an entity's name."""
+    ids: defaultdict[str, set[str]] = defaultdict(set)
+    for memory in memories:
+        ids[memory.store].add(memory.id)
+        ids[memory.store].update(memory.entity.split("/"))
+        ids[memory.store].add(str(memory.extra.get("sync_id", "")))
+    for memory in memories:
+        known = ids[memory.store]
+        for target in memory.supersedes:
+            if target not in known:
+                yield _at(FindingKind.DANGLING, memory, f"supersedes {target}: no such memory")
+        for link in memory.links:
+            if link.target not in known:
+                message = f"{link.relation} {link.target}: no such memory or entity"
+                yield _at(FindingKind.DANGLING, memory, message)
+
+
+def secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
+    for memory in memories:
+        for text in (memory.title, memory.content):
+            for secret in find_secrets(text):
+                yield _at(FindingKind.SECRET, memory, f"{secret.what}: {secret.masked}")
+
+
+def hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
+    """Characters that a person does not see: escapes, zero-width, bidi."""
+    for memory in memories:
+        count = hidden_count(memory.title) + hidden_count(memory.content)
+        if count:
+            plural = "" if count == 1 else "s"
+            yield _at(FindingKind.HIDDEN, memory, f"{count} hidden character{plural}")
+
+
+def all_findings(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
+    """Every check, the gravest first."""
+    yield from unreadable_files(unreadable)
+    yield from secrets(memories)
+    yield from duplicate_ids(memories)
+    yield from hidden_characters(memories)
+    yield from dangling_references(memories)
