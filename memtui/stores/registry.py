@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores import agent_memory, ambient
+from memtui.stores import agent_memory, ambient, engram
 from memtui.stores.base import Format
 
 FORMATS: tuple[Format, ...] = (
     agent_memory.FORMAT,
     ambient.FORMAT,
+    engram.FORMAT,
 )
 """In the order in which they are tried: the ones that are hardest to mistake come first."""
 
