@@ -10,13 +10,14 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores import agent_memory, ambient, engram
+from memtui.stores import agent_memory, ambient, engram, simple_memory
 from memtui.stores.base import Format
 
 FORMATS: tuple[Format, ...] = (
     agent_memory.FORMAT,
     ambient.FORMAT,
     engram.FORMAT,
+    simple_memory.FORMAT,
 )
 """In the order in which they are tried: the ones that are hardest to mistake come first."""
 

@@ -1,0 +1,16 @@
+"""Simple Memory: facts, episodes and schema items as three JSON arrays."""
+
+from __future__ import annotations
+
+from memtui.stores.base import Format
+from memtui.stores.simple_memory.store import SimpleMemoryStore, detect
+
+FORMAT = Format(
+    name=SimpleMemoryStore.format,
+    title="Simple Memory: facts, episodes and schema (acta.so white paper)",
+    places=(),
+    detect=detect,
+    open=SimpleMemoryStore,
+    nearby=(".", "simple-memory"),
+)
+"""No program of its own keeps it in a known place."""

@@ -1,0 +1,193 @@
+"""One record of Simple Memory as a memory: facts, episodes and schema items.
+
+What the format has no word for is derived by these rules:
+
+* content of a fact: subject, predicate and object with one blank between them; of an episode its
+  summary; of a schema item its text.
+* type: the kind of a schema item (value, preference, policy, goal). Facts and episodes have none.
+* entity: `domain/topic`.
+* created: a fact's time, an episode's start (written without a zone; taken as UTC, the raw text
+  stays in `extra`). A schema item has no time at all.
+* status of a schema item: proposed -> proposed, confirmed -> active, outdated -> retired; any
+  other word is active and stays in `extra`. Facts and episodes have none: memtui's sidecar may
+  retire one.
+* importance: the user's rating where there is one, else the record's own `importance` (a word, a
+  share of 1, or 1 to 5), else as the white paper infers it, from the impact on goals and from
+  strong affect: a goal is high, an episode whose valence is `STRONG_AFFECT` or more from neutral
+  is high, everything else medium.
+* links: `links` as they are, `facts` of an episode, `evidence` of a schema item. Any may dangle.
+* tags: a fact's predicate, so that all facts of one kind can be listed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memtui.model import Link, Memory, Place
+from memtui.stores.json_file import text_of
+from memtui.stores.timestamps import from_iso
+
+STRONG_AFFECT = 0.7
+"""Distance of valence from 0 on the scale of -1 to 1. The white paper says only "strong"."""
+
+HIGH_SHARE, MEDIUM_SHARE = 2 / 3, 1 / 3
+"""Limits of an `importance` between 0 and 1. The format leaves the scale open."""
+
+HIGH_RATING, MEDIUM_RATING = 4, 3
+"""Limits of a rating from 1 to 5."""
+
+SCHEMA_KINDS = ("value", "preference", "policy", "goal")
+
+PROPOSED, CONFIRMED, OUTDATED = "proposed", "confirmed", "outdated"
+SCHEMA_STATUSES = {PROPOSED: "proposed", CONFIRMED: "active", OUTDATED: "retired"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the three files, and what its records are."""
+
+    file: str
+    kind: str
+    prefix: str
+    """How the ids of this kind begin, as the white paper writes them."""
+    base: int
+    """Numbers in ids are hexadecimal for facts, decimal for the others."""
+    noun: str
+    text_key: str
+    """Key of the record's main text."""
+
+
+FACTS = Part("facts.json", "fact", "fact_", 16, "a fact", "o")
+EPISODES = Part("episodes.json", "episode", "ep_", 10, "an episode", "summary")
+SCHEMA = Part("schema.json", "schema", "sch_", 10, "a schema item", "text")
+PARTS = (FACTS, EPISODES, SCHEMA)
+
+PART_OF_KIND = {part.kind: part for part in PARTS}
+
+
+def memory_of(part: Part, value: Mapping[str, Any], *, id: str, label: str, place: Place) -> Memory:
+    """The record as a memory, without what the sidecar keeps about it."""
+    status = text_of(value.get("status"))
+    domain, topic = text_of(value.get("domain")), text_of(value.get("topic"))
+    return Memory(
+        ref=f"{label}:{id}",
+        id=id,
+        store=label,
+        kind=part.kind,
+        type=text_of(value.get("kind")) if part is SCHEMA else "",
+        title=text_of(value.get("title")),
+        content=sentence(value) if part is FACTS else text_of(value.get(part.text_key)),
+        entity="/".join(name for name in (domain, topic) if name),
+        created=created(part, value),
+        importance=importance(part, value, None),
+        confidence=_number(value.get("confidence")),
+        status=SCHEMA_STATUSES.get(status, "active") if part is SCHEMA else "active",
+        pinned=value.get("pinned") is True,
+        tags=_tags(part, value),
+        links=_links(value),
+        source=", ".join(_texts(value.get("source_ids"))),
+        origin=place,
+        extra=_extra(value),
+    )
+
+
+def sentence(value: Mapping[str, Any]) -> str:
+    """Subject, predicate and object of a fact as one line."""
+    words = (text_of(value.get(key)) for key in ("s", "p", "o"))
+    return " ".join(word for word in words if word)
+
+
+def created(part: Part, value: Mapping[str, Any]) -> datetime | None:
+    return from_iso(value.get("start" if part is EPISODES else "time"))
+
+
+def importance(part: Part, value: Mapping[str, Any], rating: object) -> str:
+    """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
+    for said in (_rated(rating), _said(value.get("importance"))):
+        if said:
+            return said
+    if part is SCHEMA and value.get("kind") == "goal":
+        return "high"
+    affect = value.get("affect")
+    valence = _number(affect.get("valence")) if isinstance(affect, dict) else None
+    return "high" if valence is not None and abs(valence) >= STRONG_AFFECT else "medium"
+
+
+def _rated(rating: object) -> str:
+    number = _number(rating)
+    if number is None:
+        return ""
+    return "high" if number >= HIGH_RATING else "medium" if number >= MEDIUM_RATING else "low"
+
+
+def _said(value: object) -> str:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        return word if word in ("high", "medium", "low") else ""
+    number = _number(value)
+    if number is None:
+        return ""
+    if number > 1:
+        return _rated(number)
+    return "high" if number >= HIGH_SHARE else "medium" if number >= MEDIUM_SHARE else "low"
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+
+
+def _tags(part: Part, value: Mapping[str, Any]) -> tuple[str, ...]:
+    predicate = text_of(value.get("p")) if part is FACTS else ""
+    own = _texts(value.get("tags"))
+    return tuple(dict.fromkeys([predicate, *own] if predicate else own))
+
+
+def _links(value: Mapping[str, Any]) -> tuple[Link, ...]:
+    own = value.get("links")
+    links = [
+        Link(text_of(link.get("rel")), text_of(link.get("to")))
+        for link in (own if isinstance(own, list) else ())
+        if isinstance(link, dict) and link.get("to")
+    ]
+    links += [Link("fact", target) for target in _texts(value.get("facts"))]
+    links += [Link("evidence", target) for target in _texts(value.get("evidence"))]
+    return tuple(links)
+
+
+_TEXT_FIELDS = frozenset({"id", "title", "summary", "text", "domain", "topic", "kind"})
+_LINK_FIELDS = frozenset({"facts", "evidence"})
+
+
+def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Every key whose value no field of the memory holds as it is."""
+    return {key: item for key, item in value.items() if not _is_told(key, item)}
+
+
+def _is_told(key: str, item: object) -> bool:
+    if key in _TEXT_FIELDS:
+        return isinstance(item, str)
+    if key in _LINK_FIELDS:
+        return isinstance(item, list) and len(_texts(item)) == len(item)
+    if key == "links":
+        return isinstance(item, list) and all(_is_link(link) for link in item)
+    if key == "confidence":
+        return _number(item) is not None
+    return key == "pinned" and isinstance(item, bool)
+
+
+def _is_link(value: object) -> bool:
+    if not isinstance(value, dict) or set(value) != {"rel", "to"}:
+        return False
+    return all(isinstance(word, str) and word for word in value.values())
