@@ -1,0 +1,184 @@
+"""Frontmatter: read whatever is there, change one line, keep every other byte."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.errors import Refused
+from memtui.files import frontmatter
+from memtui.files.reading import decode, encode
+
+TASK = """---
+state: active   # since monday
+created: '2025-05-05T17:22:26+02:00'
+due: 2026-01-01
+priority: "high"
+tags: [a, 'b c']
+related:
+- x.md
+- "y z"
+notes: |
+  state: not this one
+blank:
+---
+# Title
+
+state: nor this
+---
+"""
+
+CORPUS: dict[str, bytes] = {
+    "plain": TASK.encode(),
+    "crlf": TASK.replace("\n", "\r\n").encode(),
+    "bom": b"\xef\xbb\xbf" + TASK.encode(),
+    "stray byte in the body": TASK.encode() + b"\xff\xfe",
+    "no body": TASK.encode()[: TASK.index("# Title")],
+    "no final newline": TASK.encode()[: TASK.index("# Title") - 1],
+    "tabs and template": TASK.replace("blank:", "blank: '{{ x }}'\ntab:\t 'a'").encode(),
+    "emoji": TASK.replace("blank:", "mood: \U0001f600 ok\nlong: " + "w " * 200).encode(),
+    "spaces after": TASK.replace("active ", "active    ").encode(),
+    "unix seconds": TASK.replace("blank:", "at: 12:30:45\nyes: no").encode(),
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_one_line_changes_and_no_other_byte(name: str) -> None:
+    text = decode(CORPUS[name])
+    before = frontmatter.parse(text)
+    edits: list[tuple[str, Any, str, str]] = [
+        ("state", "done", "state: active", "state: done"),
+        ("created", "it's", "'2025-05-05T17:22:26+02:00'", "'it''s'"),
+        ("due", "2027-02-03", "2026-01-01", "2027-02-03"),
+        ("due", "soon: #1", "2026-01-01", '"soon: #1"'),
+        ("priority", "low", '"high"', '"low"'),
+        ("priority", None, '"high"', "null"),
+        ("state", "2026-01-01", "state: active", 'state: "2026-01-01"'),
+        ("state", "yes", "state: active", 'state: "yes"'),
+        ("state", "a\tb = \u2028", "state: active", 'state: "a\\tb = \\u2028"'),
+        ("state", 3, "state: active", "state: 3"),
+        ("tags", ["a", "c: d"], "[a, 'b c']", '[a, "c: d"]'),
+    ]
+    for key, value, old, new in edits:
+        after = frontmatter.set_field(text, key, value)
+        assert encode(after) == CORPUS[name].replace(old.encode(), new.encode(), 1)
+        assert frontmatter.parse(after) == {**before, key: value}
+        assert frontmatter.set_field(after, key, before[key]).count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_new_field_is_the_last_line_and_goes_without_a_trace(name: str) -> None:
+    text = decode(CORPUS[name])
+    for value in ("x", "2026-01-01", ["a", "b"], True):
+        after = frontmatter.set_field(text, "fresh", value)
+        assert frontmatter.parse(after) == {**frontmatter.parse(text), "fresh": value}
+        assert frontmatter.split(after).body == frontmatter.split(text).body
+        assert frontmatter.remove_field(after, "fresh") == text
+
+
+def test_a_block_list_keeps_its_lines() -> None:
+    after = frontmatter.set_field(TASK, "related", ["y z", "new: one"])
+    assert after == TASK.replace('- x.md\n- "y z"\n', '- "y z"\n- "new: one"\n')
+    removed = frontmatter.remove_field(TASK, "related")
+    assert removed == TASK.replace('related:\n- x.md\n- "y z"\n', "")
+
+
+def test_frontmatter_is_made_where_there_is_none() -> None:
+    for text in ("# T\n", "", "\ufeff# T\r\nx\r\n", "--- not\n---\n"):
+        after = frontmatter.set_field(text, "state", "todo")
+        assert frontmatter.parse(after) == {"state": "todo"}
+        assert frontmatter.split(after).body == text.lstrip("\ufeff")
+    with pytest.raises(Refused, match="not closed"):
+        frontmatter.set_field("---\nstate: x\n", "state", "y")
+
+
+@pytest.mark.parametrize(
+    ("front", "key"),
+    [
+        ("a: |\n  text\n", "a"),
+        ("a: >-\n  text\n", "a"),
+        ("a: &x 1\nb: *x\n", "a"),
+        ("a: &x 1\nb: *x\n", "b"),
+        ("a: one\n  two\n", "a"),
+        ("a:\n  b: 1\n", "a"),
+        ("a: {b: 1}\n", "a"),
+        ("a: [1,\n  2]\n", "a"),
+        ("a: [x, y]\n", "a"),
+        ("a: 1\na: 2\n", "a"),
+        ("? a\n: 1\n", "a"),
+        ("{a: 1}\n", "a"),
+        ("a: !!str 1\n", "a"),
+        ("a: [1\n", "a"),
+        ('a: "x\n  y"\n', "a"),
+        ("- a\n", "a"),
+        ("b: 1\n# a: 1\nc: [\n", "a"),
+    ],
+)
+def test_what_cannot_be_edited_on_its_line_is_refused(front: str, key: str) -> None:
+    with pytest.raises(Refused):
+        frontmatter.set_field(f"---\n{front}---\nbody", key, "new")
+
+
+def test_half_characters_are_refused() -> None:
+    for value in ("\ud83d", "x\udcff"):
+        with pytest.raises(Refused, match="half"):
+            frontmatter.set_field(TASK, "state", value)
+
+
+def test_reading_fails_open() -> None:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("no frontmatter", {}),
+        ("---\na: 1\n", {}),
+        ("---\n---\n", {}),
+        ("---\na: 1\n---", {"a": 1}),
+        ("---\r\na: 1\r\n---\r\nb", {"a": 1}),
+        ("---\na: [1\nb: 'x'\n---\n", {"a": "[1", "b": "x"}),
+        ("---\na: caf\udce9\n---\n", {"a": "caf\ufffd"}),
+        ("---\n- a\n---\n", {}),
+        ("---\ndate: 2026-99-99\n---\n", {"date": "2026-99-99"}),
+        ("---\ndate: 2026-11-21 10:00:00\n---\n", {"date": "2026-11-21 10:00:00"}),
+        ("---\n1: a\nnull: b\n---\n", {"1": "a", "None": "b"}),
+        (
+            "---\na: !!python/object/apply:os.system ['x']\n---\n",
+            {"a": "!!python/object/apply:os.system ['x']"},
+        ),
+    ]
+    for text, expected in cases:
+        assert frontmatter.parse(text) == expected
+
+
+def test_bombs_are_refused_fast() -> None:
+    nines = "a: &a [x,x,x,x,x,x,x,x,x]\n"
+    for name, before in zip("bcdef", "abcde", strict=True):
+        nines += f"{name}: &{name} [{','.join(['*' + before] * 9)}]\n"
+    bombs = [nines, "[" * 60_000, "{" * 2_000, "- " * 30_000, "? " * 30_000, "-\t" * 30_000]
+    bombs += ['["]"' * 10_000, "a: &a [*a]\n", "a: " + "9" * 5_000, "x: " + "y" * 70_000]
+    bombs += ["\n".join(" " * depth + "a:" for depth in range(350))]
+    started = time.monotonic()
+    for bomb in bombs:
+        assert isinstance(frontmatter.parse(f"---\n{bomb}\n---\n"), dict)
+    assert time.monotonic() - started < 2
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+
+
+@given(WORDS, st.sampled_from(["state", "created", "due", "priority", "blank", "fresh"]))
+def test_any_text_reads_back_as_itself_in_any_yaml_program(value: str, key: str) -> None:
+    after = frontmatter.set_field(TASK, key, value)
+    assert frontmatter.parse(after)[key] == value
+    other = yaml.safe_load(frontmatter.split(after).front or "")[key]
+    assert other == value or (key == "due" and str(other).startswith(value[:4]))
+    assert frontmatter.split(after).body == frontmatter.split(TASK).body
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4, unique=True), st.sampled_from(["tags", "related"]))
+def test_any_list_reads_back_as_itself(value: list[str], key: str) -> None:
+    after = frontmatter.set_field(TASK, key, value)
+    read = yaml.safe_load(frontmatter.split(after).front or "")[key]
+    assert sorted(read) == sorted(value)
