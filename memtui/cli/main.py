@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import click
 
+from memtui import __version__
 from memtui.errors import MemtuiError, QueryError
 
 COMMANDS = {
@@ -30,17 +31,25 @@ COMMANDS = {
 class LazyGroup(click.Group):
     """A group that imports a command only when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
 
@@ -58,7 +67,7 @@ class LazyGroup(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": False},
 )
-@click.version_option(package_name="memtui", prog_name="memtui", message="%(prog)s %(version)s")
+@click.version_option(__version__, prog_name="memtui", message="%(prog)s %(version)s")
 @click.pass_context
 def memtui(ctx: click.Context) -> None:
     """See, search, correct and carry away what AI agents remember.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -41,8 +42,11 @@ def demo() -> None:
     from memtui import paths as places
 
     with tempfile.TemporaryDirectory(prefix="memtui-demo-") as folder:
-        copy = Path(folder) / "sample-data"
+        here = Path(folder)
+        copy = here / "sample-data"
         shutil.copytree(places.shipped("sample-data"), copy)
-        from memtui.library import opening
+        os.environ[places.CACHE_VARIABLE] = str(here / "cache")
+        os.environ[places.STATE_VARIABLE] = str(here / "state")
+        from memtui.stores import registry
 
-        _show([str(found.root) for found in opening.discover(copy, copy)])
+        _show([str(path) for path in sorted(copy.iterdir()) if registry.detect(path)])

@@ -1,4 +1,4 @@
-"""From a query to what it finds: filters by columns, text by the index, or by reading what is there."""
+"""From a query to what it finds: filters by columns, text by the index or by reading the rows."""
 
 from __future__ import annotations
 

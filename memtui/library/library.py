@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 
 
 class Library:
-    """Reads, finds and changes the memories of its stores. Methods may be called from any thread."""
+    """Reads, finds and changes the memories of its stores; may be called from any thread."""
 
     def __init__(
         self,

@@ -25,6 +25,7 @@ class Found:
 
 def found_at(path: Path) -> Found:
     """The store at this path. Raises StoreError."""
+    path = path.absolute()
     if not path.exists():
         raise StoreError("there is nothing here", where=str(path), do="check the path")
     detected = registry.detect(path)
