@@ -135,6 +135,11 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
             if line.strip(" "):
                 yield line.rstrip(" ")
                 line, used = "", 0
+            if word.isascii():  # a line without a blank may have a million characters
+                whole = (len(word) - 1) // cells * cells
+                yield from (word[at : at + cells] for at in range(0, whole, cells))
+                line, used = word[whole:], len(word) - whole
+                continue
             for cluster, room in _clusters(word):
                 if line and used + room > cells:
                     yield line

@@ -1,0 +1,19 @@
+"""Settings and session: what a person chose, and where they left off.
+
+`load` reads `config.toml`, `save_value` changes one setting in it; `session` remembers panes,
+filters and the selection between runs.
+"""
+
+from memtui.config.reading import Loaded, load
+from memtui.config.saving import save_value
+from memtui.config.settings import SCHEMA, Settings, StorePath, default_text
+
+__all__ = [
+    "SCHEMA",
+    "Loaded",
+    "Settings",
+    "StorePath",
+    "default_text",
+    "load",
+    "save_value",
+]

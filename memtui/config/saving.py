@@ -1,0 +1,150 @@
+"""Changing one setting in `config.toml`, the rest left as the person wrote it.
+
+A value on one line is replaced on that line, a new one is added below its table's header, so
+comments and order stay. Only where that cannot be done (a value over several lines, a table
+written in one) the file is written anew by tomli-w; its comments are lost, every setting stays.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from memtui.config.reading import line_of
+from memtui.errors import ConfigError
+from memtui.paths import write_private
+
+
+def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
+    """Set one setting (`"theme"`, `"list.sort"`, `("saved", "this week")`); None takes it out.
+
+    Raises ConfigError when the file cannot be parsed or written; then it is unchanged.
+    """
+    parts = tuple(key.split(".")) if isinstance(key, str) else key
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        values = tomllib.loads(text)
+    except FileNotFoundError:
+        text, values = "", {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(
+            "the setting was not saved, because the file cannot be read",
+            where=str(path),
+            do=f"correct it first: {error}",
+        ) from error
+    if isinstance(value, tuple):
+        value = list(value)
+    wanted = _with(values, parts, value)
+    if wanted == values:
+        return
+    # Each edit is a guess about the layout; the first that means what is wanted is taken.
+    edits = (edit(text, parts, value) for edit in (_in_place, _uncommented, _added))
+    new = next((new for new in edits if _means(new, wanted)), tomli_w.dumps(wanted))
+    try:
+        write_private(path, new)
+    except OSError as error:
+        raise ConfigError(
+            f"the setting was not saved: {error.strerror}", where=str(path), do="check the folder"
+        ) from error
+
+
+def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(dict(values))
+    at = changed
+    for name in parts[:-1]:
+        inner = at.setdefault(name, {})
+        if not isinstance(inner, dict):
+            inner = at[name] = {}
+        at = inner
+    if value is None:
+        at.pop(parts[-1], None)
+    else:
+        at[parts[-1]] = value
+    return changed
+
+
+def _means(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+_COMMENT = re.compile(r"""(\s+#[^"']*)$""")
+
+
+def _in_place(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """The setting's own line changed or taken out."""
+    lines = text.splitlines(keepends=True)
+    found = line_of(text, parts)
+    if found is None:
+        return text
+    old = lines[found - 1].rstrip("\r\n")
+    end = lines[found - 1][len(old) :]
+    comment = _COMMENT.search(old)
+    indent = old[: len(old) - len(old.lstrip())]
+    kept = f"{indent}{_line(parts, value)}{comment[1] if comment else ''}{end}"
+    lines[found - 1 : found] = [] if value is None else [kept]
+    return "".join(lines)
+
+
+def _uncommented(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """The setting on the line where the default file shows it as a comment."""
+    mark = "#: "
+    bare = "".join(line.removeprefix(mark) for line in text.splitlines(keepends=True))
+    found = line_of(bare, parts)
+    if found is None or value is None:
+        return text
+    lines = text.splitlines(keepends=True)
+    lines[found - 1] = _line(parts, value) + _end(text)
+    return "".join(lines)
+
+
+def _added(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """A new line below the header of its table, or a new table at the end."""
+    if value is None:
+        return text
+    lines, end = text.splitlines(keepends=True), _end(text)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += end
+    new = _line(parts, value) + end
+    if len(parts) == 1:
+        at = _first_table(lines)
+        lines[at:at] = [new, end] if at < len(lines) else [new]
+    elif header := line_of(text, parts[:-1]):
+        lines.insert(header, new)
+    else:
+        lines += [end] if lines and lines[-1].strip() else []
+        table = tomli_w.dumps(_nested(parts[:-1], {})).rstrip("\n")
+        lines += [table.splitlines()[-1] + end, new]
+    return "".join(lines)
+
+
+def _line(parts: tuple[str, ...], value: Any) -> str:
+    return "" if value is None else tomli_w.dumps({parts[-1]: value}).rstrip("\n")
+
+
+def _end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _first_table(lines: list[str]) -> int:
+    """Where settings outside any table end: before the first header and the comments above it."""
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("["):
+            while at and lines[at - 1].lstrip().startswith("#"):
+                at -= 1
+            return at
+    return len(lines)
+
+
+def _nested(parts: tuple[str, ...], value: Any) -> Any:
+    for name in reversed(parts):
+        value = {name: value}
+    return value

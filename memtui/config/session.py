@@ -1,0 +1,100 @@
+"""Where a person left off, kept between runs: panes, filters, selection, what was searched.
+
+One JSON file in the state folder, an entry for each set of stores. It is a convenience: whatever
+cannot be read is forgotten, whatever cannot be written is let go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memtui.paths import write_private
+
+FILE = "session.json"
+MOST_SETS = 20
+"""Sets of stores that are remembered; the one not used for longest is forgotten first."""
+MOST_SEARCHES = 100
+MOST_BYTES = 4_000_000
+"""A session file beyond this is not ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What the screen looked like."""
+
+    query: str = ""
+    """The search line, filters included."""
+    selected: str = ""
+    """Ref of the memory under the cursor."""
+    focus: str = ""
+    """Name of the pane that had the keys."""
+    panes: Mapping[str, int] = field(default_factory=dict)
+    """Pane -> its size in cells; 0 is closed."""
+    zoomed: str = ""
+    theme: str = ""
+    """Chosen in the session; empty: the settings' own."""
+    searches: tuple[str, ...] = ()
+    """What was searched before, the latest last."""
+    seen: str = ""
+    """ISO time of the last look, to mark what is new since."""
+
+
+def key_for(roots: Iterable[Path]) -> str:
+    """The name of a set of stores, whatever the order they were given in."""
+    names = sorted(str(root.absolute()) for root in roots)
+    return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def load(state: Path, key: str) -> Session:
+    """The last session on these stores, or an empty one. Never raises."""
+    values = _read(state / FILE).get(key)
+    return _session(values) if isinstance(values, dict) else Session()
+
+
+def save(state: Path, key: str, session: Session) -> bool:
+    """Remember the session; False when it could not be written. Never raises."""
+    entries = _read(state / FILE)
+    entries.pop(key, None)
+    entries[key] = {**asdict(session), "searches": session.searches[-MOST_SEARCHES:]}
+    kept = dict(list(entries.items())[-MOST_SETS:])
+    with contextlib.suppress(OSError):
+        write_private(state / FILE, json.dumps(kept, indent=1) + "\n")
+        return True
+    return False
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return {}
+        entries = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return entries if isinstance(entries, dict) else {}
+
+
+def _session(values: Mapping[str, Any]) -> Session:
+    texts = {
+        name: values[name]
+        for name in ("query", "selected", "focus", "zoomed", "theme", "seen")
+        if isinstance(values.get(name), str)
+    }
+    panes = values.get("panes")
+    searches = values.get("searches")
+    return Session(
+        **texts,
+        panes={
+            str(name): size
+            for name, size in (panes.items() if isinstance(panes, dict) else ())
+            if type(size) is int and 0 <= size <= 10_000
+        },
+        searches=tuple(text for text in searches if isinstance(text, str))
+        if isinstance(searches, list)
+        else (),
+    )

@@ -1,0 +1,255 @@
+"""What a person can choose: the settings as one frozen value, and the one list that checks them.
+
+`SCHEMA` checks a file, names the nearest key for a misspelt one, and writes the commented default
+file that is its own manual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from memtui.model import STATUSES
+from memtui.query import Sort
+
+DENSITIES = ("compact", "comfortable", "roomy")
+DATES = ("ago", "date")
+STATUS_CHOICES = ("current", "all", *STATUSES)
+
+
+@dataclass(frozen=True, slots=True)
+class StorePath:
+    """A store to open without being asked for."""
+
+    path: Path
+    label: str = ""
+    """Its name in memtui; empty: the folder's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a person can choose. The default of each field is the default of its setting."""
+
+    theme: str = "dusk"
+    mouse: bool = True
+    editor: str = ""
+    """A command line for $EDITOR's work; empty: $VISUAL, $EDITOR, then vi."""
+    restore: bool = True
+    """Begin where the last session ended."""
+    stores: tuple[StorePath, ...] = ()
+    sort: str = ""
+    """One of `query.Sort`; empty: newest first, by relevance while searching."""
+    status: tuple[str, ...] = ("current",)
+    """Of `STATUS_CHOICES`: what is listed when the query does not say."""
+    density: str = "comfortable"
+    dates: str = "ago"
+    half_life_days: float = 30.0
+    """Days after which being recent counts half as much for the rank."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Part of the ranking -> its weight; the parts are those `search --explain` names."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Action id -> keys that replace its own."""
+    saved: Mapping[str, str] = field(default_factory=dict)
+    """Name -> query text of a saved search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: where it stands in the file, how it is checked, what to say about it."""
+
+    key: str
+    """`name` or `table.name`."""
+    field: str
+    """Of `Settings`."""
+    check: Callable[[Any], Any]
+    """The file's value -> the field's; raises ValueError with the reason."""
+    about: str
+    """What the default file says above it."""
+    example: str
+    """How the default file shows it, as TOML."""
+    each: bool = False
+    """`check` takes one entry of a list or table; a wrong entry spoils only itself."""
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("must be text in quotes")
+    return value
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in choices:
+            near = get_close_matches(str(value), choices, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"must be one of {', '.join(filter(None, choices))}{hint}")
+        return str(value)
+
+    return check
+
+
+def _statuses(value: Any) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if not isinstance(values, list) or not values:
+        raise ValueError(f"must be one or several of {', '.join(STATUS_CHOICES)}")
+    return tuple(dict.fromkeys(map(_one_of(*STATUS_CHOICES), values)))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _days(value: Any) -> float:
+    if not _is_number(value) or not 0 < value <= 36_500:
+        raise ValueError("must be a number of days above 0")
+    return float(value)
+
+
+def _weight(value: Any) -> float:
+    if not _is_number(value) or not 0 <= value <= 1_000:
+        raise ValueError("must be a number from 0 to 1000")
+    return float(value)
+
+
+def _keys(value: Any) -> tuple[str, ...]:
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, list) or not all(isinstance(key, str) for key in several):
+        raise ValueError("must be a key in quotes, or a list of them, or []")
+    return tuple(several)
+
+
+def _store(value: Any) -> StorePath:
+    block = {"path": value} if isinstance(value, str) else value
+    if not isinstance(block, dict) or not isinstance(block.get("path"), str) or not block["path"]:
+        raise ValueError("must be a path in quotes, or a block with path and label")
+    label = block.get("label", "")
+    if set(block) - {"path", "label"} or not isinstance(label, str):
+        raise ValueError("has a path and a label, both text in quotes, and nothing else")
+    return StorePath(Path(block["path"]).expanduser(), label)
+
+
+SCHEMA: tuple[Setting, ...] = (
+    Setting(
+        "theme",
+        "theme",
+        _text,
+        "Colours: dusk, paper, contrast, terminal, copper, or the name of a file in themes/\n"
+        "beside this one. With NO_COLOR set, memtui uses none.",
+        '"dusk"',
+    ),
+    Setting("mouse", "mouse", _bool, "Let the mouse click, scroll and drag.", "true"),
+    Setting(
+        "editor",
+        "editor",
+        _text,
+        'Editor for E and o, as a command line: "nvim", "code --wait". Empty: $VISUAL, then\n'
+        "$EDITOR, then vi.",
+        '""',
+    ),
+    Setting("restore", "restore", _bool, "Begin where the last session ended.", "true"),
+    Setting(
+        "stores",
+        "stores",
+        _store,
+        "Stores to open when none is named: paths, or [[stores]] blocks with path and label.\n"
+        "Without them memtui looks in this folder and in the known places.",
+        '["~/notes/memory"]',
+        each=True,
+    ),
+    Setting(
+        "list.sort",
+        "sort",
+        _one_of("", *(str(sort) for sort in Sort)),
+        "Order of the list: new, old, importance, priority, relevance. Empty: newest first,\n"
+        "by relevance while searching.",
+        '""',
+    ),
+    Setting(
+        "list.status",
+        "status",
+        _statuses,
+        "What is listed unless the query says: current (active and proposed), all, or a list\n"
+        "of active, proposed, superseded, retired, deleted.",
+        '"current"',
+    ),
+    Setting(
+        "list.density",
+        "density",
+        _one_of(*DENSITIES),
+        "Room for each memory: compact, comfortable, roomy.",
+        '"comfortable"',
+    ),
+    Setting(
+        "list.dates",
+        "dates",
+        _one_of(*DATES),
+        'Times in the list: ago ("3d") or date ("2026-11-18").',
+        '"ago"',
+    ),
+    Setting(
+        "search.half_life_days",
+        "half_life_days",
+        _days,
+        "Days after which being recent counts half as much for the rank.",
+        "30",
+    ),
+    Setting(
+        "search.weights",
+        "weights",
+        _weight,
+        "Weights of the parts of the rank; `memtui search --explain` names the parts.",
+        "{ recency = 1.0, importance = 1.0 }",
+        each=True,
+    ),
+    Setting(
+        "keys",
+        "keys",
+        _keys,
+        "Keys that replace an action's own; ? in memtui lists every action's name.\n"
+        "A key in quotes, a list of keys, or [] for none.",
+        '{ search = ["/", "ctrl+f"] }',
+        each=True,
+    ),
+    Setting(
+        "saved",
+        "saved",
+        _text,
+        "Saved searches: a name and what would be typed in the search line.",
+        '{ "this week" = "since:7d importance:high" }',
+        each=True,
+    ),
+)
+
+
+def default_text() -> str:
+    """A settings file that changes nothing and explains everything."""
+    parts = [
+        "# memtui settings. Every line that begins with #: is a setting at its default or an\n"
+        "# example; take the #: away to change it. A fault in this file never stops memtui: it\n"
+        "# is shown once and the default is used.\n"
+    ]
+    table = ""
+    for setting in SCHEMA:
+        head, _, name = setting.key.rpartition(".")
+        if head != table:
+            table = head
+            parts.extend([f"[{head}]\n"] if head else [])
+        about = "".join(f"# {line}\n" for line in setting.about.split("\n"))
+        parts.append(f"{about}{_shown(setting, name)}")
+    return "\n".join(parts)
+
+
+def _shown(setting: Setting, name: str) -> str:
+    if setting.key in ("keys", "saved"):  # tables of their own, so that lines can be added
+        entry = setting.example.strip("{ }")
+        return f"#: [{setting.key}]\n#: {entry}\n"
+    return f"#: {name} = {setting.example}\n"

@@ -1,0 +1,189 @@
+"""Which keys do what: the defaults of the actions, changed by the `[keys]` of the settings.
+
+The actions themselves are known to the screen only; here an action is an id and its keys. An
+override that names no action, or a key two actions want in the same place, is refused by name
+and the default stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from memtui.errors import ConfigError
+
+Keys = tuple[str, ...]
+
+_NAMES = {
+    "esc": "escape",
+    "return": "enter",
+    "del": "delete",
+    "ins": "insert",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+    "pgdown": "pagedown",
+    "bksp": "backspace",
+    " ": "space",
+}
+_SIGNS = {
+    "/": "slash",
+    "?": "question_mark",
+    ":": "colon",
+    ".": "full_stop",
+    ",": "comma",
+    ";": "semicolon",
+    "'": "apostrophe",
+    '"': "quotation_mark",
+    "+": "plus",
+    "-": "minus",
+    "*": "asterisk",
+    "=": "equals_sign",
+    "#": "number_sign",
+    "!": "exclamation_mark",
+    "@": "at",
+    "$": "dollar_sign",
+    "%": "percent_sign",
+    "&": "ampersand",
+    "(": "left_parenthesis",
+    ")": "right_parenthesis",
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
+    "_": "underscore",
+    "`": "grave_accent",
+    "~": "tilde",
+    "|": "vertical_line",
+    "\\": "backslash",
+    "^": "circumflex_accent",
+}
+"""Signs and what Textual calls them, as in `textual.keys`."""
+_MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
+_NAMED = frozenset(
+    (
+        *("escape", "enter", "tab", "space", "backspace", "delete", "insert"),
+        *("home", "end", "pageup", "pagedown", "up", "down", "left", "right"),
+        *(f"f{n}" for n in range(1, 25)),
+        *_SIGNS.values(),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Keymap:
+    """The keys of every action, and what was wrong with the overrides."""
+
+    keys: Mapping[str, Keys]
+    """Action id -> its keys as Textual writes them; empty: the action has no key."""
+    problems: tuple[ConfigError, ...] = ()
+
+
+def key_name(key: str) -> str | None:
+    """The key as Textual writes it (`/` is `slash`, `Ctrl+R` is `ctrl+r`); None when it is none."""
+    if key in _SIGNS:
+        return _SIGNS[key]
+    if len(key) == 1:
+        return _NAMES.get(key, key if key.isalnum() else None)
+    *modifiers, last = re.split(r"\+(?!$)", key.strip())
+    modifiers = [modifier.strip().lower() for modifier in modifiers]
+    last = last.strip()
+    if any(modifier not in _MODIFIERS for modifier in modifiers):
+        return None
+    if last in _SIGNS:
+        last = _SIGNS[last]
+    elif len(last) > 1:
+        last = last.lower()
+        last = _NAMES.get(last, last)
+        if last not in _NAMED:
+            return None
+    elif not last.isalnum():
+        return None
+    elif modifiers == ["shift"]:  # a terminal sends the capital, not shift and the letter
+        return last.upper()
+    elif modifiers:
+        last = last.lower()
+    return "+".join([*sorted(set(modifiers), key=_MODIFIERS.index), last])
+
+
+def resolve(
+    defaults: Mapping[str, Iterable[str]],
+    overrides: Mapping[str, Iterable[str]],
+    *,
+    scopes: Mapping[str, str] | None = None,
+    where: str = "config.toml",
+) -> Keymap:
+    """The keys to use: `defaults` (action id -> keys) with the valid `overrides`.
+
+    `scopes` names the place where an action's keys work; only actions of one place, or of the
+    place "" (everywhere), can clash. An override takes a key away from no other action: give
+    that one another key in the same file. Never raises.
+    """
+    scopes = scopes or {}
+    keys = {action: _known(wanted)[0] for action, wanted in defaults.items()}
+    asked: dict[str, Keys] = {}
+    problems: list[ConfigError] = []
+    for action, wanted in overrides.items():
+        if action not in keys:
+            problems.append(_unknown(action, keys, where))
+            continue
+        asked[action], bad = _known(wanted)
+        for key in bad:
+            problems.append(
+                ConfigError(
+                    f"{key!r} is not a key",
+                    where=f"{where}: keys.{action}",
+                    do="write it like a, A, ctrl+a, f5, slash, pagedown",
+                )
+            )
+        if bad and not asked[action]:
+            del asked[action]
+    # A refused override gives its action the default keys back, which may be what another
+    # override took, so look again until nothing clashes.
+    while clash := _clash({**keys, **asked}, asked, scopes):
+        loser, other, key = clash
+        del asked[loser]
+        problems.append(
+            ConfigError(
+                f"the key {key} already belongs to {other}",
+                where=f"{where}: keys.{loser}",
+                do=f"choose another key, or give {other} another one too",
+            )
+        )
+    return Keymap({**keys, **asked}, tuple(problems))
+
+
+def _known(wanted: Iterable[str]) -> tuple[Keys, list[str]]:
+    names = [(key, key_name(key)) for key in wanted]
+    good = tuple(dict.fromkeys(name for _, name in names if name is not None))
+    return good, [key for key, name in names if name is None]
+
+
+def _unknown(action: str, known: Iterable[str], where: str) -> ConfigError:
+    near = get_close_matches(action, list(known), n=1)
+    return ConfigError(
+        f"there is no action {action!r}",
+        where=f"{where}: keys",
+        do=f"did you mean {near[0]}?" if near else "press ? in memtui for the names of all actions",
+    )
+
+
+def _clash(
+    keys: Mapping[str, Keys], asked: Mapping[str, Keys], scopes: Mapping[str, str]
+) -> tuple[str, str, str] | None:
+    """The first override that takes another action's key: (override, other action, key)."""
+    for action in reversed(list(asked)):
+        for other, theirs in keys.items():
+            if other == action or not _meet(scopes.get(action, ""), scopes.get(other, "")):
+                continue
+            for key in keys[action]:
+                if key in theirs:
+                    return action, other, key
+    return None
+
+
+def _meet(scope: str, other: str) -> bool:
+    return scope == other or not scope or not other

@@ -1,0 +1,119 @@
+"""Where things live: settings, state and cache of the person, and what memtui ships with.
+
+The folder's name is `memtui-agent`, because two unrelated programs already use `memtui`. Each
+place can be moved by an environment variable. Nothing is created until it is written to.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+APP = "memtui-agent"
+
+CONFIG_VARIABLE = "MEMTUI_CONFIG"
+"""Folder of `config.toml` and `themes/`; or the path of another `.toml` file."""
+STATE_VARIABLE = "MEMTUI_STATE"
+"""Folder of the journal and the session."""
+CACHE_VARIABLE = "MEMTUI_CACHE"
+"""Folder of the index; always safe to delete."""
+
+
+def config_folder() -> Path:
+    """Folder of the person's settings and themes."""
+    file = _chosen(CONFIG_VARIABLE)
+    if file is not None:
+        return file.parent if file.suffix == ".toml" else file
+    from platformdirs import user_config_path
+
+    return user_config_path(APP, appauthor=False)
+
+
+def config_file() -> Path:
+    """The settings file; it need not exist."""
+    file = _chosen(CONFIG_VARIABLE)
+    if file is not None and file.suffix == ".toml":
+        return file
+    return config_folder() / "config.toml"
+
+
+def user_themes() -> Path:
+    """Folder of the person's own themes; it need not exist."""
+    return config_folder() / "themes"
+
+
+def state_folder() -> Path:
+    """Folder of what must survive: journal, session."""
+    folder = _chosen(STATE_VARIABLE)
+    if folder is not None:
+        return folder
+    from platformdirs import user_state_path
+
+    return user_state_path(APP, appauthor=False)
+
+
+def cache_folder() -> Path:
+    """Folder of what can be made again: rows, index, vectors."""
+    folder = _chosen(CACHE_VARIABLE)
+    if folder is not None:
+        return folder
+    from platformdirs import user_cache_path
+
+    return user_cache_path(APP, appauthor=False)
+
+
+def _chosen(variable: str) -> Path | None:
+    value = os.environ.get(variable, "")
+    return Path(value).expanduser().absolute() if value else None
+
+
+def private(folder: Path) -> Path:
+    """The folder, made with mode 0700 (and its missing parents too) whatever the umask.
+
+    A folder that exists is left as it is. Raises OSError.
+    """
+    missing = []
+    at = folder
+    while not at.exists():
+        missing.append(at)
+        at = at.parent
+    for part in reversed(missing):
+        part.mkdir(mode=0o700, exist_ok=True)
+        part.chmod(0o700)
+    return folder
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write one of memtui's own small files: the old text or the new, never half of it.
+
+    A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
+    Raises OSError.
+    """
+    target = Path(os.path.realpath(path))
+    private(target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            if target.exists():
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def shipped(name: str) -> Path:
+    """The folder `themes` or `sample-data` that came with memtui.
+
+    Installed it lies inside the package, in a source checkout beside it. Raises
+    FileNotFoundError when the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parent
+    for folder in (package / "_shipped" / name, package.parent / name):
+        if folder.is_dir():
+            return folder
+    raise FileNotFoundError(f"memtui was installed without its {name} folder; install it again")
