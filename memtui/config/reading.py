@@ -101,7 +101,7 @@ _NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)"""
 def line_of(text: str, parts: tuple[str, ...]) -> int | None:
     """The 1-based line where a setting or table begins; None when it cannot be told."""
     table: tuple[str, ...] = ()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line):
             table = _names(header[1])
             if table == parts:

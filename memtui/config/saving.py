@@ -11,6 +11,7 @@ import copy
 import re
 import tomllib
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     """
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
         values = tomllib.loads(text)
     except FileNotFoundError:
         text, values = "", {}
@@ -81,7 +82,7 @@ _COMMENT = re.compile(r"""(\s+#[^"']*)$""")
 
 def _in_place(text: str, parts: tuple[str, ...], value: Any) -> str:
     """The setting's own line changed or taken out."""
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     found = line_of(text, parts)
     if found is None:
         return text
@@ -97,11 +98,11 @@ def _in_place(text: str, parts: tuple[str, ...], value: Any) -> str:
 def _uncommented(text: str, parts: tuple[str, ...], value: Any) -> str:
     """The setting on the line where the default file shows it as a comment."""
     mark = "#: "
-    bare = "".join(line.removeprefix(mark) for line in text.splitlines(keepends=True))
+    bare = "".join(line.removeprefix(mark) for line in _lines(text))
     found = line_of(bare, parts)
     if found is None or value is None:
         return text
-    lines = text.splitlines(keepends=True)
+    lines = _lines(text)
     lines[found - 1] = _line(parts, value) + _end(text)
     return "".join(lines)
 
@@ -110,7 +111,7 @@ def _added(text: str, parts: tuple[str, ...], value: Any) -> str:
     """A new line below the header of its table, or a new table at the end."""
     if value is None:
         return text
-    lines, end = text.splitlines(keepends=True), _end(text)
+    lines, end = _lines(text), _end(text)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += end
     new = _line(parts, value) + end
@@ -128,6 +129,11 @@ def _added(text: str, parts: tuple[str, ...], value: Any) -> str:
 
 def _line(parts: tuple[str, ...], value: Any) -> str:
     return "" if value is None else tomli_w.dumps({parts[-1]: value}).rstrip("\n")
+
+
+def _lines(text: str) -> list[str]:
+    """With their ends; only a newline ends a line in TOML, unlike in str.splitlines()."""
+    return StringIO(text).readlines()
 
 
 def _end(text: str) -> str:

@@ -1,0 +1,108 @@
+"""A person's keys replace the defaults; what cannot be is refused by name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.keymap import key_name, resolve
+
+DEFAULTS = {"search": ("/",), "quit": ("q",), "undo": ("u", "ctrl+z"), "retire": ("d",)}
+
+
+def test_without_overrides_the_defaults_hold_as_textual_writes_them() -> None:
+    keymap = resolve(DEFAULTS, {})
+    assert keymap.keys["search"] == ("slash",)
+    assert keymap.problems == ()
+
+
+def test_an_override_replaces_all_keys_of_its_action() -> None:
+    keymap = resolve(DEFAULTS, {"undo": ["Ctrl+Y"], "quit": []})
+    assert keymap.keys["undo"] == ("ctrl+y",)
+    assert keymap.keys["quit"] == ()
+    assert keymap.problems == ()
+
+
+def test_two_actions_can_swap_their_keys() -> None:
+    keymap = resolve(DEFAULTS, {"quit": ["d"], "retire": ["q"]})
+    assert keymap.keys["quit"] == ("d",)
+    assert keymap.keys["retire"] == ("q",)
+    assert keymap.problems == ()
+
+
+def test_an_unknown_action_is_named_with_the_nearest() -> None:
+    (problem,) = resolve(DEFAULTS, {"serach": ["x"]}).problems
+    assert str(problem) == ("config.toml: keys: there is no action 'serach' (did you mean search?)")
+
+
+def test_a_key_that_belongs_to_another_is_refused_and_the_default_stays() -> None:
+    keymap = resolve(DEFAULTS, {"quit": ["u"]})
+    assert keymap.keys["quit"] == ("q",)
+    (problem,) = keymap.problems
+    assert "the key u already belongs to undo" in str(problem)
+
+
+def test_the_same_key_may_do_different_things_in_different_places() -> None:
+    scopes = {"quit": "list", "undo": "log", "retire": "list"}
+    assert resolve(DEFAULTS, {"quit": ["u"]}, scopes=scopes).problems == ()
+    assert resolve(DEFAULTS, {"quit": ["d"]}, scopes=scopes).problems
+    assert resolve(DEFAULTS, {"quit": ["/"]}, scopes=scopes).problems
+
+
+def test_a_refused_override_that_brings_back_a_taken_key_takes_the_other_with_it() -> None:
+    keymap = resolve(DEFAULTS, {"retire": ["q"], "quit": ["u"]})
+    assert keymap.keys["quit"] == ("q",)
+    assert keymap.keys["retire"] == ("d",)
+    assert len(keymap.problems) == 2
+
+
+def test_what_is_not_a_key_is_told_and_the_good_ones_are_used() -> None:
+    keymap = resolve(DEFAULTS, {"quit": ["x", "hyperspace"]})
+    assert keymap.keys["quit"] == ("x",)
+    assert "'hyperspace' is not a key" in str(keymap.problems[0])
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("/", "slash"),
+        ("?", "question_mark"),
+        ("+", "plus"),
+        ("ctrl++", "ctrl+plus"),
+        ("Ctrl+R", "ctrl+r"),
+        ("PgDn", "pagedown"),
+        ("shift+a", "A"),
+        ("shift+tab", "shift+tab"),
+        (" ", "space"),
+        ("F5", "f5"),
+        ("f25", None),
+        ("", None),
+        ("ctrl+", None),
+        ("what+a", None),
+        ("\x1b", None),
+    ],
+)
+def test_how_keys_are_written(written: str, name: str | None) -> None:
+    assert key_name(written) == name
+
+
+def test_signs_are_called_what_textual_calls_them() -> None:
+    from textual.keys import _character_to_key
+
+    from memtui.keymap import _SIGNS
+
+    for sign, name in _SIGNS.items():
+        assert _character_to_key(sign) == name
+
+
+keys = st.sampled_from(["a", "b", "c", "/", "ctrl+a", "nope"])
+actions = st.sampled_from([*DEFAULTS, "unknown"])
+
+
+@given(st.dictionaries(actions, st.lists(keys, max_size=2)))
+def test_no_two_actions_ever_share_a_key(overrides: dict[str, list[str]]) -> None:
+    keymap = resolve(DEFAULTS, overrides)
+    used = [key for wanted in keymap.keys.values() for key in wanted]
+    assert len(used) == len(set(used))
+    assert set(keymap.keys) == set(DEFAULTS)

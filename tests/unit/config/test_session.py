@@ -1,0 +1,62 @@
+"""The next run begins where the last one ended, and never fails because of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.config.session import FILE, MOST_SETS, Session, key_for, load, save
+
+LEFT = Session(
+    query="tea type:decision",
+    selected="mine:1",
+    focus="list",
+    panes={"tree": 30, "detail": 0},
+    zoomed="detail",
+    theme="paper",
+    searches=("tea", "coffee"),
+    seen="2026-11-21T10:00:00Z",
+)
+
+
+def test_what_was_left_is_found_again(tmp_path: Path) -> None:
+    assert save(tmp_path / "state", "a", LEFT)
+    assert load(tmp_path / "state", "a") == LEFT
+    assert load(tmp_path / "state", "b") == Session()
+    assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
+
+
+def test_each_set_of_stores_has_its_own_and_the_oldest_goes(tmp_path: Path) -> None:
+    for number in range(MOST_SETS + 2):
+        save(tmp_path, str(number), Session(query=str(number)))
+    assert load(tmp_path, "0") == Session()
+    assert load(tmp_path, str(MOST_SETS + 1)).query == str(MOST_SETS + 1)
+
+
+def test_the_order_of_stores_does_not_matter() -> None:
+    one, two = Path("/a"), Path("/b")
+    assert key_for([one, two]) == key_for([two, one]) != key_for([one])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"[" * 100_000,
+        b'{"a": 7}',
+        b'{"a": {"query": 3, "panes": {"x": "wide", "y": -1}, "searches": [1]}}',
+    ],
+)
+def test_a_spoilt_file_is_forgotten(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / FILE).write_bytes(data)
+    assert load(tmp_path, "a") == Session()
+    assert save(tmp_path, "a", LEFT)
+    assert load(tmp_path, "a") == LEFT
+
+
+def test_a_place_that_cannot_be_written_is_let_go(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert not save(tmp_path / "file" / "state", "a", LEFT)
