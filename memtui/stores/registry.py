@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.stores import agent_memory, ambient, engram, simple_memory
+from memtui.stores import agent_memory, ambient, engram, simple_memory, workspace
 from memtui.stores.base import Format
 
 FORMATS: tuple[Format, ...] = (
@@ -18,6 +18,7 @@ FORMATS: tuple[Format, ...] = (
     ambient.FORMAT,
     engram.FORMAT,
     simple_memory.FORMAT,
+    workspace.FORMAT,
 )
 """In the order in which they are tried: the ones that are hardest to mistake come first."""
 

@@ -1,0 +1,17 @@
+"""Typed Markdown workspace (gptme, "Bob"): every document is a memory, typed by a map of paths."""
+
+from __future__ import annotations
+
+from memtui.stores.base import Format
+from memtui.stores.workspace.store import WorkspaceStore
+from memtui.stores.workspace.walking import detect
+
+FORMAT = Format(
+    name=WorkspaceStore.format,
+    title="gptme workspace: typed Markdown documents",
+    places=(),
+    detect=detect,
+    open=WorkspaceStore,
+    nearby=(".", "workspace"),
+)
+"""A workspace is a repository of its own and may lie anywhere."""

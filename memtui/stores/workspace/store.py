@@ -1,0 +1,152 @@
+"""A gptme workspace as a store: every Markdown document is a shard of its own.
+
+A document is read again when its file changes, and when what lies outside it changes what is said
+of it: its type by path, its usage in the log, memtui's own notes on it. So a new line in the log or
+a new rule in the type map costs only the documents it is about. The task rules look into the
+documents, which a scan does not; for documents under `tasks/` any change of the map counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.reading import decode, read_bytes
+from memtui.model import Memory
+from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.json_file import unreadable
+from memtui.stores.sidecar import SidecarReader, laid_over, sidecar_file
+from memtui.stores.workspace import injections, type_map
+from memtui.stores.workspace.documents import memory_of, take_apart
+from memtui.stores.workspace.injections import LOG_PATH, Log, Usage
+from memtui.stores.workspace.remembered import Parsed, Remembered
+from memtui.stores.workspace.type_map import MAP_PATH, TypeMap
+from memtui.stores.workspace.walking import SUFFIX, documents
+
+NOT_YET = "memtui cannot change this format yet"
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class WorkspaceStore:
+    """One workspace."""
+
+    format = "workspace"
+
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = _system_clock) -> None:
+        self.root = root
+        self.label = label
+        self.now = now
+        self._sidecar = SidecarReader(root)
+        self._map = Remembered(root / MAP_PATH, root, type_map.parse, type_map.EMPTY)
+        self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)
+        self._paths: tuple[str, ...] = ()
+        self._stems: dict[str, str] | None = None
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written here; empty when it can."""
+        return "" if os.access(self.root, os.W_OK) else "there is no permission to write here"
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """The fields that EDIT can change."""
+        return frozenset()
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
+        """Why this act cannot be done; empty when it can."""
+        return NOT_YET
+
+    def plan(self, change: Change, view: View) -> Plan:  # noqa: ARG002
+        """Raises Refused."""
+        raise Refused(NOT_YET)
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:  # noqa: ARG002
+        """Raises Refused."""
+        raise Refused(NOT_YET)
+
+    def scan(self) -> Scan:
+        """A shard for each document, by one stat each."""
+        types, log, sidecar = self._map.current(), self._log.current(), self._sidecar.current()
+        faults = self._faults(types, log)
+        shards = []
+        for found in documents(self.root, faults):
+            path = found.path
+            marks = [found.mark, _type_mark(types, path), _usage_mark(log.value.usage.get(path))]
+            if sidecar.entries:
+                marks.append(sidecar.mark(path))
+            shards.append(Shard(path, (found.file,), "|".join(marks)))
+        paths = tuple(shard.key for shard in shards)
+        if paths != self._paths:
+            self._paths, self._stems = paths, None
+        return Scan(tuple(shards), tuple(faults))
+
+    def _faults(self, types: Parsed[TypeMap], log: Parsed[Log]) -> list[Unreadable]:
+        map_faults = [types.fault] if types.fault else list(types.value.faults)
+        faults = [Unreadable(str(self._map.path), fault) for fault in map_faults]
+        log_fault = log.fault or log.value.fault
+        if log_fault:
+            faults.append(Unreadable(str(self._log.path), log_fault))
+        sidecar_fault = self._sidecar.current().fault
+        if sidecar_fault:
+            faults.append(Unreadable(str(sidecar_file(self.root)), sidecar_fault))
+        return faults
+
+    def read(self, shard: Shard) -> Reading:
+        """One document, and what only the sidecar keeps of it."""
+        path = Path(shard.files[0])
+        try:
+            text = decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            return Reading((), (unreadable(error, path),))
+        document = take_apart(shard.key, str(path), text, _time_of_change(path))
+        usage = self._log.current().value.usage.get(shard.key)
+        memory = memory_of(
+            document,
+            self._map.current().value.of(shard.key, document.frontmatter),
+            label=self.label,
+            by_stem=self._by_stem,
+            injections=usage.record() if usage else None,
+        )
+        sidecar = self._sidecar.current()
+        if not sidecar.entries:
+            return Reading((memory,))
+        return Reading(laid_over((memory,), sidecar, shard.key, self.label))
+
+    def _by_stem(self, stem: str) -> str:
+        """The one document whose file name has this stem; empty when none or several have it."""
+        if self._stems is None:
+            self._stems = _stems(self._paths)
+        return self._stems.get(stem, "")
+
+
+def _stems(paths: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in paths:
+        stem = path.rpartition("/")[2].removesuffix(SUFFIX)
+        found[stem] = "" if stem in found else path
+    return found
+
+
+def _type_mark(types: Parsed[TypeMap], path: str) -> str:
+    if path.startswith(type_map.TASKS):
+        return types.digest
+    ruling = types.value.by_path(path)
+    return f"{ruling.type} {ruling.ignored}" if ruling.type or ruling.ignored else ""
+
+
+def _usage_mark(usage: Usage | None) -> str:
+    return f"{usage.found} {usage.injected} {usage.last}" if usage else ""
+
+
+def _time_of_change(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None

@@ -1,0 +1,177 @@
+"""Which type a document has: the workspace's memory-type-map.json, applied as its owner applies it.
+
+Order: the exact path; the patterns in the order of the file; for documents under `tasks/` the task
+rules. Only the four types below count. A rule that names any other type is passed over as if it
+were not there; the first such word is kept, so that a person can see what the map says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.errors import UnreadableFile
+from memtui.files.json_spans import load
+from memtui.stores.workspace import globs
+
+MAP_PATH = "state/ambient-memory/memory-type-map.json"
+"""Relative to the root of the workspace."""
+
+EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"
+
+TYPES = ("identity", "preference", "goal", "project")
+"""The four types of the workspace's own program; it ignores every other word."""
+
+TASKS = "tasks/"
+"""Where the task rules hold."""
+
+WILDCARDS = frozenset("*?")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the map says of one document."""
+
+    type: str = ""
+    """One of `TYPES`, or empty: untyped."""
+    ignored: str = ""
+    """The first other word a matching rule names."""
+
+
+UNTYPED = Ruling()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRules:
+    """Types of tasks by what their frontmatter says; all words in lower case."""
+
+    goal_priorities: frozenset[str] = frozenset()
+    goal_states: frozenset[str] = frozenset()
+    preference_tags: frozenset[str] = frozenset()
+    project_tags: frozenset[str] = frozenset()
+    default: str = ""
+
+    def type_of(self, frontmatter: Mapping[str, Any]) -> str:
+        """The word of the first rule that fits, which may be none of `TYPES`."""
+        tags = {tag.lower() for tag in words(frontmatter.get("tags"))}
+        if _word(frontmatter.get("priority")) in self.goal_priorities:
+            return "goal"
+        if _word(frontmatter.get("state")) in self.goal_states:
+            return "goal"
+        if tags & self.preference_tags:
+            return "preference"
+        if tags & self.project_tags:
+            return "project"
+        return self.default
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMap:
+    """The rules of one workspace, and what of the file could not be understood."""
+
+    exact: Mapping[str, str]
+    patterns: tuple[tuple[str, str], ...]
+    tasks: TaskRules
+    faults: tuple[str, ...] = ()
+
+    def of(self, path: str, frontmatter: Mapping[str, Any]) -> Ruling:
+        """The type of the document at `path` (relative, with slashes)."""
+        ruling = self.by_path(path)
+        if ruling.type or not path.startswith(TASKS):
+            return ruling
+        word = self.tasks.type_of(frontmatter)
+        return Ruling(word) if word in TYPES else Ruling("", ruling.ignored or word)
+
+    def by_path(self, path: str) -> Ruling:
+        """What the map says without looking into the document."""
+        ignored = ""
+        for word in self._words(path):
+            if word in TYPES:
+                return Ruling(word, ignored)
+            ignored = ignored or word
+        return Ruling("", ignored) if ignored else UNTYPED
+
+    def _words(self, path: str) -> Iterable[str]:
+        if path in self.exact:
+            yield self.exact[path]
+        for pattern, word in self.patterns:
+            if globs.matches(pattern, path):
+                yield word
+
+
+EMPTY = TypeMap({}, (), TaskRules())
+
+
+def parse(text: str) -> TypeMap:
+    """Read the map tolerantly. Raises UnreadableFile when it is no JSON object."""
+    value = load(text)
+    if not isinstance(value, dict):
+        raise UnreadableFile("it does not hold a JSON object")
+    faults: list[str] = []
+    exact = _part(value, EXACT, faults)
+    patterns = _part(value, PATTERNS, faults)
+    rules = _part(value, TASK_RULES, faults)
+    return TypeMap(
+        exact={path: _word(word) for path, word in exact.items()},
+        patterns=tuple((pattern, _word(word)) for pattern, word in patterns.items()),
+        tasks=TaskRules(
+            goal_priorities=_lowered(rules.get("goal_priorities")),
+            goal_states=_lowered(rules.get("goal_states")),
+            preference_tags=_lowered(rules.get("preference_tags")),
+            project_tags=_lowered(rules.get("project_tags")),
+            default=_word(rules.get("default")),
+        ),
+        faults=tuple(faults),
+    )
+
+
+def matches(types: TypeMap, pattern: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """The documents that an entry `pattern` would give its type, in the order of `paths`.
+
+    An entry without wildcards is an exact path. Documents that the map already types by an exact
+    path or by an earlier pattern are left out, because the new entry comes after those.
+    """
+    if not is_pattern(pattern):
+        return tuple(path for path in paths if path == pattern)
+    earlier = [known for known, word in types.patterns if known != pattern and word in TYPES]
+    if any(known == pattern for known, _ in types.patterns):
+        position = [known for known, _ in types.patterns].index(pattern)
+        earlier = [known for known, word in types.patterns[:position] if word in TYPES]
+    return tuple(
+        path
+        for path in paths
+        if globs.matches(pattern, path)
+        and types.exact.get(path) not in TYPES
+        and not any(globs.matches(known, path) for known in earlier)
+    )
+
+
+def is_pattern(text: str) -> bool:
+    """Does an entry belong to the patterns, not to the exact paths?"""
+    return not WILDCARDS.isdisjoint(text)
+
+
+def words(value: object) -> tuple[str, ...]:
+    """A list, or a string with commas, as words; anything else holds none."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return ()
+    texts = (str(part).strip() for part in parts if isinstance(part, str | int | float))
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:
+    part = value.get(name, {})
+    if isinstance(part, dict):
+        return part
+    faults.append(f"{name} is not an object; its rules are left out")
+    return {}
+
+
+def _word(value: object) -> str:
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+def _lowered(value: object) -> frozenset[str]:
+    return frozenset(word.lower() for word in words(value))

@@ -1,0 +1,75 @@
+"""Which files of a workspace are documents, and what a look at each costs: one stat."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from memtui.files.reading import reason, walk
+from memtui.stores.base import Unreadable
+from memtui.stores.workspace.type_map import MAP_PATH
+
+SUFFIX = ".md"
+
+
+class _Skipped(frozenset[str]):
+    """Folders and files that hold no documents of the agent: these, and all that are hidden."""
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).startswith(".") or super().__contains__(name)
+
+
+SKIPPED = _Skipped({"node_modules", "__pycache__"})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A document as the folder lists it."""
+
+    path: str
+    """Relative to the root, with slashes."""
+    file: str
+    """Absolute."""
+    mark: str
+    """Changes whenever the file may have changed."""
+
+
+def documents(root: Path, faults: list[Unreadable]) -> Iterator[Found]:
+    """Every document below `root`; folders that cannot be listed are added to `faults`."""
+
+    def unreadable(folder: str, why: str) -> None:
+        faults.append(Unreadable(folder, why))
+
+    start = len(os.path.join(os.fspath(root), ""))
+    for entry in walk(root, (SUFFIX,), SKIPPED, unreadable):
+        path = entry.path[start:]
+        if os.sep != "/":
+            path = path.replace(os.sep, "/")
+        try:
+            seen = entry.stat()
+        except OSError as error:
+            yield Found(path, entry.path, reason(error))
+        else:
+            mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
+            yield Found(path, entry.path, mark)
+
+
+def detect(path: Path) -> Path | None:
+    """The workspace: this folder, its `workspace` folder, or the one this type map belongs to."""
+    candidates = [path, path / "workspace"]
+    inside = Path(MAP_PATH)
+    for part in (inside, inside.parent):
+        if path.parts[-len(part.parts) :] == part.parts:
+            candidates.append(path.parents[len(part.parts) - 1])
+    return next((root for root in candidates if _is_workspace(root)), None)
+
+
+def _is_workspace(root: Path) -> bool:
+    """It has a type map, or is laid out as only a gptme workspace is."""
+    if os.path.isfile(root / MAP_PATH):
+        return True
+    if not os.path.isfile(root / "ABOUT.md"):
+        return False
+    return os.path.isfile(root / "gptme.toml") or os.path.isdir(root / "journal")
