@@ -214,20 +214,26 @@ def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
 
 
 def overlay(memory: Memory, entry: Entry) -> Memory:
-    """The memory as its store has it, with what memtui keeps about it laid over it."""
+    """The memory as its store has it, with what memtui keeps about it laid over it.
+
+    A retired memory whose successor only memtui knows is superseded.
+    """
     if not entry:
         return memory
     extra = dict(memory.extra)
     for key in ("rating", "reviewed"):
         if key in entry:
             extra[key] = entry[key]
+    superseded_by = _joined(memory.superseded_by, _texts(entry.get("superseded_by")))
+    retired = memory.status == "retired"
     return replace(
         memory,
+        status="superseded" if retired and superseded_by else memory.status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, _texts(entry.get("tags"))),
         links=memory.links + links_of(entry),
         supersedes=_joined(memory.supersedes, _texts(entry.get("supersedes"))),
-        superseded_by=_joined(memory.superseded_by, _texts(entry.get("superseded_by"))),
+        superseded_by=superseded_by,
         extra=extra,
     )
 

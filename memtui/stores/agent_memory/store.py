@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import stamp
 from memtui.model import Memory
-from memtui.stores.agent_memory import facts, layout, notes
-from memtui.stores.base import Reading, Scan, Shard, Unreadable
+from memtui.stores.agent_memory import facts, layout, notes, planning
+from memtui.stores.agent_memory.adding import Desk, plan_add
+from memtui.stores.agent_memory.rules import Rules
+from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.json_file import unreadable as as_unreadable
 from memtui.stores.sidecar import SidecarReader, laid_over
+
+RULES = Rules()
+"""The program's own constants."""
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
@@ -29,11 +35,26 @@ class AgentMemory:
 
     format = "agent-memory"
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = _system_clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        label: str,
+        now: Callable[[], datetime] = _system_clock,
+        rules: Rules = RULES,
+    ) -> None:
         self.root = root
         self.label = label
         self.now = now
+        self.rules = rules
         self.sidecar = SidecarReader(root)
+
+    @property
+    def read_only(self) -> str:
+        return planning.writable(self.root)
+
+    @property
+    def editable(self) -> frozenset[str]:
+        return planning.FACT_FIELDS
 
     def scan(self) -> Scan:
         """A shard for each entity folder, each daily note, and MEMORY.md one level up."""
@@ -87,6 +108,27 @@ class AgentMemory:
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
         return Reading((make(prose, self.label, shard.key),))
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done; empty when it can."""
+        return self.read_only or planning.refusal(act, memory)
+
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
+        memory = None if change.act is Act.ADD else view.get(change.ref)
+        why = self.refusal(change.act, memory)
+        if why:
+            raise Refused(why, where=change.ref or str(self.root))
+        desk = Desk(self.root, self.label, self.sidecar.current(), self.rules, self.now)
+        if change.act is Act.ADD:
+            return plan_add(change, desk)
+        return planning.plan_existing(change, desk, view)
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError."""
+        from memtui.files.commit import commit
+
+        commit(edits, recorder)
 
 
 def _with_advice(fault: Unreadable) -> Unreadable:

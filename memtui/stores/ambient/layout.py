@@ -86,17 +86,18 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], []
 
 
-def _project(entry: os.DirEntry[str]) -> tuple[Found | None, list[Unreadable]]:
-    if not os.access(entry.path, os.R_OK | os.X_OK):
-        return None, [Unreadable(entry.path, "there is no permission to read this folder")]
-    own = os.path.join(entry.path, PROJECT)
+def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
+    """The files of one project directory, and what in it cannot be listed."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return None, [Unreadable(folder, "there is no permission to read this folder")]
+    own = os.path.join(folder, PROJECT)
     files = [own] if os.path.lexists(own) else []
     faults: list[Unreadable] = []
-    for folder in (TASKS, ARCHIVED):
-        branches, bad = _branches(entry.path, folder)
+    for part in (TASKS, ARCHIVED):
+        branches, bad = _branches(folder, part)
         files += branches
         faults += bad
-    found = Found(f"{PROJECTS}/{entry.name}", tuple(files)) if files else None
+    found = Found(f"{PROJECTS}/{os.path.basename(folder)}", tuple(files)) if files else None
     return found, faults
 
 
@@ -116,7 +117,7 @@ def projects(root: Path) -> Iterator[Found | Unreadable]:
         if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve()):
             yield Unreadable(entry.path, _OUTSIDE)
             continue
-        found, faults = _project(entry)
+        found, faults = project_files(entry.path)
         if found:
             yield found
         yield from faults

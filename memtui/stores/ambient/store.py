@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import Refused
 from memtui.files.reading import stamp
-from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import EventFile, Project, events, project_of
+from memtui.model import Memory
+from memtui.stores.ambient import layout, planning
+from memtui.stores.ambient.adding import Desk, plan_add
+from memtui.stores.ambient.events import events
 from memtui.stores.ambient.legacy import read_legacy
-from memtui.stores.base import Reading, Scan, Shard, Unreadable
-from memtui.stores.json_file import named_records, read_json
-from memtui.stores.json_file import unreadable as as_unreadable
+from memtui.stores.ambient.reading import read_project
+from memtui.stores.ambient.rules import Rules
+from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.sidecar import SidecarReader, laid_over
 
-EVENTS = ("events",)
+RULES = Rules()
+"""The program's own constants."""
 
 
 def _system_clock() -> datetime:
@@ -28,11 +32,27 @@ class Ambient:
 
     format = "ambient"
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = _system_clock) -> None:
+    def __init__(
+        self,
+        root: Path,
+        label: str,
+        now: Callable[[], datetime] = _system_clock,
+        rules: Rules = RULES,
+    ) -> None:
         self.root = root
         self.label = label
         self.now = now
+        self.rules = rules
         self.sidecar = SidecarReader(root)
+        self._names: dict[str, tuple[str, str]] = {}
+
+    @property
+    def read_only(self) -> str:
+        return planning.writable(self.root)
+
+    @property
+    def editable(self) -> frozenset[str]:
+        return planning.EDITABLE
 
     def scan(self) -> Scan:
         """A shard for each project directory and each legacy file."""
@@ -57,19 +77,47 @@ class Ambient:
         memories = laid_over(reading.memories, self.sidecar.current(), shard.key, self.label)
         return Reading(memories, reading.unreadable)
 
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done; empty when it can."""
+        return self.read_only or planning.refusal(act, memory)
 
-def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project, list[Unreadable]]:
-    """A project directory's files, and what in them could not be read."""
-    found: list[EventFile] = []
-    faults: list[Unreadable] = []
-    for name in files:
-        path = Path(name)
-        try:
-            file = read_json(path, root, EVENTS)
-        except UnreadableFile as error:
-            faults.append(as_unreadable(error, path))
-            continue
-        records, bad = named_records(file, key)
-        faults += bad
-        found.append(EventFile(file, records))
-    return project_of(root / key, found), faults
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
+        memory = None if change.act is Act.ADD else view.get(change.ref)
+        why = self.refusal(change.act, memory)
+        if why:
+            raise Refused(why, where=change.ref or str(self.root))
+        desk = Desk(
+            root=self.root,
+            label=self.label,
+            sidecar=self.sidecar.current(),
+            rules=self.rules,
+            now=self.now(),
+            keys=self._project_names,
+        )
+        if change.act is Act.ADD:
+            return plan_add(change, desk)
+        return planning.plan_existing(change, desk, view)
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError."""
+        from memtui.files.commit import commit
+
+        commit(edits, recorder)
+
+    def _project_names(self) -> dict[str, str]:
+        """What each project directory goes by; project.json is read again only when it changed."""
+        names: dict[str, str] = {}
+        for found in layout.projects(self.root):
+            if isinstance(found, Unreadable):
+                continue
+            key = found.key.removeprefix(f"{layout.PROJECTS}/")
+            own = [file for file in found.files if file.endswith(f"/{layout.PROJECT}")][:1]
+            mark = stamp(own)
+            known = self._names.get(key)
+            if known is None or known[0] != mark:
+                project, _ = read_project(self.root, found.key, tuple(own))
+                known = (mark, project.path)
+                self._names[key] = known
+            names[key] = known[1]
+        return names

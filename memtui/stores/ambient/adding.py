@@ -1,0 +1,281 @@
+"""A new event: into its branch, and if it is high into project.json too, as the daemon does it.
+
+A new decision supersedes the one it is most like, in each file by itself. The old one then leaves
+every file of the project, since any copy left behind would come back; memtui keeps it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Refused
+from memtui.files.reading import safe_join
+from memtui.stores.ambient import layout
+from memtui.stores.ambient.events import EventFile
+from memtui.stores.ambient.kept import Archive
+from memtui.stores.ambient.project_files import (
+    ProjectFiles,
+    insert_into,
+    new_branch_file,
+    open_project,
+    stringified,
+    task_key,
+    touched,
+)
+from memtui.stores.ambient.rules import DECISION, Rules, fitted, superseded
+from memtui.stores.asked import content_of, created_of, importance_of, word_of
+from memtui.stores.sidecar import Sidecar, edit
+from memtui.stores.timestamps import to_milliseconds
+
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What planning needs to know of the store."""
+
+    root: Path
+    label: str
+    sidecar: Sidecar
+    rules: Rules
+    now: datetime
+    keys: Callable[[], Mapping[str, str]]
+    """Project directories by key, with the name each goes by as an entity."""
+
+    @property
+    def milliseconds(self) -> int:
+        return to_milliseconds(self.now)
+
+    @property
+    def archive(self) -> Archive:
+        return Archive(self.root, self.label, self.sidecar, self.now)
+
+    def open(self, key: str) -> ProjectFiles:
+        return open_project(self.root, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a new event goes."""
+
+    files: ProjectFiles
+    branch: str
+    """Empty: the project as a whole."""
+    new_name: str = ""
+    """Name of a project that does not exist yet."""
+
+
+def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | None:
+    """The key of the project that an entity begins with, and the branch that is left."""
+    found: list[tuple[str, str, str]] = []
+    for key, name in keys.items():
+        for word in {name, key}:
+            if entity == word or entity.startswith(f"{word}/"):
+                found.append((word, key, entity[len(word) + 1 :]))
+    if not found:
+        return None
+    longest = max(len(word) for word, _, _ in found)
+    best = {key: branch for word, key, branch in found if len(word) == longest}
+    if len(best) > 1:
+        raise Refused(
+            f"{len(best)} projects have this name",
+            where=entity,
+            do=f"name one by its key: {', '.join(sorted(best))}",
+        )
+    return next(iter(best.items()))
+
+
+def target_of(entity: str, desk: Desk) -> Target:
+    """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
+    entity = entity.strip().strip("/")
+    if not entity or not entity.isprintable():
+        raise Refused("an event belongs to a project", do="for example: shop-api/main")
+    found = _named_project(entity, desk.keys())
+    if found is not None:
+        return Target(desk.open(found[0]), found[1])
+    name, _, branch = entity.partition("/")
+    key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return Target(desk.open(key), branch, new_name=name)
+
+
+def new_event(change: Change, content: str, desk: Desk) -> dict[str, Any]:
+    """The event's keys in the order in which Ambient writes them.
+
+    Type and importance default to what `r remember` gives: a decision, high.
+    """
+    event = {
+        "id": str(change.fields.get("id") or uuid.uuid4()),
+        "type": word_of(change, "type", DECISION),
+        "timestamp": to_milliseconds(created_of(change, desk.now)),
+        "content": content,
+        "importance": importance_of(change, "high"),
+    }
+    source = word_of(change, "source", "")
+    return {**event, "metadata": {"source": source}} if source else event
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """The files that take the new event, and those that must be made for it."""
+
+    existing: tuple[EventFile, ...]
+    made: tuple[Edit, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def _branch_of(target: Target, high: bool) -> str:
+    """The branch to write to; empty only for a high event of the whole project."""
+    live = [file.branch for file in target.files.branches]
+    own = target.files.own is not None or bool(target.new_name)
+    if target.branch or (high and own):
+        return target.branch
+    if len(live) == 1:
+        return live[0]
+    names = ", ".join(sorted(live)) or "main"
+    raise Refused("only high events belong to a whole project", do=f"name a branch: {names}")
+
+
+def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destination:
+    high = event["importance"] == "high"
+    branch = _branch_of(target, high)
+    existing: list[EventFile] = []
+    made: list[Edit] = []
+    warnings: list[str] = []
+    if high and target.files.own is not None:
+        existing.append(target.files.own)
+    elif target.new_name:
+        made.append(_new_project_file(target, event if high else None, now))
+        warnings.append(_UNKNOWN_PROJECT)
+    elif high:
+        warnings.append(_NO_PROJECT_FILE)
+    if branch:
+        file = target.files.branch(branch)
+        if file is None:
+            _refuse_unreadable(target.files, branch)
+            made.append(new_branch_file(target.files, branch, event, now))
+        else:
+            existing.append(file)
+    return Destination(tuple(existing), tuple(made), tuple(warnings))
+
+
+_UNKNOWN_PROJECT = (
+    "this project is new to Ambient: it will read it only where git's remote, or the folder, "
+    "has exactly this name"
+)
+_NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
+
+
+def _refuse_unreadable(files: ProjectFiles, branch: str) -> None:
+    path = str(files.folder / layout.TASKS / f"{task_key(branch)}.json")
+    for fault in files.unreadable:
+        if fault.file == path:
+            raise Refused(f"it cannot be read, so it is not written: {fault.reason}", where=path)
+
+
+def _new_project_file(target: Target, event: Mapping[str, Any] | None, now: int) -> Edit:
+    """The edit that makes project.json (store.ts:99-106)."""
+    path = safe_join(target.files.folder, layout.PROJECT)
+    if os.path.lexists(path):
+        raise Refused("project.json cannot be read, so it is not written", where=str(path))
+    value = {
+        "projectKey": target.files.folder.name,
+        "projectName": target.new_name,
+        "origin": target.new_name,
+        "createdAt": now,
+        "lastActive": now,
+        "events": [] if event is None else [event],
+    }
+    return TextEdit(str(path), None, stringified(value))
+
+
+def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[str, float]:
+    """The decisions that a new one supersedes: the best match of each file it goes into."""
+    found: dict[str, float] = {}
+    for file in files:
+        addressable = ((named.id, named.value) for named in file.records if not named.fault)
+        best = superseded(content, addressable, rules)
+        if best is not None:
+            found.setdefault(*best)
+    return found
+
+
+def _crowded(files: Iterable[EventFile], rules: Rules) -> tuple[str, ...]:
+    """A warning for each file that Ambient will shorten at its next write."""
+    warnings = []
+    for file in files:
+        limit = rules.project_limit if file.is_project else rules.task_limit
+        if len(file.file.records) >= limit:
+            warnings.append(
+                f"{file.file.path.name} holds {limit} events: Ambient drops the oldest that is not "
+                "high when it next writes"
+            )
+    return tuple(warnings)
+
+
+def plan_add(change: Change, desk: Desk) -> Plan:
+    """What adding this event would come to. Writes nothing."""
+    content, cut = fitted(content_of(change), desk.rules, change.force)
+    target = target_of(word_of(change, "entity", ""), desk)
+    event = new_event(change, content, desk)
+    if any(
+        named.id == event["id"] for file in target.files.project.files for named in file.records
+    ):
+        reason = "an event with this id is there already"
+        return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
+    destination = _destination(target, event, desk.milliseconds)
+    is_decision = event["type"] == DECISION
+    old = _replaced(content, destination.existing, desk.rules) if is_decision else {}
+    return Plan(
+        changes=(change,),
+        edits=_edits(change, desk, target, event, destination, tuple(old)),
+        outcome=Outcome.SUPERSEDED if old else Outcome.ADDED,
+        reason=_reason(old),
+        refs=tuple(f"{desk.label}:{id}" for id in (event["id"], *old)),
+        supersedes=tuple(f"{desk.label}:{id}" for id in old),
+        warnings=(
+            *((cut,) if cut else ()),
+            *destination.warnings,
+            *_crowded(destination.existing, desk.rules),
+            *target.files.warnings,
+        ),
+    )
+
+
+def _reason(old: Mapping[str, float]) -> str:
+    return "; ".join(
+        f"{score:.2f} of the keywords of {id} are the same" for id, score in old.items()
+    )
+
+
+def _edits(
+    change: Change,
+    desk: Desk,
+    target: Target,
+    event: Mapping[str, Any],
+    destination: Destination,
+    old: tuple[str, ...],
+) -> tuple[Edit, ...]:
+    edits: list[Edit] = []
+    for id in old:
+        edits += desk.archive.remove(target.files, id, "superseded", (event["id"],))
+    edits += [insert_into(file, event) for file in destination.existing]
+    edits += destination.made
+    edits += touched(destination.existing, desk.milliseconds)
+    beside = edit(
+        desk.root,
+        desk.sidecar,
+        event["id"],
+        target.files.shard,
+        supersedes=list(old),
+        tags=[str(tag) for tag in change.fields.get("tags") or ()],
+        pinned=change.fields.get("pinned") is True,
+    )
+    return (*edits, *(() if beside is None else (beside,)))

@@ -1,0 +1,148 @@
+"""One project directory as it is at this moment: what planning a change starts from.
+
+Whatever is done to an event is done in every file that holds its id. Left in one of them, the old
+text would come back: on a merge Ambient copies it from there into project.json.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit
+from memtui.errors import Conflict, Refused
+from memtui.files.json_spans import new_record, raw_value
+from memtui.files.reading import encode, safe_join
+from memtui.model import Memory
+from memtui.stores.ambient import layout
+from memtui.stores.ambient.events import Copy, EventFile, Project, copies_by_id
+from memtui.stores.ambient.reading import EVENTS, read_project
+from memtui.stores.base import Unreadable
+
+INDENT = "    "
+"""What stands before an event: two levels of JSON.stringify(x, null, 2)."""
+LONGEST_KEY = 100
+"""Letters of a branch's file name (src/memory/resolve.ts:75-84)."""
+_NO_KEY = re.compile(r"[^A-Za-z0-9._-]")
+
+
+def task_key(branch: str) -> str:
+    """The file name that Ambient gives a branch (src/memory/resolve.ts:75-84)."""
+    return _NO_KEY.sub("", branch.replace("/", "--"))[:LONGEST_KEY]
+
+
+def stringified(value: Mapping[str, Any]) -> str:
+    """What JSON.stringify(value, null, 2) gives: no final newline, half characters as escapes."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFiles:
+    """The files of one project."""
+
+    folder: Path
+    project: Project
+    unreadable: tuple[Unreadable, ...]
+
+    @property
+    def shard(self) -> str:
+        return f"{layout.PROJECTS}/{self.folder.name}"
+
+    @property
+    def own(self) -> EventFile | None:
+        """project.json, where there is one that can be read."""
+        return next((file for file in self.project.files if file.is_project), None)
+
+    @property
+    def branches(self) -> tuple[EventFile, ...]:
+        """The branches that are not archived."""
+        return tuple(f for f in self.project.files if not f.is_project and not f.is_archived)
+
+    def branch(self, name: str) -> EventFile | None:
+        return next((file for file in self.branches if file.branch == name), None)
+
+    def copies(self, id: str) -> list[Copy]:
+        """Every place that holds the id. Raises Conflict when there is none any more."""
+        found = copies_by_id(self.project).get(id)
+        if not found:
+            raise Conflict("another program removed this event", where=str(self.folder))
+        return found
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(
+            f"{fault.file} cannot be read ({fault.reason}): a copy in it stays as it is"
+            for fault in self.unreadable
+        )
+
+
+def open_project(root: Path, key: str) -> ProjectFiles:
+    """Read a project's files for a change."""
+    folder = safe_join(root / layout.PROJECTS, key)
+    found, faults = layout.project_files(str(folder))
+    project, bad = read_project(root, f"{layout.PROJECTS}/{key}", found.files if found else ())
+    whole = [fault for fault in bad if not _is_one_record(fault, project)]
+    return ProjectFiles(folder, project, (*faults, *whole))
+
+
+def _is_one_record(fault: Unreadable, project: Project) -> bool:
+    return any(str(file.file.path) == fault.file for file in project.files)
+
+
+def key_of(memory: Memory) -> str:
+    """The project directory a memory lies or lay in."""
+    return str(memory.extra.get("projectKey") or "")
+
+
+def set_copy(copy: Copy, after: str | None) -> RecordEdit:
+    """Set or remove one copy of an event."""
+    named = copy.named
+    path = str(copy.where.file.path)
+    return RecordEdit(path, EVENTS, "id", named.id, named.record.raw, after, named.index)
+
+
+def insert_into(file: EventFile, value: Mapping[str, Any]) -> RecordEdit:
+    """Put an event at the end of a file, where Ambient pushes it."""
+    records = file.file.records
+    raw = new_record(records[-1].raw if records else None, value, INDENT)
+    return RecordEdit(str(file.file.path), EVENTS, "id", str(value["id"]), None, raw)
+
+
+def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
+    """`lastActive` of these files set to now, as Ambient does on an add or an edit.
+
+    A file without it is left so, and an archived one keeps the time it was archived with.
+    """
+    edits: list[Edit] = []
+    for file in files:
+        if "lastActive" in file.file.top and not file.is_archived:
+            before = raw_value(file.file.text, ("lastActive",))
+            edits.append(ValueEdit(str(file.file.path), ("lastActive",), before, str(now)))
+    return tuple(edits)
+
+
+def new_branch_file(files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int) -> Edit:
+    """The edit that makes a branch's file with its first event (store.ts:162-170)."""
+    key = task_key(branch)
+    path = safe_join(files.folder / layout.TASKS, f"{key}.json")
+    if not key or os.path.lexists(path):
+        raise Refused(f"the branch has no file name of its own: {key or branch}", where=str(path))
+    text = stringified(
+        {
+            "branchKey": key,
+            "branchName": branch,
+            "projectKey": files.folder.name,
+            "createdAt": now,
+            "lastActive": now,
+            "archived": False,
+            "events": [event],
+        }
+    )
+    encode(text)
+    return TextEdit(str(path), None, text)

@@ -1,0 +1,73 @@
+"""What a change asks for, checked before a store plans it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from memtui.changes import Change
+from memtui.errors import Conflict, Refused
+from memtui.model import IMPORTANCES, Memory
+from memtui.stores.timestamps import from_iso
+
+
+def content_of(change: Change) -> str:
+    """The text that is to be written. Raises Refused when there is none."""
+    content = change.fields.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise Refused("there is no text to write", do="write what should be remembered")
+    return content
+
+
+def word_of(change: Change, name: str, otherwise: str) -> str:
+    """A field that is one line of text; `otherwise` when it is not given."""
+    value = change.fields.get(name)
+    if value is None or value == "":
+        return otherwise
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise Refused(f"the {name} must be a word")
+    return value.strip()
+
+
+def importance_of(change: Change, otherwise: str) -> str:
+    value = change.fields.get("importance") or otherwise
+    if value not in IMPORTANCES:
+        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    return str(value)
+
+
+def created_of(change: Change, otherwise: datetime) -> datetime:
+    """When it was first written down: given by an import, else now."""
+    value = change.fields.get("created")
+    return value if isinstance(value, datetime) else from_iso(value) or otherwise
+
+
+def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
+    """The fields that the change would make different.
+
+    A field that already is as asked is left out, so that a form may hand in all it shows. Raises
+    Refused for a field that the format cannot hold.
+    """
+    values: dict[str, Any] = {}
+    for name, value in change.fields.items():
+        now = getattr(memory, name, None)
+        if value == now or (isinstance(now, tuple) and tuple(value) == now):
+            continue
+        if name not in editable:
+            can = ", ".join(sorted(editable)) or "nothing"
+            raise Refused(f"the {name} cannot be changed here", do=f"what can be: {can}")
+        values[name] = value
+    return values
+
+
+def same_as_seen(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
+    """Raises Conflict when the text changed since the person saw it."""
+    if content_now != memory.content:
+        raise Conflict(
+            "another program changed this memory since it was read",
+            where=place,
+            base=memory.content,
+            theirs=content_now,
+            yours=wanted,
+        )

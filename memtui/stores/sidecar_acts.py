@@ -1,0 +1,144 @@
+"""Acts whose whole result lies in the sidecar, the same for every store: pins, tags, links, ratings.
+
+A store asks here for what its own format cannot write down.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from memtui.changes import Act, Change, Outcome, Plan, SidecarEdit
+from memtui.errors import Refused
+from memtui.model import Link, Memory
+from memtui.stores.sidecar import Sidecar, edit, link_value, links_of
+from memtui.stores.timestamps import from_iso, to_iso_seconds
+
+BESIDE = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
+"""Acts that every store can do, whatever its format."""
+
+RELATION = re.compile(r"[a-z][a-z0-9_]*")
+"""The predicate rule of agent-memory (add-edge.sh:53), which the other formats' words fit too."""
+RATINGS = (1, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One memory and the sidecar it has its entry in."""
+
+    memory: Memory
+    root: Path
+    sidecar: Sidecar
+    shard: str
+    """Key of the shard that holds the memory."""
+
+    def set(self, **values: object) -> tuple[SidecarEdit, ...]:
+        """The edit that sets these keys of the memory's entry; none when it says so already."""
+        made = edit(self.root, self.sidecar, self.memory.id, self.shard, **values)
+        return () if made is None else (made,)
+
+    def forget(self) -> tuple[SidecarEdit, ...]:
+        """The edit that takes the entry away, with a memory that is deleted."""
+        before = self.sidecar.entries.get(self.memory.id)
+        if before is None:
+            return ()
+        return (SidecarEdit(str(self.root), self.memory.id, before, None),)
+
+
+def tag_edits(
+    beside: Beside, wanted: object, native: Iterable[str] = ()
+) -> tuple[SidecarEdit, ...]:
+    """Set the tags; those that the store itself gives (`native`) are not kept twice."""
+    if not isinstance(wanted, Sequence) or isinstance(wanted, str):
+        raise Refused("tags are a list of words")
+    own = set(native)
+    tags = [str(tag).strip() for tag in wanted]
+    return beside.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
+
+
+def _asked_link(change: Change, memory: Memory) -> tuple[str, str]:
+    relation = str(change.fields.get("relation") or "")
+    target = str(change.fields.get("target") or "").removeprefix(f"{memory.store}:")
+    if not RELATION.fullmatch(relation):
+        raise Refused(
+            "a relation is a word of lower-case letters, digits and _",
+            where=relation,
+            do="for example: works_at, depends_on",
+        )
+    if not target:
+        raise Refused("a link needs a memory to lead to")
+    return relation, target
+
+
+def _link(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
+    relation, target = _asked_link(change, beside.memory)
+    if any((link.relation, link.target) == (relation, target) for link in beside.memory.links):
+        return ()
+    link = Link(
+        relation=relation,
+        target=target,
+        valid_from=_when(change.fields.get("valid_from")),
+        valid_to=_when(change.fields.get("valid_to")),
+        note=str(change.fields.get("note") or ""),
+    )
+    kept = links_of(beside.sidecar.entry(beside.memory.id))
+    return beside.set(links=[link_value(item) for item in (*kept, link)])
+
+
+def _when(value: object) -> datetime | None:
+    return value if isinstance(value, datetime) else from_iso(value)
+
+
+def _unlink(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
+    relation, target = _asked_link(change, beside.memory)
+    kept = links_of(beside.sidecar.entry(beside.memory.id))
+    left = [link for link in kept if (link.relation, link.target) != (relation, target)]
+    if len(left) == len(kept):
+        raise Refused(f"there is no link {relation} to {target} that memtui made")
+    return beside.set(links=[link_value(link) for link in left])
+
+
+def _rate(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
+    rating = change.fields.get("rating")
+    if rating in (None, 0):
+        return beside.set(rating=None)
+    low, high = RATINGS
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:
+        raise Refused(f"a rating is a number from {low} to {high}")
+    return beside.set(rating=rating)
+
+
+def plan_beside(
+    change: Change,
+    beside: Beside,
+    now: Callable[[], datetime],
+    native_tags: Iterable[str] = (),
+) -> Plan:
+    """The plan of an act of `BESIDE`. Raises Refused."""
+    match change.act:
+        case Act.PIN:
+            edits = () if beside.memory.pinned else beside.set(pinned=True)
+        case Act.UNPIN:
+            edits = beside.set(pinned=None)
+        case Act.TAG:
+            edits = tag_edits(beside, change.fields.get("tags", ()), native_tags)
+        case Act.LINK:
+            edits = _link(change, beside)
+        case Act.UNLINK:
+            edits = _unlink(change, beside)
+        case Act.RATE:
+            edits = _rate(change, beside)
+        case Act.REVIEW:
+            edits = beside.set(reviewed=to_iso_seconds(now()))
+        case _:
+            raise Refused(f"{change.act} is not kept beside a store")
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.DONE if edits else Outcome.NOTHING,
+        reason="" if edits else "it is so already",
+        refs=(beside.memory.ref,),
+    )
