@@ -1,0 +1,1 @@
+"""Carry memories away and back: the lossless bundle, other formats, import."""

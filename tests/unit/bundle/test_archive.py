@@ -1,0 +1,107 @@
+"""A bundle is read only when it is exactly what memtui wrote."""
+
+from __future__ import annotations
+
+import io
+import random
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.bundle import archive
+from memtui.bundle.archive import Archive
+from memtui.errors import BundleError
+
+CONTENTS = Archive(
+    ({"label": "agent-memory", "format": "agent-memory"},),
+    {
+        "files/agent-memory/entities/alice/items.json": b"[]\n",
+        "memories/agent-memory.jsonl": "{\"content\": \"é\"}\n".encode(),
+    },
+)
+
+
+@given(st.dictionaries(st.from_regex(r"[a-z]{1,5}(/[a-z]{1,5}){0,2}", fullmatch=True), st.binary()))
+def test_contents_survive_and_give_the_same_bytes(entries: dict[str, bytes]) -> None:
+    contents = Archive((), entries)
+    data = archive.to_bytes(contents)
+    assert archive.to_bytes(archive._parse(data)) == data
+    assert dict(archive._parse(data).entries) == entries
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+    data = archive.to_bytes(CONTENTS)
+    file = tmp_path / "b.zip"
+    chance = random.Random(4)
+    for at in range(len(data)):
+        flipped = bytearray(data)
+        flipped[at] ^= 1 << chance.randrange(8)
+        file.write_bytes(flipped)
+        with pytest.raises(BundleError):
+            archive.read(file)
+    file.write_bytes(data)
+    assert archive.read(file) == CONTENTS
+
+
+@pytest.mark.parametrize("cut", [0, 1, 30, 200, -1, -22])
+def test_a_shortened_or_lengthened_file_is_refused(tmp_path: Path, cut: int) -> None:
+    data = archive.to_bytes(CONTENTS)
+    file = tmp_path / "b.zip"
+    for wrong in (data[:cut], data + b"\0", b"\0" + data):
+        file.write_bytes(wrong)
+        with pytest.raises(BundleError):
+            archive.read(file)
+
+
+def _zip(entries: list[tuple[str, bytes]], **options: object) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", **options) as file:  # type: ignore[call-overload]
+        for name, data in entries:
+            file.writestr(zipfile.ZipInfo(name), data)
+    return out.getvalue()
+
+
+HOSTILE = {
+    "nothing": b"",
+    "no zip": b"{}",
+    "empty zip": _zip([]),
+    "no manifest": _zip([("a", b"1")]),
+    "manifest alone": _zip([("manifest.json", b"{}")]),
+    "manifest is a list": _zip([("manifest.json", b"[]")]),
+    "path upwards": _zip([("manifest.json", b"{}"), ("../evil", b"1")]),
+    "absolute path": _zip([("manifest.json", b"{}"), ("/etc/passwd", b"1")]),
+    "backslashes": _zip([("manifest.json", b"{}"), ("..\\evil", b"1")]),
+    "dot": _zip([("manifest.json", b"{}"), ("./a", b"1")]),
+    "compressed": _zip([("manifest.json", b"{}" * 999)], compression=zipfile.ZIP_DEFLATED),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives_are_refused_whole(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "evil.zip"
+    file.write_bytes(HOSTILE[name])
+    with pytest.raises(BundleError, match="cannot be trusted"):
+        archive.read(file)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["evil.zip"]
+
+
+def test_a_second_entry_under_one_name_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "b.zip"
+    file.write_bytes(archive.to_bytes(CONTENTS))
+    with zipfile.ZipFile(file, "a") as more, pytest.warns(UserWarning):
+        more.writestr("memories/agent-memory.jsonl", b"{}")
+    with pytest.raises(BundleError):
+        archive.read(file)
+
+
+def test_a_file_over_the_limit_is_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "MOST_BYTES", 100)
+    file = tmp_path / "b.zip"
+    file.write_bytes(b"0" * 101)
+    with pytest.raises(BundleError, match="larger"):
+        archive.read(file)
