@@ -11,13 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.errors import StoreError
+from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import Format, Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.engram import read
 from memtui.stores.engram.connect import look, stamp
+from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.engram.write import apply
 
 NAME = "engram"
 DATABASE = "engram.db"
@@ -135,13 +137,30 @@ class EngramStore:
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""
-        return "not built yet"
+        blocked = self.read_only
+        if blocked:
+            return blocked
+        return refusal(self.schema(), act, memory)
 
     def plan(self, change: Change, view: View) -> Plan:
-        raise NotImplementedError
+        """Work out the rows that would change. Raises Refused, RefError, StoreError."""
+        blocked = self.read_only
+        if blocked:
+            raise Refused(blocked, where=str(self.file))
+
+        def work(connection: sqlite3.Connection) -> Plan:
+            schema = inspect(connection)
+            planner = Planner(str(self.file), self.label, connection, schema, self.clock())
+            return planner.plan(change, view)
+
+        try:
+            return look(self.file, work)
+        except sqlite3.Error as error:
+            raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
 
     def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
-        raise NotImplementedError
+        """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
+        apply(self.file, edits, recorder, self.clock)
 
 
 def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:

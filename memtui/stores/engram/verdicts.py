@@ -1,0 +1,146 @@
+"""Links between observations: rows of memory_relations, judged by a person or taken back.
+
+Engram never deletes a relation and has no message for one that is gone; what is taken back is
+orphaned, the status under which Engram itself stops showing it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.changes import Change, Plan, RowEdit
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores.engram import rules
+from memtui.stores.engram.outcome import nothing
+from memtui.stores.engram.read import relations
+from memtui.stores.engram.rows import Relation
+from memtui.stores.engram.schema import Schema
+
+_STANDING = ("judged", "pending")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Plans relations. Raises Refused, RefError, sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    now: str
+
+    def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Judge a pending relation of the two, or make a new verdict."""
+        verb = str(change.fields.get("relation", ""))
+        if verb not in rules.RELATIONS:
+            raise Refused(
+                f"Engram knows no relation {verb!r}",
+                where=memory.ref,
+                do=f"one of {', '.join(rules.RELATIONS)}",
+            )
+        other = self._other(change, memory, get)
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        if memory.extra.get("project") != other.extra.get("project"):
+            raise Refused("Engram links only within one project", where=memory.ref)
+        between = [
+            each for each in self.touching(source) if {each.source, each.target} == {source, target}
+        ]
+        if any(_is(each, source, target, verb) and each.status == "judged" for each in between):
+            return nothing(change, memory, f"it already is linked as {verb}")
+        pending = next((each for each in between if each.status == "pending"), None)
+        edit = (
+            self.verdict(source, target, verb)
+            if pending is None
+            else self._judge(pending, source, target, verb)
+        )
+        gone = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=gone)
+
+    def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Orphan every relation of this kind from this memory to the other."""
+        verb = str(change.fields.get("relation", ""))
+        other = self._other(change, memory, get)
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        edits = [
+            self.orphan(each)
+            for each in self.touching(source)
+            if _is(each, source, target, verb) and each.status in _STANDING
+        ]
+        if not edits:
+            return nothing(change, memory, f"there is no link {verb} to {other.ref}")
+        reason = "the relation stays in the database as orphaned"
+        return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref, other.ref))
+
+    def reinstate(self, change: Change, memory: Memory) -> Plan:
+        """Take back every verdict that something supersedes this memory."""
+        own = memory.extra.get("sync_id")
+        verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
+        names = ", ".join(each.source_name for each in verdicts)
+        return Plan(
+            (change,),
+            tuple(self.orphan(each) for each in verdicts),
+            reason=f"takes back that it is superseded by {names}",
+            refs=(memory.ref,),
+        )
+
+    def verdict(self, source: str, target: str, verb: str) -> RowEdit:
+        """A new judged relation between two sync_ids."""
+        sync_id = rules.new_sync_id("rel")
+        columns = {
+            "sync_id": sync_id,
+            "source_id": source,
+            "target_id": target,
+            **_judged(verb),
+            "created_at": self.now,
+            "updated_at": self.now,
+        }
+        return RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+
+    def orphan(self, relation: Relation, *, dated: bool = True) -> RowEdit:
+        """Take a relation back; `dated` also writes since when."""
+        before: dict[str, Any] = {"judgment_status": relation.status}
+        after: dict[str, Any] = {"judgment_status": "orphaned"}
+        if dated and self.schema.has("memory_relations", "superseded_at"):
+            before["superseded_at"] = relation.columns.get("superseded_at")
+            after["superseded_at"] = self.now
+        key = {"sync_id": relation.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def touching(self, sync_id: object) -> list[Relation]:
+        """Every relation that starts or ends at this sync_id."""
+        if not sync_id or not self.schema.has("memory_relations"):
+            return []
+        where = "WHERE r.source_id = ? OR r.target_id = ?"
+        return relations(self.connection, where, (sync_id, sync_id))
+
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> RowEdit:
+        after = {"source_id": source, "target_id": target, **_judged(verb)}
+        before = {name: pending.columns.get(name) for name in after}
+        key = {"sync_id": pending.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def _other(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Memory:
+        target = str(change.fields.get("target", ""))
+        own = f"{self.label}:"
+        other = get(target if target.startswith(own) else own + target)
+        if other.kind != "observation" or not other.extra.get("sync_id") or other == memory:
+            raise Refused("Engram links only two observations of one database", where=memory.ref)
+        return other
+
+
+def _judged(verb: str) -> dict[str, Any]:
+    """A verdict given by a person, as Engram marks it."""
+    return {
+        "relation": verb,
+        "judgment_status": "judged",
+        "marked_by_actor": "user",
+        "marked_by_kind": "human",
+    }
+
+
+def _is(relation: Relation, source: str, target: str, verb: str) -> bool:
+    return (relation.source, relation.target, relation.relation) == (source, target, verb)

@@ -1,0 +1,318 @@
+"""Making row edits in one transaction, and nothing else than what Engram itself would do.
+
+Every edit is compare-and-set: the columns in `before` must still hold what they held when the
+person saw them, else `Conflict` with all three texts and nothing is written. Only the columns that
+differ between `before` and `after` are set; what Engram derives (hash, revision, updated_at, sync
+rows, former versions) is worked out here, never taken from the edit. So undoing an edit is the
+inverted edit: the person's columns come back, the book-keeping goes on.
+
+Triggers of the database keep its full-text index; `schema` made sure that they are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Edit, RowEdit
+from memtui.errors import Conflict, Refused, SaveError
+from memtui.stores.base import Recorder
+from memtui.stores.engram.book import Book, insert
+from memtui.stores.engram.connect import transaction
+from memtui.stores.engram.rows import is_whole, native, plain, text
+from memtui.stores.engram.rules import content_hash, timestamp
+from memtui.stores.engram.schema import Schema, inspect
+
+DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
+"""Columns that move on by themselves: never compared when a whole row is taken away."""
+REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
+"""Columns whose change counts as a revision (UpdateObservation)."""
+UNDATED = frozenset({"pinned"})
+"""Columns whose change leaves updated_at alone (setObservationPinned)."""
+LOCAL = frozenset({"pinned", "review_after"})
+"""Columns that Engram does not synchronise."""
+
+TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
+
+Row = Mapping[str, Any]
+
+
+def apply(
+    path: Path, edits: Sequence[Edit], recorder: Recorder, clock: Callable[[], datetime]
+) -> None:
+    """Make all the edits or none. Raises Conflict, Refused or SaveError."""
+    rows = [_checked(edit, path) for edit in edits]
+    if not rows:
+        return
+    try:
+        with transaction(path) as connection:
+            schema = inspect(connection)
+            if schema.refusal:
+                raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
+            writer = _Writer(path, connection, schema, Book(connection, schema, _now(clock)))
+            names = writer.run(rows, recorder)
+    except sqlite3.Error as error:
+        raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
+    for name in names:
+        recorder.done(name)
+
+
+def row_name(path: str | Path, edit: RowEdit) -> str:
+    """How the recorder knows a row: the database and the row's key."""
+    key = json.dumps(dict(edit.key), sort_keys=True)
+    return f"{path}#{edit.table}{key}"
+
+
+def row_digest(row: Row | None) -> str:
+    """SHA-256 of a row's columns; '' for no row."""
+    if row is None:
+        return ""
+    held = {name: plain(value) for name, value in row.items()}
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+
+
+def _now(clock: Callable[[], datetime]) -> str:
+    return timestamp(clock())
+
+
+def _checked(edit: Edit, path: Path) -> RowEdit:
+    if not isinstance(edit, RowEdit) or Path(edit.path) != path or edit.table not in TABLES:
+        raise Refused("this edit does not belong to this Engram database", where=str(path))
+    for columns in (edit.before or {}, edit.after or {}):
+        for value in columns.values():
+            if isinstance(value, str) and not is_whole(value):
+                raise Refused("the text holds half a character, which UTF-8 cannot hold")
+    return edit
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    path: Path
+    connection: sqlite3.Connection
+    schema: Schema
+    book: Book
+
+    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> list[str]:
+        """Do the edits and tell the recorder before they are committed; the rows' names."""
+        marks = []
+        for edit in edits:
+            pre = self._row(edit)
+            self._one(edit, pre)
+            marks.append((row_name(self.path, edit), row_digest(pre), edit))
+        for name, before, edit in marks:
+            recorder.intend(name, before, row_digest(self._row(edit)))
+        return [name for name, _, _ in marks]
+
+    def _one(self, edit: RowEdit, row: Row | None) -> None:
+        known = self.schema.tables.get(edit.table, frozenset())
+        strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
+        if strange:
+            raise Refused(f"{edit.table} has no column {min(strange)!r}", where=str(self.path))
+        if edit.before is None:
+            self._insert(edit, row)
+        elif edit.after is None:
+            self._delete(edit, row)
+        else:
+            self._update(edit, row)
+
+    def _row(self, edit: RowEdit) -> dict[str, Any] | None:
+        where = " AND ".join(f'"{name}" IS ?' for name in edit.key)
+        found = self.connection.execute(
+            f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(native, edit.key.values()))
+        ).fetchall()
+        if len(found) > 1:
+            raise Conflict("several rows have this key", where=row_name(self.path, edit))
+        return dict(found[0]) if found else None
+
+    # -- update ----------------------------------------------------------------------------
+
+    def _update(self, edit: RowEdit, row: Row | None) -> None:
+        before, after = edit.before or {}, edit.after or {}
+        if row is None or any(row[name] != native(before[name]) for name in before):
+            raise self._conflict(edit, row)
+        _refuse_damaged(row)
+        changed = {
+            name: native(value)
+            for name, value in after.items()
+            if name not in before or native(value) != row[name]
+        }
+        if not changed:
+            return
+        if edit.table == "observations":
+            self._update_observation(row, changed)
+            return
+        if "updated_at" in self.schema.tables[edit.table]:
+            changed.setdefault("updated_at", self.book.now)
+        self._set(edit.table, row["id"], changed)
+        if edit.table == "memory_relations":
+            self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+
+    def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
+        names = frozenset(changed)
+        if names & {"title", "content"}:
+            self.book.keep_version(row)
+        if names & REVISED:
+            changed["revision_count"] = (row["revision_count"] or 0) + 1
+            changed["normalized_hash"] = content_hash(text(changed.get("content", row["content"])))
+        if names - UNDATED:
+            changed["updated_at"] = self.book.now
+        self._set("observations", row["id"], changed)
+        if names <= LOCAL:
+            return
+        fresh = self._fresh("observations", row["id"])
+        if names == {"deleted_at"} and fresh["deleted_at"] is not None:
+            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+        else:
+            self.book.observation_saved(fresh)
+
+    # -- insert ----------------------------------------------------------------------------
+
+    def _insert(self, edit: RowEdit, row: Row | None) -> None:
+        columns = {name: native(value) for name, value in (edit.after or {}).items()}
+        if edit.table == "sessions" and row is not None:
+            return
+        if edit.table == "memory_relations" and row is not None:
+            self._judge_again(edit, row, columns)
+            return
+        if row is not None:
+            raise self._conflict(edit, row)
+        if edit.table == "observations":
+            self._insert_observation(columns)
+            return
+        number = insert(self.connection, self.schema, edit.table, columns)
+        if edit.table == "sessions":
+            self.book.session_saved(self._row(edit) or {})
+        elif edit.table == "user_prompts":
+            self.book.prompt_saved(self._fresh("user_prompts", number))
+        elif edit.table == "memory_relations":
+            self.book.relation_saved(self._fresh("memory_relations", number))
+
+    def _insert_observation(self, columns: dict[str, Any]) -> None:
+        """A new row takes the number it was promised, or the next one if somebody was faster."""
+        number = columns.get("id")
+        if number is not None:
+            if self._taken(number):
+                del columns["id"]
+            elif number <= self._highest():
+                columns["updated_at"] = self.book.now
+        fresh = self._fresh(
+            "observations", insert(self.connection, self.schema, "observations", columns)
+        )
+        self.book.observation_returned(fresh)
+        self.book.observation_saved(fresh)
+        if fresh["deleted_at"] is not None:
+            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+
+    def _judge_again(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
+        """A relation that could only be orphaned (see `_delete_relation`) holds again."""
+        same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
+        if row["judgment_status"] != "orphaned" or not same:
+            raise self._conflict(edit, row)
+        columns.pop("id", None)
+        self._set("memory_relations", row["id"], columns | {"updated_at": self.book.now})
+        self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+
+    # -- delete ----------------------------------------------------------------------------
+
+    def _delete(self, edit: RowEdit, row: Row | None) -> None:
+        before = edit.before or {}
+        ignored = DERIVED | ({"id"} - set(edit.key))
+        if row is None or any(
+            row[name] != native(value) for name, value in before.items() if name not in ignored
+        ):
+            raise self._conflict(edit, row)
+        _refuse_damaged(row)
+        if edit.table == "sessions":
+            self._delete_session(row)
+        elif edit.table == "memory_relations":
+            self._delete_relation(row)
+        else:
+            self.connection.execute(f"DELETE FROM {edit.table} WHERE id = ?", (row["id"],))
+            if edit.table == "observations":
+                self.book.observation_deleted(row, self.book.now, hard=True)
+            elif edit.table == "user_prompts":
+                self.book.prompt_deleted(row)
+
+    def _delete_session(self, row: Row) -> None:
+        """Engram refuses while anything points to the session; then it simply stays."""
+        for table in ("observations", "user_prompts"):
+            if self.schema.has(table, "session_id"):
+                used = self.connection.execute(
+                    f"SELECT 1 FROM {table} WHERE session_id = ? LIMIT 1", (row["id"],)
+                ).fetchone()
+                if used:
+                    return
+        self.connection.execute("DELETE FROM sessions WHERE id = ?", (row["id"],))
+        self.book.session_deleted(row)
+
+    def _delete_relation(self, row: Row) -> None:
+        """Engram cannot tell peers that a relation is gone: where they may have it, orphan."""
+        if self.book.enrolled(self.book.relation_project(row)):
+            columns = {"judgment_status": "orphaned", "updated_at": self.book.now}
+            self._set("memory_relations", row["id"], columns)
+        else:
+            self.connection.execute("DELETE FROM memory_relations WHERE id = ?", (row["id"],))
+
+    # -- small steps -----------------------------------------------------------------------
+
+    def _set(self, table: str, number: int, columns: Mapping[str, Any]) -> None:
+        assigned = ", ".join(f'"{name}" = ?' for name in columns)
+        self.connection.execute(
+            f"UPDATE {table} SET {assigned} WHERE id = ?", (*columns.values(), number)
+        )
+
+    def _fresh(self, table: str, number: int) -> dict[str, Any]:
+        found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))
+        return dict(found.fetchone())
+
+    def _taken(self, number: int) -> bool:
+        found = self.connection.execute("SELECT 1 FROM observations WHERE id = ?", (number,))
+        return found.fetchone() is not None
+
+    def _highest(self) -> int:
+        """The highest number that was ever given out."""
+        found = self.connection.execute(
+            "SELECT max(seq) FROM sqlite_sequence WHERE name = 'observations'"
+        ).fetchone()
+        return int(found[0] or 0)
+
+    def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
+        gone = row is None
+        return Conflict(
+            "the row is gone" if gone else "the row changed since it was read",
+            where=row_name(self.path, edit),
+            base=_shown(edit.before, edit, row),
+            theirs=_shown(row, edit, row),
+            yours=_shown(edit.after, edit, row),
+        )
+
+
+def _refuse_damaged(row: Row) -> None:
+    if any(isinstance(value, str) and not is_whole(value) for value in row.values()):
+        raise Refused(
+            "the row holds text that is not UTF-8 (Engram cut it in mid-character);"
+            " writing it back would change it"
+        )
+
+
+def _shown(columns: Row | None, edit: RowEdit, row: Row | None) -> str | None:
+    """The columns that matter as text for a person: the content alone, or `name: value` lines."""
+    if columns is None:
+        return None
+    before, after = edit.before or {}, edit.after or {}
+    names = [
+        name
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+        or (row is not None and name in before and row[name] != native(before[name]))
+    ]
+    if names == ["content"]:
+        return text(columns.get("content"))
+    ordered = sorted(names, key=lambda name: (name == "content", name))
+    return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)
