@@ -6,7 +6,7 @@ write that needs it, never by looking.
 
 Form: JSON lines in UTF-8, each ending in a newline, appended, never rewritten:
 
-    {"id": "0f6fa27c-...", "set": {"pinned": true, "shard": "entities/alice"}, "at": "2026-11-21T09:00:00Z"}
+    {"id": "0f6fa27c-...", "set": {"pinned": true, "shard": "..."}, "at": "2026-11-21T09:00:00Z"}
 
 `id` is the memory's id in its store; `set` is the whole entry (it replaces the one before it, the
 latest line wins) and `null` takes the entry away; `at` is when, for people. A line that is not such
@@ -22,7 +22,7 @@ An entry may hold these keys, all optional; others are carried along untouched:
     links          list of {relation, target, valid_from, valid_to, note}
     supersedes     list of ids: lineage that the store cannot write down
     superseded_by  list of ids
-    kept           {"memory": the record of `model.to_record`, "places": [{"file", "index", "raw"}]}:
+    kept           {"memory": record of `model.to_record`, "places": [{"file", "index", "raw"}]}:
                    a memory that the store itself no longer holds, and where its text stood
 """
 
@@ -133,7 +133,7 @@ def parse(text: str) -> Sidecar:
 
 
 def load(root: Path) -> Sidecar:
-    """Read the sidecar of the store at this root; an empty one where there is none. Never raises."""
+    """Read the sidecar of the store at this root; an empty one without a file. Never raises."""
     path = sidecar_file(root)
     try:
         if not path.exists():

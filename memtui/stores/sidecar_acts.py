@@ -1,4 +1,4 @@
-"""Acts whose whole result lies in the sidecar, the same for every store: pins, tags, links, ratings.
+"""Acts whose whole result lies in the sidecar, in every store: pins, tags, links, ratings.
 
 A store asks here for what its own format cannot write down.
 """

@@ -8,7 +8,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def from_iso(value: object) -> datetime | None:
-    """An ISO date or time as aware UTC; without a zone it is taken as UTC. None if it is neither."""
+    """An ISO date or time as aware UTC; UTC where no zone is named. None if it is neither."""
     if not isinstance(value, str):
         return None
     try:

@@ -44,7 +44,7 @@ class FactFile:
         return RecordEdit(str(self.path), (), "id", named.id, named.record.raw, after, named.index)
 
     def insert(self, value: dict[str, Any]) -> RecordEdit | TextEdit:
-        """Put a new fact at the end, where jq's `. + [$fact]` puts it; the file is made if need be."""
+        """Put a new fact at the end, in a file that is made if need be."""
         neighbour = self.records[-1].record.raw if self.records else None
         raw = new_record(neighbour, value, INDENT)
         return self.insert_raw(str(value["id"]), raw)

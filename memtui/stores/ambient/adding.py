@@ -19,7 +19,7 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import EventFile
+from memtui.stores.ambient.events import EventFile, copies_by_id
 from memtui.stores.ambient.kept import Archive
 from memtui.stores.ambient.project_files import (
     ProjectFiles,
@@ -225,9 +225,7 @@ def plan_add(change: Change, desk: Desk) -> Plan:
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)
     event = new_event(change, content, desk)
-    if any(
-        named.id == event["id"] for file in target.files.project.files for named in file.records
-    ):
+    if event["id"] in copies_by_id(target.files.project):
         reason = "an event with this id is there already"
         return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
     destination = _destination(target, event, desk.milliseconds)
@@ -250,9 +248,7 @@ def plan_add(change: Change, desk: Desk) -> Plan:
 
 
 def _reason(old: Mapping[str, float]) -> str:
-    return "; ".join(
-        f"{score:.2f} of the keywords of {id} are the same" for id, score in old.items()
-    )
+    return "; ".join(f"{score:.2f} similar to {id}, which it replaces" for id, score in old.items())
 
 
 def _edits(

@@ -102,7 +102,7 @@ def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
 
 
 def projects(root: Path) -> Iterator[Found | Unreadable]:
-    """Every project folder that holds a file, whatever its name; Ambient itself needs project.json."""
+    """Every project folder that holds a file, with or without a project.json."""
     folder = root / PROJECTS
     if not os.path.lexists(folder):
         return
