@@ -1,0 +1,154 @@
+"""What a memory replaced, what replaced it, and what it is linked to, in both directions.
+
+Stores write either side of a replacement, or both; ids dangle, and chains may bite their own
+tail. `connect` reads the relations of many memories once; `lineage` answers for one of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+
+from memtui.model import Link, Memory
+
+MOST_HISTORY = 1_000
+"""Versions of one memory that are followed."""
+
+Key = tuple[str, str]
+"""Store label and the store's own id: ids are not unique across stores."""
+Find = Callable[[str, str], Memory | None]
+"""The memory with this id in this store, or None when it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relative:
+    """Another memory, as one names it."""
+
+    id: str
+    memory: Memory | None
+    """None: the reference dangles."""
+    link: Link | None = None
+    """The link that leads to it (or from it); None for a replacement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """All that one memory is related to."""
+
+    memory: Memory
+    supersedes: tuple[Relative, ...] = ()
+    """What it replaced directly."""
+    successors: tuple[Relative, ...] = ()
+    """What replaced it directly."""
+    links: tuple[Relative, ...] = ()
+    """Memories it links to."""
+    backlinks: tuple[Relative, ...] = ()
+    """Memories that link to it."""
+    history: tuple[Relative, ...] = ()
+    """All earlier and later versions and the memory itself, oldest to newest."""
+
+    @property
+    def is_alone(self) -> bool:
+        return not (self.supersedes or self.successors or self.links or self.backlinks)
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Who names whom, over many memories. Lists are in the order they were met."""
+
+    older: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    """Memory -> ids that it replaced."""
+    newer: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
+    """Memory -> ids that replaced it."""
+    backlinks: Mapping[Key, tuple[tuple[str, Link], ...]] = field(default_factory=dict)
+    """Memory -> (id that links to it, the link)."""
+
+
+def connect(memories: Iterable[Memory]) -> Relations:
+    """Read the relations of these memories; those without any cost next to nothing."""
+    older: dict[Key, dict[str, None]] = {}
+    newer: dict[Key, dict[str, None]] = {}
+    backlinks: dict[Key, list[tuple[str, Link]]] = {}
+
+    def replaced(store: str, new: str, old: str) -> None:
+        older.setdefault((store, new), {})[old] = None
+        newer.setdefault((store, old), {})[new] = None
+
+    for memory in memories:
+        for old in memory.supersedes:
+            replaced(memory.store, memory.id, old)
+        for new in memory.superseded_by:
+            replaced(memory.store, new, memory.id)
+        for link in memory.links:
+            backlinks.setdefault((memory.store, link.target), []).append((memory.id, link))
+    return Relations(
+        {key: tuple(ids) for key, ids in older.items()},
+        {key: tuple(ids) for key, ids in newer.items()},
+        {key: tuple(links) for key, links in backlinks.items()},
+    )
+
+
+def lineage(memory: Memory, relations: Relations, find: Find) -> Lineage:
+    """All that the memory is related to."""
+    store, key = memory.store, (memory.store, memory.id)
+
+    def relative(name: str, link: Link | None = None) -> Relative:
+        return Relative(name, memory if name == memory.id else find(store, name), link)
+
+    return Lineage(
+        memory,
+        supersedes=tuple(map(relative, relations.older.get(key, ()))),
+        successors=tuple(map(relative, relations.newer.get(key, ()))),
+        links=tuple(relative(link.target, link) for link in memory.links),
+        backlinks=tuple(relative(name, link) for name, link in relations.backlinks.get(key, ())),
+        history=tuple(map(relative, _history(memory, relations, find))),
+    )
+
+
+def _history(memory: Memory, relations: Relations, find: Find) -> list[str]:
+    """Ids of all versions, oldest first: by who replaced whom, then by time."""
+    store = memory.store
+    past = _reached(memory.id, store, relations.older)
+    future = _reached(memory.id, store, relations.newer)
+    members = {memory.id: None, **past, **future}
+    waiting = {
+        name: sum(old in members for old in relations.older.get((store, name), ()) if old != name)
+        for name in members
+    }
+
+    def age(name: str) -> tuple[float, str]:
+        there = memory if name == memory.id else find(store, name)
+        when = there.when.timestamp() if there is not None and there.when else float("-inf")
+        return when, name
+
+    ages = {name: age(name) for name in members}
+    ready = [ages[name] for name, count in waiting.items() if not count]
+    heapify(ready)
+    order: list[str] = []
+    while waiting:
+        if not ready:  # a circle: its oldest member goes first
+            heappush(ready, min(ages[name] for name in waiting))
+        name = heappop(ready)[1]
+        if waiting.pop(name, None) is None:
+            continue
+        order.append(name)
+        for new in relations.newer.get((store, name), ()):
+            if new in waiting:
+                waiting[new] -= 1
+                if waiting[new] <= 0:
+                    heappush(ready, ages[new])
+    return order
+
+
+def _reached(start: str, store: str, steps: Mapping[Key, tuple[str, ...]]) -> dict[str, None]:
+    """Every id that can be reached, nearest first, without the start."""
+    reached: dict[str, None] = {}
+    waiting = deque([start])
+    while waiting and len(reached) < MOST_HISTORY:
+        for name in steps.get((store, waiting.popleft()), ()):
+            if name != start and name not in reached:
+                reached[name] = None
+                waiting.append(name)
+    return reached
