@@ -15,8 +15,9 @@ whole folder before and after a read:
 `immutable=1` takes no lock and does not see a `-wal`, so what it returned counts only if the
 files are still the same afterwards and no `-wal` has appeared; otherwise the read is repeated
 the way that fits now. `readonly_shm=1` sees every committed row of a running Engram. Exclusive
-locking keeps the index of the `-wal` in memory; without `-shm` nobody can be using it. Where
-SQLite knows none of these (another platform), plain `mode=ro` is the last resort.
+locking keeps the index of the `-wal` in memory; without a `-shm` nobody can be using it. Where
+SQLite knows none of these (another platform), plain `mode=ro` is the last resort. As root, SQLite
+sets the owner of `-wal` and `-shm` whenever it opens them: their ctime moves, and nothing else.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def trace(path: Path) -> Trace:
         except OSError:
             found.append(None)
         else:
-            found.append((info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino))
+            # Not ctime beside the database: as root, SQLite gives these files their owner anew.
+            changed = 0 if suffix else info.st_ctime_ns
+            found.append((info.st_mtime_ns, changed, info.st_size, info.st_ino))
     found.append((1,) if os.path.exists(real + "-shm") else None)
     return tuple(found)
 
@@ -127,8 +130,6 @@ def look(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 
 def _read(path: Path, way: Way, work: Callable[[sqlite3.Connection], T]) -> T:
     with closing(_connect(path, way.value)) as connection:
-        if way is Way.ALONE:
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         deadline = time.monotonic() + READ_LIMIT_SECONDS
         connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
         connection.execute("BEGIN")
@@ -179,6 +180,9 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
     connection.text_factory = _text
     connection.row_factory = sqlite3.Row
     try:
+        if query == Way.ALONE.value:
+            # Before anything else is asked: the first page read would already make a -shm.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
     except BaseException:
