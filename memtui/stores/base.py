@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.files.recorder import Recorder as Recorder
 from memtui.model import Memory
 
 
@@ -62,16 +63,6 @@ class View(Protocol):
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""
         ...
-
-
-class Recorder(Protocol):
-    """Told before and after each file is written, so that a crash in between can be judged."""
-
-    def intend(self, path: str, pre: str, post: str) -> None:
-        """`pre` and `post` are the SHA-256 of the file's bytes ('' = no file)."""
-        ...
-
-    def done(self, path: str) -> None: ...
 
 
 class Store(Protocol):

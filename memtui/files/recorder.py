@@ -1,0 +1,38 @@
+"""What a save tells as it goes, so that a crash in between can be judged afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+
+class Recorder(Protocol):
+    """Told before and after each file is written."""
+
+    @property
+    def state(self) -> Path:
+        """memtui's own folder, where locks and copies of replaced files lie."""
+        ...
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        """`pre` and `post` are the SHA-256 of the file's bytes ('' = no file).
+
+        May come several times for one path: when another program wrote in between, and when an
+        earlier file is taken back because a later one failed.
+        """
+        ...
+
+    def done(self, path: str) -> None: ...
+
+
+class Unrecorded:
+    """A recorder that keeps nothing: for tests, and for changes that need no undo."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        """Nothing is kept."""
+
+    def done(self, path: str) -> None:
+        """Nothing is kept."""
