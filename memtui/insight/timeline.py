@@ -23,6 +23,7 @@ DEFAULT_WIDTH = 100
 """Bars that should suffice when the caller does not say how many fit."""
 
 _DAY = 86_400
+_QUARTER = 900
 _EPOCH = date(1970, 1, 1).toordinal()
 _LOWEST = float((date.min.toordinal() - _EPOCH + 1) * _DAY)
 _HIGHEST = float((date.max.toordinal() - _EPOCH - 1) * _DAY)
@@ -112,26 +113,28 @@ def _days(dated: Sequence[float], zone: tzinfo) -> Counter[int]:
     """Days since 1970 in the zone -> memories."""
     if zone is UTC:
         return Counter([int(second // _DAY) for second in dated])
-    shift = {day: _shift(day, zone) for day in {int(second // _DAY) for second in dated}}
+    # Zones shift by whole quarters of an hour, on most days by the same all day long.
+    quarters = Counter([int(second // _QUARTER) for second in dated])
+    shift = {day: _shift(day, zone) for day in {at // 96 for at in quarters}}
     days: Counter[int] = Counter()
-    if None in shift.values():  # days on which the clocks change: ask for each time
-        odd = [second for second in dated if shift[int(second // _DAY)] is None]
-        days.update([int((second + _offset(second, zone)) // _DAY) for second in odd])
-        dated = [second for second in dated if shift[int(second // _DAY)] is not None]
-    days.update([int((second + (shift[int(second // _DAY)] or 0)) // _DAY) for second in dated])
+    for at, number in quarters.items():
+        ahead = shift[at // 96]
+        if ahead is None:
+            ahead = _ahead(at * _QUARTER, zone)
+        days[(at + ahead) // 96] += number
     return days
 
 
-def _shift(day: int, zone: tzinfo) -> float | None:
-    """Seconds that the zone is ahead all through this UTC day; None when it changes within."""
-    first, last = _offset(day * _DAY, zone), _offset((day + 1) * _DAY, zone)
+def _shift(day: int, zone: tzinfo) -> int | None:
+    """Quarters that the zone is ahead all through this UTC day; None when it changes within."""
+    first, last = _ahead(day * _DAY, zone), _ahead((day + 1) * _DAY, zone)
     return first if first == last else None
 
 
-def _offset(second: float, zone: tzinfo) -> float:
+def _ahead(second: int, zone: tzinfo) -> int:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
-    offset = moment.astimezone(zone).utcoffset()
-    return offset.total_seconds() if offset is not None else 0.0
+    offset = moment.astimezone(zone).utcoffset() or timedelta(0)
+    return int(offset.total_seconds() // _QUARTER)
 
 
 def _fitting(days: Counter[int], width: int) -> Unit:
