@@ -1,68 +1,115 @@
-"""From a query to what it finds: filters by columns, text by the index or by reading the rows."""
+"""From a query to what a person sees: text by index or by reading, a hint when nothing is left."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from memtui.library.shelf import Shelf
-from memtui.library.snapshot import Rows
-from memtui.library.values import Cancelled, Found, Report
+from memtui.library.values import Found, never
 from memtui.model import Memory
-from memtui.query import Query
-from memtui.search import columns as columns_of
+from memtui.query import Query, TermKind
+from memtui.search import finder, scan
 from memtui.search.columns import Columns
+from memtui.search.documents import Document, document
+from memtui.search.finder import Hits
+from memtui.search.matching import Exact
+from memtui.search.postings import Segment
+from memtui.search.ranking import DEFAULTS, Part, Weights
+
+_ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
+"""What may be the beginning of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
 
 
 @dataclass(frozen=True, slots=True)
-class IndexState:
-    """What of the rows can be searched by index at one moment."""
+class Searchable:
+    """All that a query is asked of, at one moment."""
 
-    ready: bool = False
-
-
-class Index:
-    """The search index of all open stores, as it grows."""
-
-    def __init__(self) -> None:
-        self.state = IndexState()
-
-    @property
-    def is_ready(self) -> bool:
-        return self.state.ready
-
-    def add(self, shelf: Shelf, rows: Rows, report: Report, cancelled: Cancelled) -> None: ...
-
-    def cover(self, rows: Rows, columns: Columns) -> None: ...
+    rows: Sequence[Memory]
+    columns: Columns
+    segments: tuple[Segment, ...]
+    indexed: bool
+    """Whether the segments cover every row; else the rows themselves are read."""
+    exact: Exact | None = None
+    weights: Weights = DEFAULTS
 
 
 def find(
     query: Query,
-    rows: Sequence[Memory],
-    columns: Columns,
-    index: IndexState,
+    where: Searchable,
+    slots_of: Callable[[], Mapping[str, int]],
     now: datetime,
-    cancelled: Cancelled,
-) -> Found:
-    found = columns_of.mask(columns, query)
-    text = None
-    if query.terms:
-        words = [t.text.casefold() for t in query.terms]
-        text = columns.alive.copy()
-        for slot in range(len(rows)):
-            if text[slot]:
-                m = rows[slot]
-                hay = (m.title + " " + m.content).casefold()
-                text[slot] = all(w in hay for w in words)
-        found &= text
-    slots = columns_of.order(columns, found, query.order, now)
-    return Found(
+    cancelled: Callable[[], bool],
+) -> tuple[Found, Hits]:
+    """What the query finds, and the hits behind it for `explain`. Raises Cancelled."""
+    size = len(where.columns)
+    if where.indexed or not query.terms:
+        match = finder.match_text(query, where.segments, size, where.exact, cancelled)
+    else:
+        match = scan.scan(_documents(where), size, query.terms, cancelled)
+    named = _named(query, slots_of)
+    hits = finder.find(query, where.columns, match, now, where.weights, named)
+    words = query.words if match is None else (*query.words, *match.words)
+    how = "all" if match is None else "index" if where.indexed else "scan"
+    found = Found(
         query=query,
-        slots=slots.tolist(),
-        total=len(slots),
-        scores=None,
-        facets=columns_of.facets(columns, query, text),
-        how="scan" if query.terms else "all",
-        words=query.words,
+        slots=hits.slots.tolist(),
+        total=len(hits.slots),
+        scores=None if hits.scores is None else hits.scores.tolist(),
+        facets=hits.facets,
+        how=how,  # type: ignore[arg-type]
+        words=words,
+        hint=query.hint or _hint(query, hits),
     )
+    return found, hits
+
+
+def _documents(where: Searchable) -> Iterator[tuple[int, Document]]:
+    alive = where.columns.alive
+    for slot in range(len(where.columns)):
+        if alive[slot]:
+            yield slot, document(where.rows[slot])
+
+
+def explain(
+    query: Query,
+    where: Searchable,
+    slots_of: Callable[[], Mapping[str, int]],
+    slot: int,
+    now: datetime,
+) -> tuple[Part, ...]:
+    """The parts of the score that this slot has for this query."""
+    _, hits = find(query, where, slots_of, now, never)
+    return finder.explain(query, hits, where.columns, slot, now, where.weights)
+
+
+def _named(query: Query, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:
+    """Slots of memories whose id begins with the one word that was asked for."""
+    if len(query.terms) != 1 or query.terms[0].negated:
+        return []
+    term = query.terms[0]
+    if term.kind not in (TermKind.WORD, TermKind.PREFIX):
+        return []
+    if ":" not in term.text and not _ID.fullmatch(term.text):
+        return []
+    return [
+        slot
+        for ref, slot in slots_of().items()
+        if ref == term.text or ref.partition(":")[2].startswith(term.text)
+    ]
+
+
+_FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
+
+
+def _hint(query: Query, hits: Hits) -> str:
+    """Which filter hides matches, when nothing is left of them."""
+    if len(hits.slots):
+        return ""
+    for name in _FACET_NAMES:
+        hidden: Mapping[str, int] = getattr(hits.facets, name)
+        if hidden and (name == "status" or any(c.field == name for c in query.conditions)):
+            count = sum(hidden.values())
+            return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
+    return ""

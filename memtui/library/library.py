@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 
+from memtui.insight import lineage as lineages
+from memtui.insight import statistics
+from memtui.insight import timeline as timelines
+from memtui.insight.lineage import Lineage
+from memtui.insight.statistics import Statistics
+from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, opening, reference
+from memtui.library.finding import Searchable
+from memtui.library.indexing import Index
 from memtui.library.shelf import Shelf, cache_home
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.table import Table
 from memtui.library.values import Cancelled, Found, Progress, Report, never, silent
 from memtui.model import Memory
 from memtui.query import Query
+from memtui.search import columns as columns_of
+from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores.base import Reading, Scan, Shard, Store
 from memtui.upkeep import checks
 from memtui.upkeep.checks import Finding
@@ -41,6 +51,7 @@ class Library:
         cache: Path | None = None,
         state: Path | None = None,
         now: Callable[[], datetime] = utc_now,
+        weights: Weights = DEFAULTS,
     ) -> None:
         self.stores = tuple(stores)
         self.now = now
@@ -51,7 +62,8 @@ class Library:
         self._shelves = [
             Shelf(store, cache_home(cache, store) if cache else None) for store in stores
         ]
-        self._index = finding.Index()
+        self._index = Index()
+        self._weights = weights
         self._revision = 0
         self.snapshot: Snapshot
         self._publish()
@@ -138,8 +150,8 @@ class Library:
         if gone and not stale:
             with self._lock:
                 self._publish()
-        if stale and self._index.is_ready:
-            self._index.cover(self._table.rows(), self._table.columns)
+        if stale and self._index.state.ready:
+            self._index.cover(self.snapshot.rows)
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
@@ -149,9 +161,9 @@ class Library:
             with self._lock:
                 if shelf.worth_saving:
                     shelf.save_cache(self._table)
-            self._index.add(shelf, self._table.rows(), report, cancelled)
+            self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
-            self._index.cover(self._table.rows(), self._table.columns)
+            self._index.cover(self.snapshot.rows)
 
     def _publish(self) -> None:
         self._revision += 1
@@ -178,11 +190,33 @@ class Library:
     # --- asking ----------------------------------------------------------------------------
 
     def find(self, query: Query, cancelled: Cancelled = never) -> Found:
-        """What the query finds in the present snapshot."""
+        """What the query finds in the present snapshot. Raises Cancelled."""
+        where, revision = self._searchable()
+        found, _ = finding.find(query, where, self._slots, self.now(), cancelled)
+        return replace(found, revision=revision)
+
+    def explain(self, found: Found, position: int) -> tuple[Part, ...]:
+        """Why a hit stands where it does: parts that add up to its score."""
+        where, _ = self._searchable()
+        slot = found.slots[position]
+        return finding.explain(found.query, where, self._slots, slot, self.now())
+
+    def _searchable(self) -> tuple[Searchable, int]:
         with self._lock:
-            snapshot, columns, index = self.snapshot, self._columns, self._index.state
-        found = finding.find(query, snapshot.rows, columns, index, self.now(), cancelled)
-        return replace(found, revision=snapshot.revision)
+            state = self._index.state
+            where = Searchable(
+                rows=self.snapshot.rows,
+                columns=self._columns,
+                segments=state.segments,
+                indexed=state.ready,
+                weights=self._weights,
+            )
+            return where, self.snapshot.revision
+
+    def _slots(self) -> Mapping[str, int]:
+        """Ref -> slot of what is there now."""
+        with self._lock:
+            return dict(self._table.slot_of)
 
     def get(self, ref: str) -> Memory:
         """The memory with exactly this ref. Raises RefError."""
@@ -194,9 +228,66 @@ class Library:
         with self._lock:
             return self._table.rows()[reference.slot_of(text, self._table.slot_of)]
 
+    def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
+        """What the memory replaced, what replaced it, what it links to.
+
+        `backlinks` also looks through the whole store for links to it.
+        """
+        with self._lock:
+            slots, rows = self._table.slot_of, self.snapshot.rows
+
+            def find(store: str, id: str) -> Memory | None:
+                slot = slots.get(f"{store}:{id}")
+                return None if slot is None else rows[slot]
+
+            if backlinks:
+                around: Iterable[Memory] = self._memories_of(memory.store)
+            else:
+                around = _chain(memory, find)
+            return lineages.lineage(memory, lineages.connect(around), find)
+
+    def _memories_of(self, label: str) -> Iterable[Memory]:
+        shelf = next(shelf for shelf in self._shelves if shelf.store.label == label)
+        rows = self.snapshot.rows
+        return [rows[slot] for held in shelf.held.values() for slot in held.slots]
+
+    def statistics(self, found: Found) -> Statistics:
+        """Counts over what was found; disk use over all open stores."""
+        with self._lock:
+            columns = self._columns
+            disk = {shelf.store.label: shelf.bytes_on_disk() for shelf in self._shelves}
+        times = [t for t in columns_of.times(columns, found.slots) if t == t]
+        counts = columns_of.counts(columns, found.slots)
+        return statistics.from_counts(
+            counts,
+            total=found.total,
+            pinned=columns_of.pinned_count(columns, found.slots),
+            oldest=datetime.fromtimestamp(min(times), UTC) if times else None,
+            newest=datetime.fromtimestamp(max(times), UTC) if times else None,
+            undated=found.total - len(times),
+            disk=disk,
+        )
+
+    def timeline(
+        self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
+    ) -> Timeline:
+        """How what was found lies in time."""
+        return timelines.build(columns_of.times(self._columns, found.slots), unit, width=width)
+
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""
         snapshot, columns = self.snapshot, self._columns
         memories = [snapshot.rows[slot] for slot in columns.alive.nonzero()[0].tolist()]
         unreadable = [item for state in snapshot.stores for item in state.unreadable]
         return list(checks.all_findings(memories, unreadable))
+
+
+def _chain(memory: Memory, find: Callable[[str, str], Memory | None]) -> list[Memory]:
+    """The memory and all that it replaced or was replaced by, as far as either side says so."""
+    found = {memory.id: memory}
+    front = [memory]
+    while front:
+        ids = {id for one in front for id in (*one.supersedes, *one.superseded_by)}
+        front = [m for id in ids - found.keys() if (m := find(memory.store, id)) is not None]
+        found.update((one.id, one) for one in front)
+    return list(found.values())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.library.table import Table
 from memtui.model import Memory
+from memtui.paths import private
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import take
@@ -59,6 +61,8 @@ class Shelf:
         self._saved: dict[str, str] = {}
         """Stamp of each shard as the cache has it."""
         self._scan_unreadable: tuple[Unreadable, ...] = ()
+        self._files: dict[str, tuple[str, ...]] = {}
+        self._disk: int | None = None
 
     @property
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -88,6 +92,12 @@ class Shelf:
         """Whether the cache says something else than the table."""
         return self._saved != {key: held.stamp for key, held in self.held.items()}
 
+    def bytes_on_disk(self) -> int:
+        """What the files of this store take, as of the last change that was noticed."""
+        if self._disk is None:
+            self._disk = sum(_size(file) for files in self._files.values() for file in files)
+        return self._disk
+
     def take_cache(self, table: Table) -> bool:
         """Put the cached rows of this store into the table; False where there are none."""
         catalog = catalogs.load(self.home) if self.home else None
@@ -105,6 +115,9 @@ class Shelf:
 
     def stale(self, scan: Scan) -> Iterator[Shard]:
         """Shards that must be read: new, or changed since they were."""
+        files = {shard.key: shard.files for shard in scan.shards}
+        if files != self._files:
+            self._files, self._disk = files, None
         for shard in scan.shards:
             held = self.held.get(shard.key)
             if held is None or held.stamp != shard.stamp:
@@ -121,6 +134,7 @@ class Shelf:
 
     def put(self, batch: Sequence[tuple[Shard, Reading]], table: Table) -> None:
         """Set the memories of these shards, in place of those they had."""
+        self._disk = None
         gone: list[int] = []
         memories: list[Memory] = []
         shard_of: list[str] = []
@@ -140,7 +154,7 @@ class Shelf:
         """Write the rows as a new generation. A cache that cannot be written is done without."""
         if self.home is None:
             return
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private(self.home)
         rows = table.rows()
         shards: list[ShardEntry] = []
         memories: list[Memory] = []
@@ -158,3 +172,10 @@ class Shelf:
         first = slots[0] if slots else 0
         together = range(first, first + len(slots))
         self.base = together if slots == list(together) else None
+
+
+def _size(file: str) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:  # it went away since it was listed
+        return 0

@@ -267,6 +267,25 @@ def _counts(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
     return dict(sorted(pairs, key=lambda pair: -pair[1]))
 
 
+def counts(columns: Columns, slots: Sequence[int]) -> dict[str, dict[str, int]]:
+    """Field -> value -> how many of these slots have it."""
+    at = np.asarray(slots, np.int64)
+    return {
+        name: _counts(getattr(columns, name)[at], names(columns)) for name, names in _NAMES.items()
+    }
+
+
+def pinned_count(columns: Columns, slots: Sequence[int]) -> int:
+    """How many of these slots are pinned."""
+    return int(columns.pinned[np.asarray(slots, np.int64)].sum())
+
+
+def times(columns: Columns, slots: Sequence[int]) -> list[float]:
+    """Seconds since 1970 of each of these slots, nan where undated."""
+    found: list[float] = columns.when[np.asarray(slots, np.int64)].tolist()
+    return found
+
+
 def facets(columns: Columns, query: Query, text: Mask | None) -> Facets:
     """Counts per value over the slots that pass `query`; `text`: slots whose text matches."""
     masks = _filter_masks(columns, query)

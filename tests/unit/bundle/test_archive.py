@@ -19,7 +19,7 @@ CONTENTS = Archive(
     ({"label": "agent-memory", "format": "agent-memory"},),
     {
         "files/agent-memory/entities/alice/items.json": b"[]\n",
-        "memories/agent-memory.jsonl": "{\"content\": \"é\"}\n".encode(),
+        "memories/agent-memory.jsonl": '{"content": "é"}\n'.encode(),
     },
 )
 

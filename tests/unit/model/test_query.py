@@ -171,7 +171,9 @@ _TERMS = st.one_of(
 )
 _CONDITIONS = st.lists(
     st.one_of(
-        st.builds(Condition, st.sampled_from(["type", "entity", "store", "tag"]), st.tuples(_WORDS)),
+        st.builds(
+            Condition, st.sampled_from(["type", "entity", "store", "tag"]), st.tuples(_WORDS)
+        ),
         st.builds(Condition, st.just("importance"), st.just(("high", "low")), st.booleans()),
         st.builds(Condition, st.just("status"), st.just(("all",))),
     ),

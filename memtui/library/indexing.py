@@ -1,0 +1,118 @@
+"""The search index of all open stores: loaded, built where missing, kept up with changes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from threading import Lock
+
+from memtui.library.shelf import Shelf
+from memtui.library.snapshot import Rows
+from memtui.library.values import Cancelled, Progress, Report
+from memtui.search import postings
+from memtui.search.documents import Document, document
+from memtui.search.postings import Segment
+
+log = logging.getLogger(__name__)
+
+IN_PROCESS = 3_000
+"""Memories up to which an index is made here: a third of a second, less than a process costs."""
+MOST_OVERLAYS = 8
+"""Small segments of changed memories before they are made one."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """What can be searched by index at one moment."""
+
+    bases: tuple[Segment, ...] = ()
+    """One for each store, as its cache has it."""
+    overlays: tuple[Segment, ...] = ()
+    """What came since, in slot order."""
+    ready: bool = False
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return self.bases + self.overlays
+
+
+class Index:
+    """Grows by whole states, so that a search in another thread always sees a sound one."""
+
+    def __init__(self) -> None:
+        self.state = IndexState()
+        self._lock = Lock()
+
+    def add(self, shelf: Shelf, rows: Rows, report: Report, cancelled: Cancelled) -> None:
+        """Make one store's cached rows searchable."""
+        if shelf.base is None or shelf.catalog is None or not len(shelf.base):
+            return
+        first = shelf.base.start
+        if any(segment.first == first for segment in self.state.bases):
+            return
+        folder = shelf.catalog.folder
+        segment = postings.load(folder, folder.name, first)
+        if segment is None:
+            if len(shelf.base) > IN_PROCESS:
+                _build_elsewhere(shelf, report, cancelled)
+                segment = postings.load(folder, folder.name, first)
+            if segment is None and not cancelled():
+                documents = map(document, rows[first : shelf.base.stop])
+                segment = postings.build(documents, first, cancelled)
+                _save(segment, shelf)
+        if segment is not None and segment.count == len(shelf.base):
+            with self._lock:
+                self.state = replace(self.state, bases=(*self.state.bases, segment))
+
+    def cover(self, rows: Rows) -> None:
+        """Make every row searchable that is not yet; what is not in a base must be little."""
+        with self._lock:
+            state = self.state
+            overlays = list(state.overlays)
+            if len(overlays) >= MOST_OVERLAYS:
+                overlays = []
+            for slots in _gaps([*state.bases, *overlays], len(rows)):
+                documents = (_document(rows, slot) for slot in slots)
+                overlays.append(postings.build(documents, slots.start))
+            overlays.sort(key=lambda segment: segment.first)
+            self.state = replace(state, overlays=tuple(overlays), ready=True)
+
+
+def _document(rows: Rows, slot: int) -> Document:
+    return document(rows[slot])
+
+
+def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
+    """The slots below `size` that no segment covers."""
+    at = 0
+    for segment in sorted(segments, key=lambda segment: segment.first):
+        if segment.first > at:
+            yield range(at, segment.first)
+        at = max(at, segment.first + segment.count)
+    if at < size:
+        yield range(at, size)
+
+
+def _build_elsewhere(shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
+    """Let another process build it, so that the screen does not feel it."""
+    if shelf.catalog is None:
+        return
+    from memtui.search import builder
+
+    what = f"indexing {shelf.store.label}"
+    builder.build(
+        shelf.catalog.folder,
+        lambda done, total: report(Progress(what, done, total)),
+        cancelled,
+    )
+
+
+def _save(segment: Segment, shelf: Shelf) -> None:
+    if shelf.catalog is None:
+        return
+    folder = shelf.catalog.folder
+    try:
+        postings.save(segment, folder, folder.name)
+    except OSError as error:
+        log.warning("the index of %s cannot be kept: %s", shelf.store.label, error)

@@ -1,0 +1,236 @@
+"""The library: all stores as one, filled from cache or files, kept up with what changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.errors import RefError, StoreError
+from memtui.library import Library
+from memtui.query import parse
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+
+NOW = datetime(2026, 3, 30, tzinfo=UTC)
+_opened: list[str] | None = None
+
+
+def _note_open(event: str, arguments: tuple[object, ...]) -> None:
+    if _opened is not None and event == "open":
+        _opened.append(str(arguments[0]))
+
+
+sys.addaudithook(_note_open)
+
+
+@contextmanager
+def opened_below(folder: Path) -> Iterator[list[str]]:
+    """Collects the files below a folder that are opened meanwhile."""
+    global _opened
+    _opened, found = [], []
+    try:
+        yield found
+    finally:
+        found.extend(path for path in _opened if path.startswith(str(folder)))
+        _opened = None
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return agent_memory(
+        tmp_path / "memory",
+        {
+            "alice": ["Alice leads the tide tables team", "Alice prefers short meetings"],
+            "atlas": ["Atlas stores soundings in PostgreSQL", "Atlas exports GeoJSON nightly"],
+        },
+    )
+
+
+def open_library(home: Path, cache: Path | None = None) -> Library:
+    library = Library.open([home], cache=cache, now=lambda: NOW)
+    library.load()
+    return library
+
+
+def contents(library: Library, text: str = "") -> list[str]:
+    found = library.find(parse(text, NOW))
+    return [library.snapshot.rows[slot].content for slot in found.slots]
+
+
+def test_every_memory_is_there_once_newest_first(home: Path) -> None:
+    assert contents(open_library(home)) == [
+        "Atlas exports GeoJSON nightly",
+        "Atlas stores soundings in PostgreSQL",
+        "Alice prefers short meetings",
+        "Alice leads the tide tables team",
+    ]
+
+
+def test_two_stores_of_one_format_get_two_labels(home: Path, tmp_path: Path) -> None:
+    other = agent_memory(tmp_path / "other", {"bo": ["Bo keeps the tide gauges running"]})
+    library = Library.open([home, other, home], now=lambda: NOW)
+    library.load()
+    assert [state.label for state in library.snapshot.stores] == ["agent-memory", "agent-memory-2"]
+    assert len(contents(library)) == 5
+    assert contents(library, "store:agent-memory-2") == ["Bo keeps the tide gauges running"]
+
+
+def test_a_path_without_a_store_is_refused_with_advice(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no memory store is recognised"):
+        Library.open([tmp_path])
+    with pytest.raises(StoreError, match="there is nothing here"):
+        Library.open([tmp_path / "missing"])
+
+
+def test_a_warm_start_opens_no_file_of_the_store(home: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    first = open_library(home, cache)
+    first.index()
+    with opened_below(home) as opened:
+        second = open_library(home, cache)
+        second.index()
+        assert contents(second) == contents(first)
+        assert contents(second, "soundings") == contents(first, "soundings")
+    assert opened == []
+
+
+def test_a_warm_start_reads_only_what_changed(home: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    open_library(home, cache).index()
+    changed = write_facts(home, "atlas", [fact(9, "Atlas moved its soundings to Parquet")])
+    with opened_below(home) as opened:
+        library = open_library(home, cache)
+    assert opened == [str(changed)]
+    assert contents(library, "soundings") == ["Atlas moved its soundings to Parquet"]
+
+
+def test_the_cache_is_private_and_the_store_stays_as_it_was(home: Path, tmp_path: Path) -> None:
+    before = {path: path.stat() for path in home.rglob("*")}
+    cache = tmp_path / "cache"
+    open_library(home, cache).index()
+    assert {path: path.stat() for path in home.rglob("*")} == before
+    assert (cache / "stores").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["catalog.json", "rows.jsonl", "when.npy", "columns.json"])
+@pytest.mark.parametrize("damage", [b"", b"\x80\x05N.", b"{}"])
+def test_a_damaged_cache_is_made_again(
+    home: Path, tmp_path: Path, name: str, damage: bytes
+) -> None:
+    cache = tmp_path / "cache"
+    expected = contents(open_library(home, cache))
+    open_library(home, cache).index()
+    for file in cache.rglob(name):
+        file.write_bytes(damage)
+    library = open_library(home, cache)
+    library.index()
+    assert contents(library) == expected
+    assert contents(library, "soundings") == ["Atlas stores soundings in PostgreSQL"]
+
+
+def test_refresh_sees_new_changed_and_removed_files(home: Path, tmp_path: Path) -> None:
+    library = open_library(home, tmp_path / "cache")
+    library.index()
+    assert library.refresh() is False
+    write_facts(
+        home, "alice", [fact(1, "Alice leads the tide tables team"), fact(7, "Alice sails")]
+    )
+    write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
+    (home / "entities" / "atlas" / "items.json").unlink()
+    assert library.refresh() is True
+    assert set(contents(library)) == {
+        "Alice leads the tide tables team",
+        "Alice sails",
+        "Bo repaired the gauge at Port Ellis",
+    }
+    assert contents(library, "gauge") == ["Bo repaired the gauge at Port Ellis"]
+    assert contents(library, "soundings") == []
+    assert library.refresh() is False
+
+
+def test_a_slot_stays_readable_after_its_memory_changed(home: Path) -> None:
+    library = open_library(home)
+    slot = library.find(parse("", NOW)).slots[0]
+    write_facts(home, "atlas", [])
+    library.refresh()
+    assert library.snapshot.rows[slot].content == "Atlas exports GeoJSON nightly"
+
+
+def test_one_id_in_two_entities_gets_two_refs(home: Path) -> None:
+    write_facts(home, "bo", [fact(1, "Bo copied a fact of Alice")])
+    library = open_library(home)
+    refs = [library.snapshot.rows[slot].ref for slot in library.find(parse("", NOW)).slots]
+    assert len(refs) == len(set(refs)) == 5
+    assert all(library.get(ref).ref == ref for ref in refs)
+
+
+def test_an_unreadable_file_is_named_and_the_rest_shown(home: Path) -> None:
+    (home / "entities" / "alice" / "items.json").write_text("[{", encoding="utf-8")
+    library = open_library(home)
+    assert len(contents(library)) == 2
+    (fault,) = library.snapshot.stores[0].unreadable
+    assert fault.file.endswith("alice/items.json")
+    assert fault.reason
+
+
+def test_memories_are_named_by_ref_id_or_prefix(home: Path) -> None:
+    library = open_library(home)
+    memory = library.resolve("00000001")
+    assert memory.content == "Alice leads the tide tables team"
+    assert library.resolve(memory.ref) == library.resolve(memory.id) == memory
+    assert library.resolve(memory.ref[:-20]) == memory
+    for wrong in ("000", "00000", "ffffffff"):
+        with pytest.raises(RefError):
+            library.resolve(wrong)
+
+
+def test_all_words_come_before_some_words(home: Path) -> None:
+    library = open_library(home)
+    library.index()
+    assert contents(library, "what does atlas export nightly?") == [
+        "Atlas exports GeoJSON nightly",
+        "Atlas stores soundings in PostgreSQL",
+    ]
+
+
+def test_search_works_before_the_index_is_there_and_says_so(home: Path) -> None:
+    library = open_library(home)
+    found = library.find(parse("atlas nightly", NOW))
+    assert found.how == "scan"
+    assert library.snapshot.rows[found.slots[0]].content == "Atlas exports GeoJSON nightly"
+    library.index()
+    assert library.find(parse("atlas nightly", NOW)).how == "index"
+
+
+def test_an_id_finds_its_memory_first(home: Path) -> None:
+    library = open_library(home)
+    library.index()
+    assert contents(library, "00000002")[0] == "Alice prefers short meetings"
+
+
+def test_nothing_found_names_the_filter_that_hides_matches(home: Path) -> None:
+    library = open_library(home)
+    library.index()
+    found = library.find(parse("atlas type:company", NOW))
+    assert (found.total, found.hint) == (0, "type hides 2 matches")
+
+
+def test_the_parts_of_a_score_add_up_to_it(home: Path) -> None:
+    library = open_library(home)
+    library.index()
+    found = library.find(parse("alice tide", NOW))
+    assert found.scores is not None
+    for position, score in enumerate(found.scores):
+        assert sum(part.value for part in library.explain(found, position)) == pytest.approx(score)
+
+
+def test_facets_lift_their_own_filter(home: Path) -> None:
+    write_facts(home, "shop", [fact(20, "Shop sells charts", entityType="company")])
+    library = open_library(home)
+    facets = library.find(parse("type:company", NOW)).facets
+    assert facets.type == {"person": 4, "company": 1}
+    assert facets.entity == {"companies/shop": 1}
