@@ -1,0 +1,61 @@
+"""What the index knows of a memory: its text, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.model import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The searchable text of one memory."""
+
+    ref: str
+    title: str = ""
+    content: str = ""
+    tags: tuple[str, ...] = ()
+    entity: str = ""
+    type: str = ""
+    source: str = ""
+
+    def fields(self) -> tuple[str, str, str, str, str, str]:
+        """The texts in the order of `FIELD_WEIGHTS`."""
+        return (self.title, self.content, "\n".join(self.tags), self.entity, self.type, self.source)
+
+
+FIELD_WEIGHTS = (2.0, 1.0, 2.0, 1.0, 0.5, 0.25)
+"""What one occurrence of a word counts in title, content, tags, entity, type, source.
+
+Multiples of a quarter, up to 63 in sum (see `memtui.search.postings`). Title and tags are weighted
+because a person chose those words to find the memory by; type and source are the same for many
+memories and say little.
+"""
+
+
+def document(memory: Memory) -> Document:
+    """The searchable text of this memory."""
+    return Document(
+        memory.ref,
+        memory.title,
+        memory.content,
+        memory.tags,
+        memory.entity,
+        memory.type,
+        memory.source,
+    )
+
+
+def from_record(record: Mapping[str, Any]) -> Document:
+    """The same from a row as `memtui.model.to_record` writes it. Raises KeyError, TypeError."""
+    return Document(
+        record["ref"],
+        record["title"],
+        record["content"],
+        tuple(record["tags"]),
+        record["entity"],
+        record["type"],
+        record["source"],
+    )

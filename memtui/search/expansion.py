@@ -1,0 +1,130 @@
+"""Which words of a segment a pattern or a misspelt word may mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+
+from memtui.search import analysis
+from memtui.search.postings import Cancelled, Ints, Segment, never
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+_LOOK = 512
+"""Words between two looks at `cancelled`."""
+
+
+def pattern_of(text: str) -> str:
+    """A wildcard pattern as words are written in the index: `get_*_Id` is `get*id`."""
+    folded = analysis.fold(text)
+    return re.sub(r"(?<!\d)\.|[^\w*?.]|_", "", folded)
+
+
+def matcher(pattern: str) -> Callable[[str], object]:
+    """A test of one word against such a pattern."""
+    inner = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(inner, re.DOTALL).fullmatch
+
+
+def wildcard(segment: Segment, pattern: str, cancelled: Callable[[], bool] = never) -> Ints:
+    """Numbers of the words that match a pattern of `pattern_of`: `*` any letters, `?` one."""
+    head = re.split(r"[*?]", pattern, maxsplit=1)[0]
+    first, last = segment.prefix(head) if head else (0, len(segment.terms))
+    matches = matcher(pattern)
+    found = [at for at in _watched(first, last, cancelled) if matches(segment.terms[at])]
+    return np.array(found, np.int32)
+
+
+def reach(word: str) -> int:
+    """How many wrong letters a word of this length may have: 0 to 2 letters none, to 5 one, two."""
+    return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
+
+
+def fuzzy(segment: Segment, word: str, cancelled: Callable[[], bool] = never) -> Ints:
+    """Numbers of the words within `reach` of the word that begin with the same letter."""
+    first, last = segment.prefix(word[:1])
+    found = [at for at in _watched(first, last, cancelled) if is_near(word, segment.terms[at])]
+    return np.array(found, np.int32)
+
+
+def is_near(word: str, other: str) -> bool:
+    """Whether the other word is within reach of the word and begins with the same letter."""
+    most = reach(word)
+    return (
+        -most <= len(other) - len(word) <= most
+        and word[:1] == other[:1]
+        and distance(word, other, most) <= most
+    )
+
+
+def _watched(first: int, last: int, cancelled: Callable[[], bool]) -> Iterator[int]:
+    for at in range(first, last):
+        if (at - first) % _LOOK == 0 and cancelled():
+            raise Cancelled
+        yield at
+
+
+def distance(one: str, other: str, most: int) -> int:
+    """Levenshtein distance, or `most + 1` where it is larger than `most`."""
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        low, high = max(1, at - most), min(len(other), at + most)
+        diagonal, row[0] = row[0], at
+        if low > 1:
+            diagonal, row[low - 1] = row[low - 1], most + 1
+        best = row[low - 1]
+        for to in range(low, high + 1):
+            diagonal, row[to] = (
+                row[to],
+                min(
+                    diagonal + (letter != other[to - 1]),
+                    row[to - 1] + 1,
+                    (row[to] if to < at + most else most + 1) + 1,
+                ),
+            )
+            best = min(best, row[to])
+        if best > most:
+            return most + 1
+    return min(row[-1], most + 1)
+
+
+def _one_off(word: str) -> Iterator[str]:
+    """Every word one letter away, two neighbours exchanged included."""
+    for at in range(len(word) + 1):
+        left, right = word[:at], word[at:]
+        yield from (left + letter + right for letter in _LETTERS)
+        if right:
+            yield left + right[1:]
+            yield from (left + letter + right[1:] for letter in _LETTERS)
+        if len(right) > 1:
+            yield left + right[1] + right[0] + right[2:]
+
+
+def did_you_mean(word: str, segments: Sequence[Segment]) -> str:
+    """The most frequent near word in the index, or '' (also where the word itself is there).
+
+    One letter away is preferred to two; two only with the same first letter.
+    """
+    folded = "".join(analysis.spine(word))
+    if len(folded) < 3 or any(segment.find(folded) is not None for segment in segments):
+        return ""
+    return _most_frequent(_near_in_each(folded, segments)) or _most_frequent(
+        [(segment, int(at)) for at in fuzzy(segment, folded)] for segment in segments
+    )
+
+
+def _near_in_each(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
+    near = set(_one_off(word))
+    for segment in segments:
+        found = ((segment, segment.find(other)) for other in near)
+        yield [(s, at) for s, at in found if at is not None]
+
+
+def _most_frequent(found: Iterable[list[tuple[Segment, int]]]) -> str:
+    counts: dict[str, int] = {}
+    for pairs in found:
+        for segment, at in pairs:
+            word = segment.terms[at]
+            counts[word] = counts.get(word, 0) + segment.frequency(at)
+    return max(counts, key=lambda word: (counts[word], word), default="")

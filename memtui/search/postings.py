@@ -1,0 +1,340 @@
+"""A segment: which memories hold which word, as arrays that answer a keystroke.
+
+Memories of a segment are numbered 0..count-1; memory `i` has slot `first + i` (see
+`memtui.search.columns`). A segment never changes. What was changed gets new slots in a further,
+small segment, made by the same `build`.
+
+    terms      all words in code point order, so that a prefix is a slice
+    indptr     where the postings of each word begin            (CSR)
+    ids        memory numbers, ascending within a word
+    weights    occurrences weighted by field, in quarters, at most 255
+    stream     the spine of every text as numbers of words, -1 after each field: phrases
+    starts     where the stream of each memory begins
+    stems      stems that several words share, in order; stem_ptr, stem_terms: which words
+
+How rare a word is, is summed over all segments when somebody asks, so a small segment ranks like a
+large one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+import sys
+import zlib
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui import __version__
+from memtui.search import analysis
+from memtui.search.documents import FIELD_WEIGHTS, Document
+
+log = logging.getLogger(__name__)
+
+FORM = 1
+"""Raised whenever the arrays or their meaning change."""
+QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
+FIELD_END = -1
+_AFTER_ALL = "\U0010ffff"
+_BATCH = 256
+"""Documents between two looks at `cancelled`."""
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+class Cancelled(Exception):
+    """Whoever asked no longer wants the answer."""
+
+
+def never() -> bool:
+    """The `cancelled` of work that nobody will call off."""
+    return False
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Arrays over the words of `count` memories, the first of which has slot `first`."""
+
+    first: int
+    count: int
+    terms: list[str]
+    indptr: Longs
+    ids: Ints
+    weights: NDArray[np.uint8]
+    stream: Ints
+    starts: Longs
+    stems: list[str]
+    stem_ptr: Ints
+    stem_terms: Ints
+
+    def find(self, word: str) -> int | None:
+        """The number of this word, or None."""
+        at = bisect_left(self.terms, word)
+        return at if at < len(self.terms) and self.terms[at] == word else None
+
+    def prefix(self, start: str) -> tuple[int, int]:
+        """The half-open range of the words that begin so."""
+        return bisect_left(self.terms, start), bisect_left(self.terms, start + _AFTER_ALL)
+
+    def class_of(self, stem: str) -> Ints:
+        """The numbers of the words with this stem, where they are several; else empty."""
+        at = bisect_left(self.stems, stem)
+        if at == len(self.stems) or self.stems[at] != stem:
+            return self.stem_terms[:0]
+        return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
+
+    def frequency(self, term: int) -> int:
+        """How many memories hold the word with this number."""
+        return int(self.indptr[term + 1] - self.indptr[term])
+
+    def moved(self, first: int) -> Segment:
+        """The same segment at other slots."""
+        return replace(self, first=first)
+
+
+def build(
+    documents: Iterable[Document], first: int = 0, cancelled: Callable[[], bool] = never
+) -> Segment:
+    """The segment of these documents, in their order. Raises Cancelled."""
+    cut = _cut(documents, cancelled)
+    vocabulary, spines, wholes = _vocabulary(cut.chunks)
+    if cancelled():
+        raise Cancelled
+    stream, source = _expand(cut.numbers, *spines)
+    joined, joined_source = _expand(cut.numbers, *wholes)
+    memory = np.repeat(np.arange(cut.count, dtype=np.int32), np.diff(cut.starts))
+    field = np.zeros(len(cut.numbers), np.int64)
+    ends = cut.numbers == 0
+    field[1:] = np.cumsum(ends)[:-1] % len(QUARTERS)
+    weight = QUARTERS[field]
+    held = stream >= 0
+    indptr, ids, weights = _postings(
+        np.concatenate([stream[held], joined]),
+        np.concatenate([memory[source[held]], memory[joined_source]]),
+        np.concatenate([weight[source[held]], weight[joined_source]]),
+        len(vocabulary),
+        cut.count,
+    )
+    lengths = np.diff(spines[0])[cut.numbers]
+    before = np.concatenate([[0], np.cumsum(lengths)])
+    stems, stem_ptr, stem_terms = _stem_classes(vocabulary)
+    return Segment(
+        first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
+        stems, stem_ptr, stem_terms,
+    )  # fmt: skip
+
+
+class _Numbers(dict[str, int]):
+    """Numbers chunks as they come; 0 is the end of a field."""
+
+    def __missing__(self, chunk: str) -> int:
+        number = len(self) + 1
+        self[chunk] = number
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """The texts as numbers of chunks, 0 after each field."""
+
+    count: int
+    chunks: list[str]
+    """Chunk n is number n + 1."""
+    numbers: Ints
+    starts: Longs
+
+
+def _cut(documents: Iterable[Document], cancelled: Callable[[], bool]) -> _Cut:
+    numbers = _Numbers()
+    number_of = numbers.__getitem__
+    stream = array("i")
+    starts = array("q", [0])
+    for at, document in enumerate(documents):
+        if at % _BATCH == 0 and cancelled():
+            raise Cancelled
+        for text in document.fields():
+            if text:
+                stream.extend(map(number_of, analysis.chunks(text)))
+            stream.append(0)
+        starts.append(len(stream))
+    return _Cut(
+        len(starts) - 1,
+        list(numbers),
+        np.frombuffer(stream, np.int32) if stream else np.empty(0, np.int32),
+        np.frombuffer(starts, np.int64),
+    )
+
+
+_Table = tuple[Longs, Ints]
+"""For chunk number n: the term numbers in the second array from first[n] to first[n + 1]."""
+
+
+def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
+    """All words in order, and which of them each chunk has in its spine and as wholes."""
+    seen: dict[str, int] = {}
+    spine_ptr, spine_terms = array("q", [0, 1]), array("i", [FIELD_END])
+    whole_ptr, whole_terms = array("q", [0, 0]), array("i")
+    number = seen.setdefault
+    for chunk in chunks:
+        spine, wholes = analysis.words_of(chunk)
+        for word in spine:
+            spine_terms.append(number(word, len(seen)))
+        for word in wholes:
+            whole_terms.append(number(word, len(seen)))
+        spine_ptr.append(len(spine_terms))
+        whole_ptr.append(len(whole_terms))
+    words = list(seen)
+    order = sorted(range(len(words)), key=words.__getitem__)
+    place = np.empty(len(words) + 1, np.int32)
+    place[np.array(order, np.int64)] = np.arange(len(words), dtype=np.int32)
+    place[FIELD_END] = FIELD_END
+    return (
+        [words[at] for at in order],
+        (np.array(spine_ptr, np.int64), place[np.array(spine_terms, np.int32)]),
+        (np.array(whole_ptr, np.int64), place[np.array(whole_terms, np.int32)]),
+    )
+
+
+def _expand(numbers: Ints, ptr: Longs, terms: Ints) -> tuple[Ints, Longs]:
+    """The terms of each chunk one after the other, and the position of the chunk of each."""
+    lengths = (ptr[1:] - ptr[:-1])[numbers]
+    source = np.repeat(np.arange(len(numbers), dtype=np.int64), lengths)
+    ends = np.cumsum(lengths)
+    within = np.arange(len(source), dtype=np.int64) - (ends - lengths)[source]
+    return terms[ptr[numbers][source] + within], source
+
+
+def _postings(
+    terms: Ints, memories: Ints, weights: NDArray[np.uint16], vocabulary: int, count: int
+) -> tuple[Longs, Ints, NDArray[np.uint8]]:
+    """One posting for each word and memory, by word and then memory, weights summed."""
+    keys = terms.astype(np.int64) * max(count, 1) + memories
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
+    summed = (
+        np.add.reduceat(weights[order], firsts, dtype=np.int64)
+        if len(firsts)
+        else np.empty(0, np.int64)
+    )
+    keys = keys[firsts]
+    indptr = np.searchsorted(keys, np.arange(vocabulary + 1, dtype=np.int64) * max(count, 1))
+    return (
+        indptr.astype(np.int64),
+        (keys % max(count, 1)).astype(np.int32),
+        np.minimum(summed, 255).astype(np.uint8),
+    )
+
+
+def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
+    """The stems that more than one word has, or that are not themselves their only word."""
+    classes: dict[str, list[int]] = {}
+    for number, word in enumerate(vocabulary):
+        stem = analysis.stem.__wrapped__(word)
+        if stem != word or word.isalpha():
+            classes.setdefault(stem, []).append(number)
+    kept = sorted(
+        stem
+        for stem, numbers in classes.items()
+        if len(numbers) > 1 or vocabulary[numbers[0]] != stem
+    )
+    ptr = np.zeros(len(kept) + 1, np.int32)
+    np.cumsum([len(classes[stem]) for stem in kept], out=ptr[1:])
+    terms = np.array([number for stem in kept for number in classes[stem]], np.int32)
+    return kept, ptr, terms
+
+
+_ARRAYS = {
+    "indptr": np.int64,
+    "ids": np.int32,
+    "weights": np.uint8,
+    "stream": np.int32,
+    "starts": np.int64,
+    "stem_ptr": np.int32,
+    "stem_terms": np.int32,
+}
+_WORDS = ("terms", "stems")
+_HEAD = "segment.json"
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "form": FORM,
+        "memtui": __version__,
+        "analysis": analysis.VERSION,
+        "weights": list(FIELD_WEIGHTS),
+        "byteorder": sys.byteorder,
+    }
+
+
+def save(segment: Segment, folder: Path, stamp: str) -> None:
+    """Write the segment into this private folder; it is there when its head is, never in part.
+
+    `stamp` names what was indexed. Raises OSError.
+    """
+    sums = {}
+    arrays = {name: getattr(segment, name) for name in _ARRAYS}
+    for name in _WORDS:
+        text = "\n".join(getattr(segment, name)).encode("utf-8", "surrogatepass")
+        arrays[name] = np.frombuffer(text, np.uint8)
+    for name, values in arrays.items():
+        np.save(folder / f"segment.{name}.npy", values, allow_pickle=False)
+        sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
+    head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
+    draft = folder / f"{_HEAD}.draft"
+    draft.write_text(json.dumps(head), encoding="ascii")
+    draft.replace(folder / _HEAD)
+
+
+def load(folder: Path, stamp: str, first: int = 0) -> Segment | None:
+    """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
+    try:
+        head = json.loads((folder / _HEAD).read_bytes())
+        if {name: head[name] for name in _versions()} != _versions() or head["stamp"] != stamp:
+            return None
+        sums = head["sums"]
+        arrays = {name: _load_array(folder, name, sums[name]) for name in (*_ARRAYS, *_WORDS)}
+        values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+        for name in _WORDS:
+            text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
+            values[name] = text.split("\n") if text else []
+        return Segment(first=first, count=int(head["count"]), **values)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # a damaged cache may fail in any way; it is made again
+        log.warning("search arrays in %s are thrown away: %r", folder, error)
+        return None
+
+
+def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
+    """One array, mapped and compared with its sum. Raises ValueError or OSError."""
+    path = folder / f"segment.{name}.npy"
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        buffer = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+    values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
+    if zlib.crc32(values.data) != expected:
+        raise ValueError(f"{path.name} is damaged")
+    return values
+
+
+def _view(buffer: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The array in a mapped .npy file. Raises ValueError where it is not of this kind."""
+    version = np.lib.format.read_magic(buffer)
+    shape, fortran, found = np.lib.format.read_array_header_1_0(buffer)
+    if version != (1, 0) or fortran or found != dtype or len(shape) != 1:
+        raise ValueError("not an array of the search index")
+    return np.frombuffer(buffer, dtype, shape[0], buffer.tell())

@@ -1,0 +1,108 @@
+"""How fast search is: `python -m tests.bench.speed [N ...]` (1,000, 33,000 and 100,000 memories).
+
+A keystroke is what the screen does for a letter: match, filter, rank, order, count facets.
+"""
+
+from __future__ import annotations
+
+import gc
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from memtui.query import parse
+from memtui.search import columns as columns_module
+from memtui.search import postings
+from memtui.search.documents import document
+from memtui.search.matching import match
+from memtui.search.ranking import best_first, rank
+from tests.bench import corpus
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Milliseconds."""
+    start = time.perf_counter()
+    act()
+    return (time.perf_counter() - start) * 1000
+
+
+def keystroke(
+    segments: Sequence[postings.Segment], columns: columns_module.Columns, line: str, filters: str
+) -> None:
+    query = parse(f"{filters} {line}".strip(), NOW, typing=True)
+    found = match(segments, len(columns), query.terms)
+    mask = columns_module.mask(columns, query) & found.found
+    slots = np.flatnonzero(mask)
+    scores = rank(found, columns, slots, NOW)
+    slots[best_first(scores, columns, slots)]
+    columns_module.facets(columns, query, found.found)
+
+
+def percentiles(values: Sequence[float]) -> str:
+    p50, p95 = np.percentile(values, (50, 95))
+    return f"{p50:7.2f} {p95:7.2f} {max(values):7.2f}"
+
+
+def run(count: int) -> None:
+    memories = list(corpus.memories(count))
+    documents = [document(memory) for memory in memories]
+    columns = columns_module.build(memories)
+    del memories
+    gc.collect()
+    made: list[postings.Segment] = []
+    print(f"\n{count:,} memories")
+    print(f"  build            {timed(lambda: made.append(postings.build(documents))):8.0f} ms")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        print(f"  save             {timed(lambda: postings.save(made[0], folder, 'x')):8.0f} ms")
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+        loaded: list[postings.Segment] = []
+        load = timed(lambda: loaded.extend(filter(None, [postings.load(folder, "x")])))
+        segment = loaded[0]
+        print(f"  load             {load:8.0f} ms   {size:.1f} MB on disk")
+        print(f"  words            {len(segment.terms):8,}      postings {len(segment.ids):,}")
+        lines = corpus.keystrokes(documents)
+        print("  keystroke, ms        p50     p95     max")
+        for label, filters in (("alone", ""), ("with filters", "type:decision,bugfix since:1y")):
+            times = []
+            for line in lines:
+                act = partial(keystroke, [segment], columns, line, filters)
+                times.append(min(timed(act) for _ in range(2)))
+            print(f"    {label:14} {percentiles(times)}   {len(lines)} keystrokes")
+        for kind, line in (
+            ("phrase", '"{0} {1}"'),
+            ("fuzzy", "{0}~"),
+            ("wildcard", "{0:.3}*e?"),
+            ("question", "what did we say about {0} and {1} of {2}"),
+        ):
+            times = []
+            for number in range(30):
+                text = documents[number * 31 % count].content.lower().split()
+                query = parse(line.format(*text[3:6], "x", "y", "z"), NOW)
+                times.append(timed(partial(match, [segment], count, query.terms)))
+            print(f"    {kind:14} {percentiles(times)}")
+        update = timed(lambda: postings.build(documents[:1], count))
+        both = [segment, postings.build(documents[:1], count)]
+        wider = columns_module.concat([columns, columns_module.build([next(corpus.memories(1))])])
+        after = timed(lambda: keystroke(both, wider, "memory ag", ""))
+        print(f"  one changed      {update:8.2f} ms   first keystroke after {after:.2f} ms")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"  peak memory      {peak:8.0f} MB, documents and generator included")
+
+
+def main() -> None:
+    for count in [int(text.replace(",", "")) for text in sys.argv[1:]] or [1_000, 33_000, 100_000]:
+        run(count)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""How text is cut into words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.search import analysis
+
+
+@pytest.mark.parametrize(
+    ("text", "spine"),
+    [
+        ("Deploying the API", ["deploying", "the", "api"]),
+        ("getUserById", ["get", "user", "by", "id"]),
+        ("HTTPServer IDs", ["http", "server", "ids"]),
+        ("snake_case __init__", ["snake", "case", "init"]),
+        ("docker-compose.yml", ["docker", "compose", "yml"]),
+        ("v2.7.4 and 3.11", ["2.7.4", "and", "3.11"]),
+        ("3.11.7-rc1", ["3.11.7", "rc1"]),
+        ("don't, Alice's, l’été", ["dont", "alice", "l", "ete"]),
+        ("Zürich Straße Ørsted Łódź", ["zurich", "strasse", "orsted", "lodz"]),
+        ("cafe\u0301 ﬁne exam\u00adple", ["cafe", "fine", "example"]),
+        ("C++ and C# but issue#5", ["c++", "and", "c#", "but", "issue", "5"]),
+        ("東京都", ["東京", "京都", "都"]),
+        ("Python入門", ["python", "入門", "門"]),
+        ("हिन्दी", ["हिन्दी"]),
+        ("alice@example.com", ["alice", "example", "com"]),
+        ("src/memory/store.ts", ["src", "memory", "store", "ts"]),
+        ("", []),
+        ("--- !!! ___", []),
+    ],
+)
+def test_spine(text: str, spine: list[str]) -> None:
+    assert analysis.spine(text) == spine
+
+
+@pytest.mark.parametrize(
+    "name", ["getUserById", "get_user_by_id", "get-user-by-id", "get.user.by.id", "GetUserById"]
+)
+def test_names_are_found_in_every_way_of_writing(name: str) -> None:
+    assert "getuserbyid" in analysis.tokens(name)
+
+
+def test_parts_of_a_file_name_written_together() -> None:
+    assert {"storets", "agentstorets"} <= set(analysis.tokens("agent-store.ts"))
+
+
+def test_forms_share_a_stem_and_its_head() -> None:
+    assert len({analysis.stem(word) for word in ("deploy", "deploys", "deployed")}) == 1
+    for word in ("happily", "flies", "relational", "organization", "sensibility"):
+        assert word.startswith(analysis.stem_head(word))
+
+
+def test_long_junk_is_cut() -> None:
+    assert analysis.tokens("a" * 5000) == ["a" * analysis.LONGEST_WORD]
+
+
+@given(st.text())
+def test_any_text_gives_folded_words(text: str) -> None:
+    for word in analysis.tokens(text):
+        assert word
+        assert len(word) <= analysis.LONGEST_WORD
+        assert word == word.casefold() or not word.isascii()
+
+
+@given(st.text())
+def test_ascii_path_agrees_with_the_general_one(text: str) -> None:
+    plain = text.encode("ascii", "ignore").decode()
+    general = [w for c in analysis._CHUNK.findall(plain) for w in analysis.words_of(c).spine]
+    assert analysis.spine(plain) == general

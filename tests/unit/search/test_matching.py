@@ -1,0 +1,262 @@
+"""What a query finds and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from memtui.model import Memory
+from memtui.query import parse
+from memtui.search import columns, expansion, postings, ranking
+from memtui.search.documents import document
+from memtui.search.matching import Match, match
+from memtui.search.postings import Cancelled
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+def memory(number: int, content: str, **fields: object) -> Memory:
+    values: dict[str, object] = {
+        "ref": f"s:{number}",
+        "id": str(number),
+        "store": "s",
+        "kind": "fact",
+        "content": content,
+        "created": NOW - timedelta(days=100),
+    }
+    return Memory(**{**values, **fields})  # type: ignore[arg-type]
+
+
+def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Match:
+    """Match with the memories in three segments, the middle one of a single memory."""
+    documents = [document(each) for each in memories]
+    cuts = [0, len(documents) // 2, len(documents) // 2 + 1, len(documents)]
+    segments = [
+        postings.build(documents[first:last], first)
+        for first, last in pairwise(cuts)
+        if first < last
+    ]
+    return match(segments, len(documents), parse(text, NOW, typing=typing).terms)
+
+
+def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[int]:
+    memories = [memory(number, content) for number, content in enumerate(contents)]
+    return np.flatnonzero(look(memories, text, typing=typing).found).tolist()
+
+
+def ordered(memories: Sequence[Memory], text: str, **options: object) -> list[int]:
+    result = look(memories, text)
+    table = columns.build(memories)
+    slots = np.flatnonzero(result.found)
+    scores = ranking.rank(result, table, slots, NOW, **options)  # type: ignore[arg-type]
+    return slots[ranking.best_first(scores, table, slots)].tolist()
+
+
+TEXTS = [
+    "We deploy on Fridays",  # 0
+    "The deployment failed, rolled back at noon",  # 1
+    "Deployed the payment service to Zürich",  # 2
+    "getUserById is slow with GitHub tokens",  # 3
+    "get_user_by_id was renamed on github",  # 4
+    "東京都に引っ越した",  # 5
+    "noon rolled out, back again",  # 6
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("deploys", [0, 1, 2]),
+        ("DEPLOYMENT", [0, 1, 2]),
+        ("zurich", [2]),
+        ("Zürich", [2]),
+        ("getUserById", [3, 4]),
+        ("get_user_by_id", [3, 4]),
+        ("GitHub", [3, 4]),
+        ("github", [3, 4]),
+        ("京都", [5]),
+        ("東", [5]),
+        ("た", [5]),
+        ('"rolled back"', [1]),
+        ('"back rolled"', []),
+        ('noon "rolled back"', [1]),
+        ("noon -back", []),
+        ("noon -failed", [6]),
+        ("-deploy", [3, 4, 5, 6]),
+        ("de*", [0, 1, 2]),
+        ("dep*ment", [1]),
+        ("fr?days", [0]),
+        ("githib~", [3, 4]),
+        ("nothing", []),
+        ("what did we deploy", [0, 1, 2]),
+        ("~payment", [2]),
+        ("!!!", [0, 1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_found(text: str, expected: list[int]) -> None:
+    assert found(TEXTS, text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("de", [0, 1, 2]),
+        ("deploym", [1]),
+        ("getUs", [3, 4]),
+        ("get_user_b", [3, 4]),
+        ("gith", [3, 4]),
+    ],
+)
+def test_last_word_is_a_prefix_while_typing(text: str, expected: list[int]) -> None:
+    assert found(TEXTS, text, typing=True) == expected
+
+
+def test_question_words_alone_are_looked_for() -> None:
+    assert found(["to be or not", "nothing here"], "to be") == [0]
+
+
+def test_phrases_do_not_reach_from_one_field_into_another() -> None:
+    memories = [memory(0, "back", title="rolled"), memory(1, "rolled back")]
+    assert np.flatnonzero(look(memories, '"rolled back"').found).tolist() == [1]
+
+
+def test_what_matches_nothing_is_named() -> None:
+    result = look([memory(0, "the deployment")], "deployment zzz")
+    assert result.missing == ("zzz",)
+    assert not result.all_words.any()
+
+
+def test_forms_in_the_index_are_pointed_out() -> None:
+    result = look([memory(0, "deployed"), memory(1, "deploying")], "deploy")
+    assert {"deploy", "deployed", "deploying"} <= set(result.words)
+
+
+def test_text_score_is_a_share() -> None:
+    result = look([memory(n, "word " * n) for n in range(1, 70)], "word")
+    assert result.text.min() > 0
+    assert result.text.max() <= 1
+
+
+def test_cancelled() -> None:
+    segment = postings.build([document(memory(0, "word"))])
+    with pytest.raises(Cancelled):
+        match([segment], 1, parse("word", NOW).terms, cancelled=lambda: True)
+
+
+def test_another_index_may_answer_phrases() -> None:
+    segment = postings.build([document(memory(n, "one two")) for n in range(3)])
+    terms = parse('"two one"', NOW).terms
+    assert match([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [0, 0, 1]
+    assert not match([segment], 3, terms, exact=lambda term: None).found.any()
+
+
+def test_all_words_come_first_however_good_the_rest() -> None:
+    memories = [
+        memory(0, "redis " * 50, importance="high", pinned=True, created=NOW),
+        memory(1, "long ago we moved the timeout away from redis", status="superseded"),
+        memory(2, "timeout timeout timeout", title="timeout", importance="high", created=NOW),
+    ]
+    assert ordered(memories, "redis timeout")[0] == 1
+
+
+def test_rare_words_weigh_more() -> None:
+    memories = [memory(n, "common text") for n in range(10)] + [memory(10, "rare text")]
+    assert ordered(memories, "common rare")[0] == 10
+
+
+def test_the_form_that_was_written_comes_first() -> None:
+    memories = [memory(0, "deployment"), memory(1, "deploys"), memory(2, "deploying")]
+    assert ordered(memories, "deploys")[0] == 1
+
+
+def test_exact_title_then_words_in_the_title() -> None:
+    memories = [
+        memory(0, "retry policy retry policy retry policy"),
+        memory(1, "words", title="The retry policy of old"),
+        memory(2, "words", title="Retry policy", created=NOW - timedelta(days=900)),
+    ]
+    assert ordered(memories, "retry policy")[0] == 2
+
+
+def test_exact_id_beats_all() -> None:
+    memories = [memory(0, "abcd", title="abcd"), memory(1, "no such word")]
+    result = look(memories, "abcd")
+    result.found[1] = True
+    table = columns.build(memories)
+    scores = ranking.rank(result, table, np.arange(2), NOW, named=[1])
+    assert scores[1] > scores[0]
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"created": NOW}, {}),
+        ({"importance": "high"}, {}),
+        ({"pinned": True}, {}),
+        ({}, {"status": "superseded"}),
+        ({}, {"importance": "low"}),
+    ],
+)
+def test_what_else_counts(better: dict[str, object], worse: dict[str, object]) -> None:
+    memories = [memory(0, "redis timeout", **worse), memory(1, "redis timeout", **better)]
+    assert ordered(memories, "redis") == [1, 0]
+
+
+def test_wanted_type() -> None:
+    memories = [memory(n, "ship it", type=kind) for n, kind in enumerate(["bug", "", "goal"])]
+    assert ordered(memories, "ship", wanted_types=("goal",)) == [2, 1, 0]
+
+
+def test_neighbours_of_the_same_sequence_help() -> None:
+    memories = [
+        memory(0, "redis", kind="event", entity="a"),
+        memory(1, "redis", kind="event", entity="b"),
+        memory(2, "redis redis redis redis", kind="event", entity="b"),
+    ]
+    assert ordered(memories, "redis") == [2, 1, 0]
+
+
+def test_parts_add_up_to_the_score() -> None:
+    memories = [
+        memory(0, "redis timeout", title="redis", importance="high", pinned=True, type="goal"),
+        memory(1, "timeout", created=NOW, status="retired", kind="event"),
+        memory(2, "redis", created=None, type="bug", importance="low", kind="event"),
+    ]
+    result = look(memories, "redis timeout")
+    table = columns.build(memories)
+    scores = ranking.rank(result, table, np.arange(3), NOW, wanted_types=["goal"], named=[2])
+    for slot in range(3):
+        parts = ranking.parts(result, table, slot, NOW, wanted_types=["goal"], named=[2])
+        assert sum(part.value for part in parts) == pytest.approx(scores[slot])
+        assert all(part.value for part in parts)
+
+
+def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
+    weights = ranking.weights_of({"recency": 1, "half_life_days": 0, "pinned": "x", "foo": 3})
+    assert weights.recency == 1
+    assert weights.half_life_days > 0
+    assert weights.pinned == ranking.DEFAULTS.pinned
+
+
+def test_order_of_many_equals_a_full_sort() -> None:
+    draw = np.random.default_rng(3)
+    memories = [memory(n, "x") for n in range(3000)]
+    table = columns.build(memories)
+    scores = draw.integers(0, 50, 3000) / 7
+    order = ranking.best_first(scores, table, np.arange(3000), sure=100)
+    assert sorted(order.tolist()) == list(range(3000))
+    assert (np.diff(scores[order]) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [("deplyo", "deploy"), ("deploi", "deploy"), ("deploy", ""), ("xqzw", ""), ("te", "")],
+)
+def test_did_you_mean(word: str, expected: str) -> None:
+    texts = ["deploy deploy", "deploy", "temper", "deplane"]
+    documents = [document(memory(n, text)) for n, text in enumerate(texts)]
+    assert expansion.did_you_mean(word, [postings.build(documents)]) == expected

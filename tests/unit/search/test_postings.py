@@ -1,0 +1,112 @@
+"""Segments: what is saved is what is loaded, and nothing damaged is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memtui.search import postings
+from memtui.search.documents import Document
+from memtui.search.postings import Cancelled, Segment
+
+DOCUMENTS = [
+    Document("s:1", "Title here", "Body of the text, deploying", ("tag",), "people/alice", "goal"),
+    Document("s:2"),
+    Document("s:3", "", "東京都 text text \ud800 text"),
+]
+
+
+def same(one: Segment, other: Segment) -> bool:
+    lists = one.terms == other.terms and one.stems == other.stems and one.count == other.count
+    arrays = ("indptr", "ids", "weights", "stream", "starts", "stem_ptr", "stem_terms")
+    return lists and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
+
+
+def test_postings_hold_memories_and_weights() -> None:
+    segment = postings.build(DOCUMENTS)
+    term = segment.find("text")
+    assert term is not None
+    held = slice(segment.indptr[term], segment.indptr[term + 1])
+    assert segment.ids[held].tolist() == [0, 2]
+    assert segment.weights[held].tolist() == [4, 12]
+    title = segment.find("title")
+    assert title is not None
+    assert segment.weights[segment.indptr[title]] == 8
+
+
+def test_very_frequent_words_do_not_overflow() -> None:
+    segment = postings.build([Document("s:1", content="a " * 100_000)])
+    assert segment.weights.tolist() == [255]
+
+
+@pytest.mark.parametrize("documents", [DOCUMENTS, [], [Document("s:1")]])
+def test_saved_and_loaded(tmp_path: Path, documents: list[Document]) -> None:
+    segment = postings.build(documents)
+    postings.save(segment, tmp_path, "stamp")
+    loaded = postings.load(tmp_path, "stamp", first=5)
+    assert loaded is not None
+    assert same(segment, loaded)
+    assert loaded.first == 5
+
+
+def test_another_stamp_or_version_is_not_loaded(tmp_path: Path) -> None:
+    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
+    assert postings.load(tmp_path, "other") is None
+    head = tmp_path / "segment.json"
+    head.write_text(json.dumps({**json.loads(head.read_text()), "analysis": -1}))
+    assert postings.load(tmp_path, "stamp") is None
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    assert postings.load(tmp_path, "stamp") is None
+
+
+def test_damage_is_noticed(tmp_path: Path) -> None:
+    segment = postings.build(DOCUMENTS)
+    postings.save(segment, tmp_path, "stamp")
+    draw = random.Random(5)
+    files = sorted(tmp_path.iterdir())
+    for _ in range(200):
+        file = draw.choice(files)
+        whole = file.read_bytes()
+        at = draw.randrange(len(whole))
+        damaged = draw.choice(
+            [
+                whole[:at],
+                whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1 :],
+                whole + b"x" * draw.randrange(1, 9),
+                b"",
+            ]
+        )
+        file.write_bytes(damaged)
+        loaded = postings.load(tmp_path, "stamp")
+        assert loaded is None or same(segment, loaded)
+        file.write_bytes(whole)
+
+
+def test_pickled_array_runs_nothing(tmp_path: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> tuple[object, ...]:
+            return (os.mkdir, (str(tmp_path / "pwned"),))
+
+    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
+    np.save(tmp_path / "segment.ids.npy", np.array([Bomb()], object), allow_pickle=True)
+    assert postings.load(tmp_path, "stamp") is None
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
+    moved = (tmp_path / "segment.ids.npy").rename(tmp_path / "elsewhere.npy")
+    (tmp_path / "segment.ids.npy").symlink_to(moved)
+    assert postings.load(tmp_path, "stamp") is None
+
+
+def test_building_can_be_called_off() -> None:
+    with pytest.raises(Cancelled):
+        postings.build(DOCUMENTS, cancelled=lambda: True)
