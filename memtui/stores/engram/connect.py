@@ -42,6 +42,7 @@ BUSY_ROUNDS = 4
 READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 _STEPS = 1_000_000
+_WRITE = "mode=rw"
 _TRIES = 5
 
 T = TypeVar("T")
@@ -143,7 +144,7 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     Waits for other writers as Engram does. Raises SaveError when the database stays locked.
     The journal mode, the page size and the schema are left as they are.
     """
-    with _turn(path), closing(_connect(path, "mode=rw")) as connection:
+    with _turn(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         _begin(connection, path)
         try:
@@ -183,7 +184,9 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
         if query == Way.ALONE.value:
             # Before anything else is asked: the first page read would already make a -shm.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA trusted_schema = OFF")
+        if query != _WRITE:
+            # Not for writing: SQLite before 3.44 then lets no trigger write to an FTS5 table.
+            connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
     except BaseException:
         connection.close()

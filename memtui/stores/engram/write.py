@@ -102,6 +102,7 @@ class _Writer:
         """Do the edits and tell the recorder before they are committed; the rows' names."""
         marks = []
         for edit in edits:
+            self._check_columns(edit)
             pre = self._row(edit)
             self._one(edit, pre)
             marks.append((row_name(self.path, edit), row_digest(pre), edit))
@@ -109,11 +110,15 @@ class _Writer:
             recorder.intend(name, before, row_digest(self._row(edit)))
         return [name for name, _, _ in marks]
 
-    def _one(self, edit: RowEdit, row: Row | None) -> None:
+    def _check_columns(self, edit: RowEdit) -> None:
+        """Names go into SQL as they are, so only those of the table itself may pass."""
         known = self.schema.tables.get(edit.table, frozenset())
         strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
-        if strange:
-            raise Refused(f"{edit.table} has no column {min(strange)!r}", where=str(self.path))
+        if strange or not edit.key:
+            what = f"no column {min(strange)!r}" if strange else "no row without a key"
+            raise Refused(f"{edit.table} has {what}", where=str(self.path))
+
+    def _one(self, edit: RowEdit, row: Row | None) -> None:
         if edit.before is None:
             self._insert(edit, row)
         elif edit.after is None:
