@@ -89,7 +89,7 @@ class RecordEdit:
 
 @dataclass(frozen=True, slots=True)
 class ValueEdit:
-    """One value under a key of a JSON object is set, as raw JSON text; never a conflict.
+    """One value under a key of a JSON object is set, as raw JSON text, whatever stands there.
 
     For book-keeping that the owning program overwrites itself, such as Ambient's `lastActive`.
     """
@@ -97,7 +97,9 @@ class ValueEdit:
     path: str
     pointer: tuple[str, ...]
     before: str
+    """Empty: the key must not exist; then, as when `after` is empty, another value conflicts."""
     after: str
+    """Empty: take the key out of its object."""
 
 
 @dataclass(frozen=True, slots=True)

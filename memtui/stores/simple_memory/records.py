@@ -28,6 +28,7 @@ from typing import Any
 
 from memtui.model import Link, Memory, Place
 from memtui.stores.json_file import text_of
+from memtui.stores.ratings import rated
 from memtui.stores.timestamps import from_iso
 
 STRONG_AFFECT = 0.7
@@ -35,9 +36,6 @@ STRONG_AFFECT = 0.7
 
 HIGH_SHARE, MEDIUM_SHARE = 2 / 3, 1 / 3
 """Limits of an `importance` between 0 and 1. The format leaves the scale open."""
-
-HIGH_RATING, MEDIUM_RATING = 4, 3
-"""Limits of a rating from 1 to 5."""
 
 SCHEMA_KINDS = ("value", "preference", "policy", "goal")
 
@@ -86,7 +84,7 @@ def memory_of(part: Part, value: Mapping[str, Any], *, id: str, label: str, plac
         confidence=_number(value.get("confidence")),
         status=SCHEMA_STATUSES.get(status, "active") if part is SCHEMA else "active",
         pinned=value.get("pinned") is True,
-        tags=_tags(part, value),
+        tags=tags_of(part, value),
         links=_links(value),
         source=", ".join(_texts(value.get("source_ids"))),
         origin=place,
@@ -106,7 +104,7 @@ def created(part: Part, value: Mapping[str, Any]) -> datetime | None:
 
 def importance(part: Part, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
-    for said in (_rated(rating), _said(value.get("importance"))):
+    for said in (rated(rating), _said(value.get("importance"))):
         if said:
             return said
     if part is SCHEMA and value.get("kind") == "goal":
@@ -114,13 +112,6 @@ def importance(part: Part, value: Mapping[str, Any], rating: object) -> str:
     affect = value.get("affect")
     valence = _number(affect.get("valence")) if isinstance(affect, dict) else None
     return "high" if valence is not None and abs(valence) >= STRONG_AFFECT else "medium"
-
-
-def _rated(rating: object) -> str:
-    number = _number(rating)
-    if number is None:
-        return ""
-    return "high" if number >= HIGH_RATING else "medium" if number >= MEDIUM_RATING else "low"
 
 
 def _said(value: object) -> str:
@@ -131,7 +122,7 @@ def _said(value: object) -> str:
     if number is None:
         return ""
     if number > 1:
-        return _rated(number)
+        return rated(number)
     return "high" if number >= HIGH_SHARE else "medium" if number >= MEDIUM_SHARE else "low"
 
 
@@ -148,7 +139,7 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
-def _tags(part: Part, value: Mapping[str, Any]) -> tuple[str, ...]:
+def tags_of(part: Part, value: Mapping[str, Any]) -> tuple[str, ...]:
     predicate = text_of(value.get("p")) if part is FACTS else ""
     own = _texts(value.get("tags"))
     return tuple(dict.fromkeys([predicate, *own] if predicate else own))

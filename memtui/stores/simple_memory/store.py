@@ -10,11 +10,14 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import stamp
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.sidecar import SidecarReader, sidecar_file
-from memtui.stores.simple_memory import reading
+from memtui.stores.sidecar import SidecarReader
+from memtui.stores.simple_memory import planning, reading
+from memtui.stores.simple_memory.editing import EDITABLE
 from memtui.stores.simple_memory.records import PARTS
+from memtui.stores.simple_memory.targets import Desk
 
 FEWEST_FILES = 2
 """Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
@@ -40,9 +43,6 @@ def _is_array(path: Path) -> bool:
     return not head or head.startswith(b"[")
 
 
-NOT_YET = "memtui cannot change this format yet"
-
-
 def _system_clock() -> datetime:
     return datetime.now(UTC)
 
@@ -66,19 +66,24 @@ class SimpleMemoryStore:
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change."""
-        return frozenset()
+        return EDITABLE
 
-    def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
-        """Why this act cannot be done; empty when it can."""
-        return NOT_YET
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done on this memory; empty when it can."""
+        return self.read_only or planning.refusal(act, memory)
 
-    def plan(self, change: Change, view: View) -> Plan:  # noqa: ARG002
-        """Raises Refused."""
-        raise Refused(NOT_YET)
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits. Raises Refused, RefError or Conflict."""
+        if self.read_only:
+            raise Refused(self.read_only, where=str(self.root))
+        sidecar = self._sidecar.current()
+        return planning.plan(change, Desk(self.root, self.label, sidecar, view, self.now))
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:  # noqa: ARG002
-        """Raises Refused."""
-        raise Refused(NOT_YET)
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError."""
+        from memtui.files.commit import commit
+
+        commit(edits, recorder)
 
     def scan(self) -> Scan:
         """One shard: the records refer to each other across the files."""
@@ -88,7 +93,7 @@ class SimpleMemoryStore:
         mark = stamp(paths) + sidecar.mark(reading.SHARD)
         faults: tuple[Unreadable, ...] = ()
         if sidecar.fault:
-            faults = (Unreadable(str(sidecar_file(self.root)), sidecar.fault),)
+            faults = (Unreadable(str(sidecar_path(self.root)), sidecar.fault),)
         return Scan((Shard(reading.SHARD, files, mark),), faults)
 
     def read(self, shard: Shard) -> Reading:  # noqa: ARG002

@@ -11,12 +11,12 @@ What the format has no word for is derived by these rules:
   name carries a date, because a journal entry belongs to its day; else the file's time of change.
 * status: under `tasks`, done, cancelled and expired are retired; under `lessons`, archived and
   deprecated are; every other word is active. The word itself stays in `extra`.
-* importance: the frontmatter's `priority`; else high for the core documents (`CORE`), low for what
-  is retired or lies in an archive folder, medium for the rest.
+* importance: the frontmatter's `priority`; else the person's rating; else high for the core
+  documents (`CORE`), low for what is retired or lies in an archive folder, medium for the rest.
 * entity: the folder. tags: the frontmatter's. links: relative links and wikilinks to documents.
 
-Content is the text below the frontmatter, without a byte order mark and with plain line feeds
-where every line ends in CRLF; writing puts both back.
+Content is the text below the frontmatter, from its first line that is not blank, without a byte
+order mark and with plain line feeds where every line ends in CRLF; writing puts all that back.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from typing import Any
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json_scan import BYTE_ORDER_MARK
 from memtui.model import Link, Memory, Place
+from memtui.stores.ratings import rated
 from memtui.stores.timestamps import from_iso
 from memtui.stores.workspace.outline import Outline, linked_documents, outline
 from memtui.stores.workspace.type_map import Ruling, words
@@ -69,6 +70,7 @@ TEMPLATE_HEADINGS = frozenset({"rule", "overview"})
 CREATED_KEYS = ("created", "date")
 UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
 
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 _DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 FRONTMATTER = "frontmatter."
@@ -87,6 +89,8 @@ class Document:
     """Relative to the workspace, with slashes: the memory's id."""
     file: str
     """Absolute."""
+    head: str
+    """All before the body, exactly as it is written: mark, frontmatter, blank lines."""
     body: str
     line: int
     """1-based line of the body's first character."""
@@ -108,19 +112,34 @@ def take_apart(path: str, file: str, text: str, changed: datetime | None) -> Doc
     """The document that a file's whole text holds."""
     cut = split(text)
     marked = text.startswith(BYTE_ORDER_MARK)
-    body = cut.body.removeprefix(BYTE_ORDER_MARK)
+    start = _first_line(text, max(cut.body_start, int(marked)))
     pairs = text.count("\r\n")
     crlf = 0 < pairs == text.count("\n") == text.count("\r")
+    body = text[start:]
     return Document(
         path=path,
         file=file,
+        head=text[:start],
         body=body.replace("\r\n", "\n") if crlf else body,
-        line=1 + text.count("\n", 0, cut.body_start),
+        line=1 + text.count("\n", 0, start),
         frontmatter={} if cut.front is None else parse_block(cut.front),
         changed=changed,
         crlf=crlf,
         marked=marked,
     )
+
+
+def _first_line(text: str, at: int) -> int:
+    """Where the first line at or after `at` starts that is not blank; `at` when all are."""
+    blank = _BLANK_LINES.match(text, at)
+    return blank.end() if blank and blank.end() < len(text) else at
+
+
+def with_body(document: Document, body: str) -> str:
+    """The file's whole text with another body: same head, line ends and last newline."""
+    if document.body.endswith("\n") and not body.endswith("\n"):
+        body += "\n"
+    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
 
 
 def memory_of(
@@ -130,8 +149,9 @@ def memory_of(
     label: str,
     by_stem: Callable[[str], str],
     injections: Mapping[str, Any] | None = None,
+    rating: object = None,
 ) -> Memory:
-    """The document as a memory; `injections` is what the log says of it."""
+    """The document as a memory; `injections` is what the log says of it, `rating` the person."""
     found = outline(document.body)
     status = status_of(document)
     created, created_from = _created(document)
@@ -154,7 +174,7 @@ def memory_of(
         entity=posixpath.dirname(document.path),
         created=created,
         updated=_updated(document),
-        importance=_importance(document, status),
+        importance=_importance(document, status, rating),
         status=status,
         tags=words(document.frontmatter.get("tags")),
         links=tuple(
@@ -180,8 +200,8 @@ def status_of(document: Document) -> str:
     return "retired" if key and _word(document.frontmatter.get(key)) in ended else "active"
 
 
-def _importance(document: Document, status: str) -> str:
-    said = PRIORITIES.get(_word(document.frontmatter.get("priority")))
+def _importance(document: Document, status: str, rating: object) -> str:
+    said = PRIORITIES.get(_word(document.frontmatter.get("priority"))) or rated(rating)
     if said:
         return said
     if document.path in CORE:

@@ -10,24 +10,35 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.json_file import unreadable
-from memtui.stores.sidecar import SidecarReader, laid_over, sidecar_file
-from memtui.stores.workspace import injections, type_map
+from memtui.stores.sidecar import Sidecar, SidecarReader, laid_over
+from memtui.stores.workspace import injections, planning, type_map
+from memtui.stores.workspace.desk import Desk
 from memtui.stores.workspace.documents import memory_of, take_apart
 from memtui.stores.workspace.injections import LOG_PATH, Log, Usage
+from memtui.stores.workspace.planning import EDITABLE
 from memtui.stores.workspace.remembered import Parsed, Remembered
 from memtui.stores.workspace.type_map import MAP_PATH, TypeMap
 from memtui.stores.workspace.walking import SUFFIX, documents
 
-NOT_YET = "memtui cannot change this format yet"
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What lies outside the documents and is said of them, as one scan found it."""
+
+    types: Parsed[TypeMap]
+    log: Parsed[Log]
+    sidecar: Sidecar
 
 
 def _system_clock() -> datetime:
@@ -46,6 +57,7 @@ class WorkspaceStore:
         self._sidecar = SidecarReader(root)
         self._map = Remembered(root / MAP_PATH, root, type_map.parse, type_map.EMPTY)
         self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)
+        self._around: _Surroundings | None = None
         self._paths: tuple[str, ...] = ()
         self._stems: dict[str, str] | None = None
 
@@ -57,67 +69,87 @@ class WorkspaceStore:
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change."""
-        return frozenset()
+        return EDITABLE
 
-    def refusal(self, act: Act, memory: Memory | None) -> str:  # noqa: ARG002
-        """Why this act cannot be done; empty when it can."""
-        return NOT_YET
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done on this document; empty when it can."""
+        return self.read_only or planning.refusal(act, memory)
 
-    def plan(self, change: Change, view: View) -> Plan:  # noqa: ARG002
-        """Raises Refused."""
-        raise Refused(NOT_YET)
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits. Raises Refused, RefError or Conflict."""
+        if self.read_only:
+            raise Refused(self.read_only, where=str(self.root))
+        desk = Desk(
+            root=self.root,
+            label=self.label,
+            sidecar=self._sidecar.current(),
+            types=self._map.current(),
+            map_path=self._map.path,
+            now=self.now,
+        )
+        return planning.plan(change, desk, view)
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:  # noqa: ARG002
-        """Raises Refused."""
-        raise Refused(NOT_YET)
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError."""
+        from memtui.files.commit import commit
+
+        commit(edits, recorder)
 
     def scan(self) -> Scan:
         """A shard for each document, by one stat each."""
-        types, log, sidecar = self._map.current(), self._log.current(), self._sidecar.current()
-        faults = self._faults(types, log)
+        around = self._look_around()
+        faults = self._faults(around)
         shards = []
         for found in documents(self.root, faults):
             path = found.path
-            marks = [found.mark, _type_mark(types, path), _usage_mark(log.value.usage.get(path))]
-            if sidecar.entries:
-                marks.append(sidecar.mark(path))
+            usage = around.log.value.usage.get(path)
+            marks = [found.mark, _type_mark(around.types, path), _usage_mark(usage)]
+            if around.sidecar.entries:
+                marks.append(around.sidecar.mark(path))
             shards.append(Shard(path, (found.file,), "|".join(marks)))
         paths = tuple(shard.key for shard in shards)
         if paths != self._paths:
             self._paths, self._stems = paths, None
         return Scan(tuple(shards), tuple(faults))
 
-    def _faults(self, types: Parsed[TypeMap], log: Parsed[Log]) -> list[Unreadable]:
+    def _look_around(self) -> _Surroundings:
+        now = _Surroundings(self._map.current(), self._log.current(), self._sidecar.current())
+        self._around = now
+        return now
+
+    def _faults(self, around: _Surroundings) -> list[Unreadable]:
+        types, log = around.types, around.log
         map_faults = [types.fault] if types.fault else list(types.value.faults)
         faults = [Unreadable(str(self._map.path), fault) for fault in map_faults]
         log_fault = log.fault or log.value.fault
         if log_fault:
             faults.append(Unreadable(str(self._log.path), log_fault))
-        sidecar_fault = self._sidecar.current().fault
-        if sidecar_fault:
-            faults.append(Unreadable(str(sidecar_file(self.root)), sidecar_fault))
+        if around.sidecar.fault:
+            faults.append(Unreadable(str(sidecar_path(self.root)), around.sidecar.fault))
         return faults
 
     def read(self, shard: Shard) -> Reading:
         """One document, and what only the sidecar keeps of it."""
+        around = self._around or self._look_around()
         path = Path(shard.files[0])
         try:
             text = decode(read_bytes(path, self.root))
         except UnreadableFile as error:
             return Reading((), (unreadable(error, path),))
         document = take_apart(shard.key, str(path), text, _time_of_change(path))
-        usage = self._log.current().value.usage.get(shard.key)
+        usage = around.log.value.usage.get(shard.key)
+        entry = around.sidecar.entry(shard.key)
         memory = memory_of(
             document,
-            self._map.current().value.of(shard.key, document.frontmatter),
+            around.types.value.of(shard.key, document.frontmatter),
             label=self.label,
             by_stem=self._by_stem,
             injections=usage.record() if usage else None,
+            rating=entry.get("rating"),
         )
-        sidecar = self._sidecar.current()
-        if not sidecar.entries:
+        if not around.sidecar.entries:
             return Reading((memory,))
-        return Reading(laid_over((memory,), sidecar, shard.key, self.label))
+        return Reading(laid_over((memory,), around.sidecar, shard.key, self.label))
 
     def _by_stem(self, stem: str) -> str:
         """The one document whose file name has this stem; empty when none or several have it."""

@@ -1,0 +1,187 @@
+"""New records: what is added, and the successor that supersedes another.
+
+What a person writes is certain and confirmed: confidence 1, status confirmed, version 1. A new
+record is laid out like its neighbour and goes to the end of its file; its id is the next number
+after the highest one of its kind that the store names anywhere, dangling references included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from memtui.changes import Change, Edit, Plan, RecordEdit, TextEdit
+from memtui.errors import Refused
+from memtui.files.json_spans import new_record
+from memtui.model import Memory
+from memtui.stores.asked import content_of, created_of
+from memtui.stores.ratings import RATING_OF
+from memtui.stores.sidecar import edit as sidecar_edit
+from memtui.stores.simple_memory.editing import schema_kind
+from memtui.stores.simple_memory.reading import KEPT_STATUS, SHARD
+from memtui.stores.simple_memory.records import (
+    CONFIRMED,
+    EPISODES,
+    FACTS,
+    OUTDATED,
+    PART_OF_KIND,
+    PROPOSED,
+    SCHEMA,
+    SCHEMA_KINDS,
+    Part,
+    importance,
+)
+from memtui.stores.simple_memory.targets import Desk, Target
+
+FEWEST_DIGITS = 3
+"""Of a new id, as in the white paper's `fact_7b2` and `ep_314`."""
+
+INDENT = "  "
+"""Before a record in a file that memtui makes."""
+
+CERTAIN = 1.0
+DEFAULT_KIND = "preference"
+"""Of a schema item that is added without one."""
+
+
+def add(change: Change, desk: Desk) -> Plan:
+    """The plan of an ADD. Raises Refused."""
+    part = _part_for(change)
+    value = _value(part, change, desk)
+    id = next_id(part, desk.view.memories(desk.label))
+    record = {"id": id, **value}
+    beside = {"rating": _rating(part, record, change), "tags": list(change.fields.get("tags", ()))}
+    noted = sidecar_edit(desk.root, desk.sidecar, id, SHARD, **beside)
+    edits = (_inserted(part, id, record, desk), *([] if noted is None else [noted]))
+    return Plan(changes=(change,), edits=edits, refs=(f"{desk.label}:{id}",))
+
+
+def supersede(change: Change, desk: Desk) -> Plan:
+    """The plan of a SUPERSEDE: a successor, and the old one no longer current."""
+    old = desk.target(change.ref)
+    if old.part is EPISODES:
+        raise Refused("an episode is what happened; it has no successor", do="edit it")
+    id = next_id(old.part, desk.view.memories(desk.label))
+    text = content_of(change)
+    successor = {**_inherited(old), **_said(old, text, desk), "id": id}
+    new = sidecar_edit(desk.root, desk.sidecar, id, SHARD, supersedes=[old.memory.id])
+    edits: list[Edit] = [_inserted(old.part, id, successor, desk)]
+    edits += [] if new is None else [new]
+    if old.part is SCHEMA:
+        edits += [
+            *old.with_members({"status": OUTDATED}),
+            *old.beside.set(superseded_by=[id]),
+        ]
+    else:
+        edits += old.beside.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
+    return Plan(
+        changes=(change,),
+        edits=tuple(edits),
+        refs=(f"{desk.label}:{id}", old.memory.ref),
+        supersedes=(old.memory.ref,),
+    )
+
+
+def _inherited(old: Target) -> dict[str, Any]:
+    """What the successor takes over: all but what says how the old one fared."""
+    gone = {"hits", "pinned", "importance"}
+    return {key: item for key, item in old.value.items() if key not in gone}
+
+
+def _said(old: Target, text: str, desk: Desk) -> dict[str, Any]:
+    if old.part is SCHEMA:
+        return {"text": text, "status": CONFIRMED, "version": 1}
+    words = {**_fact_words(text), "time": _today(desk.now()), "source_ids": []}
+    return {**words, "confidence": CERTAIN}
+
+
+def _part_for(change: Change) -> Part:
+    """Which of the three a new memory is: as it is said, else by what it brings along."""
+    kind = change.fields.get("kind")
+    if kind in PART_OF_KIND:
+        return PART_OF_KIND[str(kind)]
+    if change.fields.get("type") in SCHEMA_KINDS:
+        return SCHEMA
+    return EPISODES if change.fields.get("title") else FACTS
+
+
+def _value(part: Part, change: Change, desk: Desk) -> dict[str, Any]:
+    text = content_of(change)
+    domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
+    place = {"domain": domain, "topic": topic}
+    source = change.fields.get("source")
+    when = created_of(change, desk.now())
+    if part is FACTS:
+        confidence = change.fields.get("confidence")
+        return {
+            **_fact_words(text),
+            "time": _today(when),
+            "source_ids": [str(source)] if source else [],
+            "confidence": CERTAIN if confidence is None else confidence,
+            **place,
+        }
+    if part is EPISODES:
+        moment = _local(when)
+        title = str(change.fields.get("title") or text.strip().partition("\n")[0])
+        links: dict[str, Any] = {"participants": [], "facts": []}
+        return {"title": title, "summary": text, "start": moment, "end": moment, **links, **place}
+    kind = schema_kind(change.fields.get("type") or DEFAULT_KIND)
+    proposed = change.fields.get("status") == PROPOSED
+    status = PROPOSED if proposed else CONFIRMED
+    new = {"kind": kind, "text": text, "status": status, "evidence": []}
+    return {**new, **place, "version": 1}
+
+
+def _fact_words(text: str) -> dict[str, str]:
+    """Subject, predicate and object: parted by `|`, else the first word, the second, the rest."""
+    words = (
+        [word.strip() for word in text.split("|")] if text.count("|") == 2 else text.split(None, 2)
+    )
+    if len(words) != 3 or not all(words):
+        raise Refused(
+            "a fact needs a subject, a predicate and an object",
+            do="for example: Louis | sleeps on average | 6.2 hours; or choose a type for a rule",
+        )
+    return dict(zip(("s", "p", "o"), words, strict=True))
+
+
+def _rating(part: Part, record: Mapping[str, Any], change: Change) -> int | None:
+    wanted = change.fields.get("importance")
+    if not wanted or wanted == importance(part, record, None):
+        return None
+    return RATING_OF.get(str(wanted))
+
+
+def _today(now: datetime) -> str:
+    return now.date().isoformat()
+
+
+def _local(now: datetime) -> str:
+    """Local time without a zone, as the white paper writes the start of an episode."""
+    return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
+
+
+def next_id(part: Part, memories: Iterable[Memory]) -> str:
+    """The id after the highest of its kind that any memory or reference has."""
+    digits = r"[0-9a-f]+" if part.base == 16 else r"[0-9]+"
+    form = re.compile(re.escape(part.prefix) + f"({digits})")
+    highest = 0
+    for memory in memories:
+        for name in (memory.id, *(link.target for link in memory.links), *memory.supersedes):
+            match = form.fullmatch(name)
+            if match:
+                highest = max(highest, int(match[1], part.base))
+    number = format(highest + 1, "x" if part.base == 16 else "d")
+    return part.prefix + number.zfill(FEWEST_DIGITS)
+
+
+def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> Edit:
+    """The new record at the end of its file, or the file with nothing else in it."""
+    path = desk.root / part.file
+    if not path.exists():
+        return TextEdit(str(path), None, f"[\n{INDENT}{new_record(None, value, INDENT)}\n]\n")
+    records = desk.records(part)
+    neighbour = records[-1].raw if records else None
+    return RecordEdit(str(path), (), "id", id, None, new_record(neighbour, value, INDENT))

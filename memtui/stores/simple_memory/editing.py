@@ -1,0 +1,236 @@
+"""Change one record: its text, its fields, its status.
+
+Only the values that change are written. A fact is edited as the line a person sees, subject,
+predicate and object; the first two must stay, because they say what the fact is about. A schema
+item whose text changes gets the next version, and the sidecar keeps the former text as
+`<id>@v<version>`, which the item then supersedes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from memtui.changes import Change, Edit, SidecarEdit
+from memtui.errors import Refused
+from memtui.files.json_spans import has_member
+from memtui.model import IMPORTANCES, Memory
+from memtui.stores.asked import asked_values, content_of, same_as_seen
+from memtui.stores.json_file import text_of
+from memtui.stores.ratings import RATING_OF
+from memtui.stores.sidecar import edit as sidecar_edit
+from memtui.stores.sidecar import keep
+from memtui.stores.simple_memory.reading import KEPT_STATUS, SHARD
+from memtui.stores.simple_memory.records import (
+    CONFIRMED,
+    EPISODES,
+    FACTS,
+    OUTDATED,
+    SCHEMA,
+    SCHEMA_KINDS,
+    sentence,
+    tags_of,
+)
+from memtui.stores.simple_memory.targets import Desk, Target
+
+EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
+
+SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
+"""What is written in a record whose `importance` is a share of 1."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What an edit comes to, field by field."""
+
+    members: dict[str, Any] = field(default_factory=dict)
+    """Keys of the record."""
+    beside: dict[str, Any] = field(default_factory=dict)
+    """Keys of the memory's sidecar entry."""
+    more: list[SidecarEdit] = field(default_factory=list)
+
+    def edits(self, target: Target) -> tuple[Edit, ...]:
+        return (
+            *target.with_members(self.members),
+            *target.beside.set(**self.beside),
+            *self.more,
+        )
+
+
+def edit(change: Change, desk: Desk) -> tuple[Edit, ...]:
+    """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
+    target = desk.target(change.ref)
+    draft = Draft()
+    _fill(draft, change, target, desk)
+    return draft.edits(target)
+
+
+def _fill(draft: Draft, change: Change, target: Target, desk: Desk) -> None:
+    for name, value in asked_values(change, target.memory, EDITABLE).items():
+        if name == "content":
+            _content(change, target, draft, desk)
+        else:
+            _FIELDS[name](value, target, draft)
+
+
+def _content(change: Change, target: Target, draft: Draft, desk: Desk) -> None:
+    text = content_of(change)
+    same_as_seen(target.memory, _content_now(target), target.path, text)
+    if target.part is FACTS:
+        draft.members["o"] = _object(text, target)
+        return
+    draft.members[target.part.text_key] = text
+    if target.part is SCHEMA:
+        _next_version(target, draft, desk)
+
+
+def _content_now(target: Target) -> str:
+    if target.part is FACTS:
+        return sentence(target.value)
+    return text_of(target.value.get(target.part.text_key))
+
+
+def _object(text: str, target: Target) -> object:
+    """The object of a fact from its whole line; a number stays a number."""
+    head = f"{text_of(target.value.get('s'))} {text_of(target.value.get('p'))} "
+    if not text.startswith(head) or not text[len(head) :].strip():
+        raise Refused(
+            "subject and predicate of a fact stay as they are",
+            where=target.memory.ref,
+            do="change only what follows them, or add another fact",
+        )
+    words = text[len(head) :].strip()
+    old = target.value.get("o")
+    if isinstance(old, int | float) and not isinstance(old, bool):
+        for number in (int, float):
+            try:
+                return number(words)
+            except ValueError:
+                continue
+    return words
+
+
+def _next_version(target: Target, draft: Draft, desk: Desk) -> None:
+    version = target.value.get("version")
+    version = version if isinstance(version, int) and not isinstance(version, bool) else 1
+    draft.members["version"] = version + 1
+    former = former_text(target.memory, f"{target.memory.id}@v{version}")
+    draft.beside["supersedes"] = [former.id]
+    made = sidecar_edit(desk.root, desk.sidecar, former.id, SHARD, kept=keep(former))
+    if made is not None:
+        draft.more.append(made)
+
+
+def former_text(memory: Memory, id: str) -> Memory:
+    """The memory as it was, to be kept under another id."""
+    return replace(
+        memory,
+        id=id,
+        ref=f"{memory.store}:{id}",
+        status="superseded",
+        pinned=False,
+        superseded_by=(memory.id,),
+    )
+
+
+def _title(value: object, target: Target, draft: Draft) -> None:
+    if target.part is not EPISODES:
+        raise Refused("only an episode has a title", where=target.memory.ref)
+    if not isinstance(value, str) or not value.strip():
+        raise Refused("a title must say something", where=target.memory.ref)
+    draft.members["title"] = value
+
+
+def _type(value: object, target: Target, draft: Draft) -> None:
+    if target.part is not SCHEMA:
+        raise Refused("only a schema item has a type", where=target.memory.ref)
+    draft.members["kind"] = schema_kind(value)
+
+
+def schema_kind(value: object) -> str:
+    """One of the four kinds. Raises Refused."""
+    if value not in SCHEMA_KINDS:
+        raise Refused(f"the type is one of {', '.join(SCHEMA_KINDS)}")
+    return str(value)
+
+
+def _importance(value: object, target: Target, draft: Draft) -> None:
+    if value not in IMPORTANCES:
+        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    wanted = str(value)
+    if not has_member(target.raw, "importance"):
+        draft.beside["rating"] = RATING_OF[wanted]
+        return
+    old = target.value["importance"]
+    is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
+    scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
+    draft.members["importance"] = wanted if isinstance(old, str) else scale[wanted]
+    draft.beside["rating"] = None
+
+
+def _entity(value: object, target: Target, draft: Draft) -> None:
+    if not isinstance(value, str) or not value.strip("/ \n"):
+        raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
+    domain, _, topic = value.strip("/").partition("/")
+    for key, name in (("domain", domain), ("topic", topic)):
+        if name or key in target.value:
+            draft.members[key] = name
+
+
+def _tags(value: object, target: Target, draft: Draft) -> None:
+    wanted = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
+    native = tags_of(target.part, target.value)
+    missing = [tag for tag in native if tag not in wanted]
+    if missing:
+        raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
+    draft.beside["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
+
+
+def _confidence(value: object, target: Target, draft: Draft) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Refused("the confidence is a number from 0 to 1", where=target.memory.ref)
+    draft.members["confidence"] = value
+
+
+_FIELDS: Mapping[str, Callable[[object, Target, Draft], None]] = {
+    "title": _title,
+    "type": _type,
+    "importance": _importance,
+    "entity": _entity,
+    "tags": _tags,
+    "confidence": _confidence,
+}
+
+
+# ---- status ---------------------------------------------------------------------------------
+
+
+def retire(change: Change, desk: Desk) -> tuple[Edit, ...]:
+    """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
+    target = desk.target(change.ref)
+    if target.part is SCHEMA:
+        return target.with_members({"status": OUTDATED})
+    return target.beside.set(**{KEPT_STATUS: "retired"})
+
+
+def restore(change: Change, desk: Desk) -> tuple[Edit, ...]:
+    """Current again: a schema item confirmed, a fact or an episode as its file has it."""
+    target = desk.target(change.ref)
+    lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
+    if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
+        return (*target.with_members({"status": CONFIRMED}), *lineage)
+    return lineage
+
+
+def accept(change: Change, desk: Desk) -> tuple[Edit, ...]:
+    """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
+    target = desk.target(change.ref)
+    draft = Draft({"status": CONFIRMED})
+    _fill(draft, change, target, desk)
+    return draft.edits(target)
+
+
+def decline(change: Change, desk: Desk) -> tuple[Edit, ...]:
+    """A proposed schema item becomes outdated: kept, not shown by default."""
+    return desk.target(change.ref).with_members({"status": OUTDATED})

@@ -1,0 +1,94 @@
+"""A new document: where it goes, what it is called, what it says at first."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Change, TextEdit
+from memtui.errors import Refused
+from memtui.files.frontmatter import set_field
+from memtui.files.reading import safe_join
+from memtui.model import IMPORTANCES
+from memtui.stores.asked import content_of, created_of, word_of
+from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.documents import TASKS
+from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.walking import SKIPPED, SUFFIX
+
+JOURNAL = "journal"
+LONGEST_STEM = 80
+"""Characters of a file name that is made from a title."""
+
+NEW_TASK_STATE = "backlog"
+
+_NOT_IN_NAMES = re.compile(r"[^\w]+")
+
+
+def new_document(change: Change, desk: Desk) -> tuple[str, TextEdit]:
+    """The id and the edit of a new document. Raises Refused when it cannot be there."""
+    content = content_of(change)
+    title = word_of(change, "title", "")
+    folder = str(change.fields.get("entity") or "").strip("/")
+    path = _path(change, folder, title or outline(content).title or content.strip(), desk)
+    return path, TextEdit(str(_file(desk.root, path)), None, _text(change, desk, folder, title))
+
+
+def _path(change: Change, folder: str, name: str, desk: Desk) -> str:
+    stem = _stem(name)
+    if not stem:
+        raise Refused("no file name can be made of this title", do="give it a title in letters")
+    if folder.split("/")[0] == JOURNAL:
+        stem = f"{created_of(change, desk.now()).date().isoformat()}-{stem}"
+    return f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
+
+
+def _stem(name: str) -> str:
+    line = unicodedata.normalize("NFC", name.partition("\n")[0]).lower()
+    return _NOT_IN_NAMES.sub("-", line)[:LONGEST_STEM].strip("-_")
+
+
+def _file(root: Path, path: str) -> Path:
+    """Where the document would lie. Raises Refused for a path that leads elsewhere or is taken."""
+    file = root
+    for name in path.split("/"):
+        file = safe_join(file, name)
+        if name in SKIPPED:
+            raise Refused("documents in hidden folders are not memory", where=path)
+    if not file.resolve().is_relative_to(root.resolve()):
+        raise Refused("the folder leads out of the workspace", where=path)
+    if file.exists() or file.is_symlink():
+        raise Refused("there is a document of this name already", where=path)
+    return file
+
+
+def _text(change: Change, desk: Desk, folder: str, title: str) -> str:
+    body = content_of(change)
+    if title and outline(body).title != title:
+        body = f"# {title}\n\n{body}"
+    text = body if body.endswith("\n") else body + "\n"
+    for key, value in _fields(change, desk, folder).items():
+        text = set_field(text, key, value)
+    return text
+
+
+def _fields(change: Change, desk: Desk, folder: str) -> dict[str, Any]:
+    """What stands in the frontmatter: a task always has some, another document where needed."""
+    fields: dict[str, Any] = {}
+    importance = change.fields.get("importance")
+    if importance and importance not in IMPORTANCES:
+        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    if folder.split("/")[0] == TASKS:
+        fields["state"] = NEW_TASK_STATE
+        fields["created"] = to_iso_seconds(created_of(change, desk.now()))
+    elif change.fields.get("created"):
+        fields["date"] = to_iso_seconds(created_of(change, desk.now()))
+    if importance and (fields.get("state") or importance != "medium"):
+        fields["priority"] = importance
+    tags = [str(tag) for tag in change.fields.get("tags") or () if str(tag).strip()]
+    if tags:
+        fields["tags"] = tags
+    return fields

@@ -1,0 +1,116 @@
+"""Give a type to documents: one entry of the type map, and what it would come to.
+
+A document gets an exact path, a pattern gets an entry among the patterns. Nothing in the map can
+say "untyped": a type is taken away by taking the entry away, where the entry is the one that gives
+it. The plan names every document whose type would change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.json_spans import load, raw_value
+from memtui.files.reading import decode, read_bytes
+from memtui.model import UNTYPED
+from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.type_map import (
+    EXACT,
+    PATTERNS,
+    TASK_RULES,
+    TYPES,
+    TypeMap,
+    is_pattern,
+)
+
+
+def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
+    """The edit that makes one entry, a path or a pattern, give this type ("": no entry).
+
+    Raises Refused.
+    """
+    if wanted not in ("", *TYPES):
+        raise Refused(
+            f"the workspace knows the types {', '.join(TYPES)} and ignores every other",
+            where=wanted,
+        )
+    if desk.types.fault or desk.types.value.faults:
+        fault = desk.types.fault or desk.types.value.faults[0]
+        raise Refused(
+            f"the type map cannot be read whole, so it is not written: {fault}",
+            where=str(desk.map_path),
+            do="mend it by hand",
+        )
+    section = PATTERNS if is_pattern(entry) else EXACT
+    if not desk.map_path.exists():
+        return (TextEdit(str(desk.map_path), None, _new_map(section, entry, wanted)),)
+    return _in_map(_text(desk), section, entry, wanted, str(desk.map_path))
+
+
+def _text(desk: Desk) -> str:
+    try:
+        return decode(read_bytes(desk.map_path, desk.root))
+    except UnreadableFile as error:
+        raise Refused(error.what, where=str(desk.map_path)) from None
+
+
+def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
+    whole = load(text)
+    after = _json(wanted) if wanted else ""
+    if section not in whole:
+        made = json.dumps({entry: wanted}, ensure_ascii=False, indent=2)
+        return (ValueEdit(path, (section,), "", made),) if wanted else ()
+    before = raw_value(text, (section, entry)) if entry in whole[section] else ""
+    return () if before == after else (ValueEdit(path, (section, entry), before, after),)
+
+
+def _json(word: str) -> str:
+    return json.dumps(word, ensure_ascii=False)
+
+
+def _new_map(section: str, entry: str, wanted: str) -> str:
+    value: dict[str, dict[str, str]] = {EXACT: {}, PATTERNS: {}, TASK_RULES: {}}
+    value[section][entry] = wanted
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
+    """The map as it would be with this entry."""
+    if not is_pattern(entry):
+        exact = {**types.exact, entry: wanted}
+        return replace(types, exact=_without_empty(exact))
+    return replace(
+        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
+    )
+
+
+def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: word for key, word in entries.items() if word}
+
+
+def type_changes(
+    old: TypeMap, new: TypeMap, typed_now: Iterable[tuple[str, str]]
+) -> list[tuple[str, str, str]]:
+    """Path, old and new type of each document that would change, by path and by pattern.
+
+    `typed_now` are the paths and types as they are. What only the task rules say stays, unless a
+    path or a pattern now comes before them.
+    """
+    changed = []
+    for path, now in typed_now:
+        was, will = old.by_path(path).type, new.by_path(path).type
+        if was == will or will == now:
+            continue
+        changed.append((path, now, will))
+    return changed
+
+
+def in_words(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """One line for each document."""
+    return tuple(
+        f"{path}: {now or UNTYPED} -> {will or 'what the task rules say, or ' + UNTYPED}"
+        for path, now, will in changed
+    )
