@@ -1,0 +1,114 @@
+"""The person's own editor: how it is called, and drafts that survive whatever happens to it.
+
+No shell takes part. A draft lies in memtui's own state folder (0700, file 0600) under a name that
+memtui makes, so that no title from a store becomes a path or an argument. It is removed only when
+its text was saved, or was never changed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from memtui.errors import SaveError
+from memtui.files.reading import decode, encode
+from memtui.paths import private
+
+FOLDER = "drafts"
+DEFAULT = "vi"
+_GOTO = frozenset({"code", "codium", "cursor", "windsurf"})
+"""Editors that take `--goto file:line`."""
+_COLON = frozenset({"hx", "helix", "subl", "zed", "micro"})
+"""Editors that take `file:line`."""
+_VIM = frozenset({"vi", "vim", "nvim", "gvim", "view"})
+"""Modelines have run commands before (CVE-2016-1248, CVE-2019-12735): they are turned off."""
+
+
+def command(setting: str, file: str, line: int | None = None) -> list[str]:
+    """The arguments that open a file at a line: `setting`, else $VISUAL, else $EDITOR, else vi.
+
+    Raises SaveError when the editor's command line has an open quote.
+    """
+    said = setting or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT
+    try:
+        words = shlex.split(said) or [DEFAULT]
+    except ValueError as error:
+        raise SaveError(
+            f"the editor's command line is broken: {error}", do="check $EDITOR"
+        ) from None
+    name = Path(words[0]).name
+    if name in _VIM and name != "vi":
+        words += ["--cmd", "set nomodeline"]
+    if not line:
+        return [*words, file]
+    if name in _GOTO:
+        return [*words, "--goto", f"{file}:{line}"]
+    if name in _COLON:
+        return [*words, f"{file}:{line}"]
+    return [*words, f"+{line}", file]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A text on its way through an editor."""
+
+    path: Path
+    text: str
+    """As it was given to the editor."""
+
+    def now(self) -> str | None:
+        """What the editor left, or None when it is unchanged. Raises SaveError.
+
+        A final newline that the editor added by itself is no change.
+        """
+        try:
+            data = self.path.read_bytes()
+        except OSError:
+            raise SaveError("the editor removed the draft; nothing was changed") from None
+        left = decode(data)
+        if left.endswith("\n") and not self.text.endswith("\n"):
+            left = left[:-1]
+        return None if left == self.text else left
+
+    def discard(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def new_draft(text: str, state: Path) -> Draft:
+    """Write the text into a new private file. Raises SaveError."""
+    try:
+        folder = private(state / FOLDER)
+        path = folder / f"draft-{secrets.token_hex(8)}.md"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+            file.write(encode(text))
+    except OSError as error:
+        raise SaveError(f"no draft can be written: {error.strerror}", where=str(state)) from error
+    return Draft(path, text)
+
+
+def edited(text: str, setting: str, state: Path) -> str | None:
+    """Let the person edit the text; None when it was left as it was.
+
+    Raises SaveError, naming the draft that was kept, when the editor fails.
+    """
+    draft = new_draft(text, state)
+    try:
+        done = subprocess.run(command(setting, str(draft.path)), check=False)
+    except OSError as error:
+        draft.discard()
+        raise SaveError(
+            f"the editor cannot be started: {error.strerror}", do="set $EDITOR"
+        ) from None
+    if done.returncode:
+        kept = f"the draft is kept in {draft.path}"
+        raise SaveError(
+            f"the editor ended with status {done.returncode}; nothing was changed", do=kept
+        )
+    changed = draft.now()
+    draft.discard()
+    return changed

@@ -1,0 +1,115 @@
+"""One thing a person did, with all its edits, as a value and as text for the journal's rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert
+
+_EDITS = {edit.__name__: edit for edit in (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit)}
+
+
+class State(StrEnum):
+    """Where an action stands."""
+
+    INTENT = "intent"
+    """Begun: its process is at work, or was killed and nobody has judged it yet."""
+    DONE = "done"
+    VOID = "void"
+    """Nothing of it is on disk."""
+    UNDONE = "undone"
+    UNSURE = "unsure"
+    """Cut short, and a file is now neither what it was nor what it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The edits of an action that one store makes."""
+
+    store: str
+    """How the library finds the store again: the path of its root."""
+    edits: tuple[Edit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing a person did; undone and redone as a whole."""
+
+    id: int
+    title: str
+    time: float
+    """Unix seconds of its beginning."""
+    changed: float
+    """Unix seconds of the last doing, undoing or redoing."""
+    state: State
+    parts: tuple[Part, ...]
+    note: str = ""
+    """What a person should know: that only a part was done, what was found after a crash."""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        return tuple(edit for part in self.parts for edit in part.edits)
+
+    @property
+    def inverted(self) -> tuple[Part, ...]:
+        """What takes it back."""
+        return tuple(Part(part.store, invert(part.edits)) for part in reversed(self.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One step of a file (or table row) on its way to disk."""
+
+    path: str
+    pre: str
+    """SHA-256 before; '' = nothing there."""
+    post: str
+    done: bool
+
+
+def pack(value: Any) -> str:
+    """A value as ASCII JSON, so that half characters and stray bytes survive SQLite."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def unpack(text: str) -> Any:
+    return json.loads(text)
+
+
+def pack_parts(parts: tuple[Part, ...]) -> str:
+    return pack(
+        [
+            {"store": part.store, "edits": [_edit_record(edit) for edit in part.edits]}
+            for part in parts
+        ]
+    )
+
+
+def unpack_parts(text: str) -> tuple[Part, ...]:
+    """The inverse of `pack_parts`. Raises KeyError, TypeError or ValueError on foreign text."""
+    return tuple(
+        Part(record["store"], tuple(_edit(edit) for edit in record["edits"]))
+        for record in unpack(text)
+    )
+
+
+def _edit_record(edit: Edit) -> dict[str, Any]:
+    record: dict[str, Any] = {"edit": type(edit).__name__}
+    for name in edit.__dataclass_fields__:
+        value = getattr(edit, name)
+        record[name] = dict(value) if isinstance(value, Mapping) else value
+    return record
+
+
+def _edit(record: dict[str, Any]) -> Edit:
+    values = dict(record)
+    kind = _EDITS[values.pop("edit")]
+    for name in ("array", "pointer"):
+        if name in values:
+            values[name] = tuple(values[name])
+    made: Edit = kind(**values)
+    return made

@@ -1,0 +1,187 @@
+"""The SQLite file of the journal, and which memtui processes that use it are alive.
+
+While a process lives it holds the lock of its own file in `owners/`, so that another one judges
+only what a dead process left behind.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memtui.errors import SaveError
+from memtui.files.lock import locked, private_folder
+
+FILE = "journal.sqlite"
+VERSION = 1
+"""`user_version` of the file; a higher one was written by a newer memtui."""
+PATIENCE = 10.0
+"""Seconds to wait for another memtui that is writing the journal."""
+
+_SCHEMA = f"""
+CREATE TABLE IF NOT EXISTS actions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    title TEXT NOT NULL,
+    time REAL NOT NULL,
+    changed REAL NOT NULL,
+    state TEXT NOT NULL,
+    former TEXT NOT NULL,   -- the state it has when nothing of the present step is on disk
+    wanted TEXT NOT NULL,   -- the state it has when the present step succeeded
+    owner TEXT NOT NULL,
+    note TEXT NOT NULL DEFAULT '""',
+    redo INTEGER NOT NULL DEFAULT 0,   -- order of undoing; 0 = cannot be redone
+    parts TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS writes (
+    action INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    pre TEXT NOT NULL,
+    post TEXT NOT NULL,
+    done INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS writes_by_action ON writes(action);
+CREATE INDEX IF NOT EXISTS actions_by_state ON actions(state, id);
+PRAGMA user_version = {VERSION};
+"""
+_PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synchronous=FULL")
+_CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+class Database:
+    """One connection, shared by the threads of a process; opened when first needed."""
+
+    def __init__(self, state: Path) -> None:
+        self._state = state
+        self._file = state / FILE
+        self._lock = threading.RLock()
+        self._db: sqlite3.Connection | None = None
+        self._owner_file = -1
+        self.owner = ""
+        """What this process is called in the journal; empty before the file is opened."""
+
+    @property
+    def exists(self) -> bool:
+        return self._db is not None or self._file.exists()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                os.close(self._owner_file)
+                self._owner_path(self.owner).unlink(missing_ok=True)
+            self._db, self.owner, self._owner_file = None, "", -1
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction, on disk when it is left. Raises SaveError."""
+        with self._lock, self._failing("written", "nothing was changed"):
+            db = self._opened()
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for SELECTs only. Raises SaveError."""
+        with self._lock, self._failing("read", ""):
+            yield self._opened()
+
+    def overwrite_deleted(self) -> None:
+        """Take what was deleted out of the write-ahead log too."""
+        with self.reading() as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    # ---- opening ----------------------------------------------------------------------------
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._db is None:
+            private_folder(self._state)
+            with locked(self._file, self._state):
+                os.close(os.open(self._file, _CREATE, 0o600))
+                try:
+                    db = _connect(self._file)
+                except sqlite3.OperationalError:
+                    raise
+                except sqlite3.DatabaseError:
+                    self._set_aside()
+                    db = _connect(self._file)
+            self._take_ownership()
+            self._db = db
+        return self._db
+
+    def _set_aside(self) -> None:
+        """A file that is no journal any more must not stop a person from editing."""
+        name = f"{self._file}.damaged-{time.time_ns()}"
+        for suffix in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
+        os.close(os.open(self._file, _CREATE, 0o600))
+
+    @contextmanager
+    def _failing(self, what: str, advice: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+            raise SaveError(
+                f"the journal cannot be {what}: {error}", where=str(self._file), do=advice
+            ) from error
+
+    # ---- who is alive -----------------------------------------------------------------------
+
+    def is_alive(self, owner: str) -> bool:
+        """Whether the process that began an action still holds its lock."""
+        try:
+            descriptor = os.open(self._owner_path(owner), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def forget_dead_owners(self) -> None:
+        with suppress(OSError):
+            for name in os.listdir(self._state / "owners"):
+                if name != self.owner and not self.is_alive(name):
+                    self._owner_path(name).unlink(missing_ok=True)
+
+    def _owner_path(self, owner: str) -> Path:
+        return self._state / "owners" / owner
+
+    def _take_ownership(self) -> None:
+        folder = private_folder(self._state / "owners")
+        self.owner = secrets.token_hex(8)
+        self._owner_file = os.open(folder / f".{self.owner}", _CREATE | os.O_EXCL, 0o600)
+        fcntl.flock(self._owner_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Only now, locked, it gets its name: nobody can take it for a dead one.
+        os.rename(folder / f".{self.owner}", self._owner_path(self.owner))
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(file, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    try:
+        for pragma in _PRAGMAS:
+            db.execute(f"PRAGMA {pragma}").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise sqlite3.OperationalError("it was written by a newer memtui")
+        if version < VERSION:
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+    except BaseException:
+        db.close()
+        raise
+    return db

@@ -1,0 +1,282 @@
+"""What memtui changed: begun, done, undone, judged after a crash, looked at, forgotten.
+
+One row of `actions` is one thing a person did; one row of `writes` is one file on its way to disk.
+Both are written, and synced, before the file is touched. Several memtui may use it at once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from memtui.changes import RecordEdit, RowEdit, SidecarEdit, invert
+from memtui.errors import Refused, SaveError
+from memtui.files import kept
+from memtui.files.rebase import key_of
+from memtui.files.sidecar_lines import sidecar_path
+from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
+from memtui.journal.database import Database
+from memtui.journal.judgement import Fate, RowDigest, judge
+
+KEPT_ACTIONS = 10_000
+"""Actions kept; older ones are dropped at start."""
+
+_SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
+_PARTLY = "only a part of it reached the disk; undo takes that part back"
+
+
+class Recording:
+    """The recorder of one step of an action: doing, undoing or redoing it.
+
+        with journal.begin("Retire 3 memories", parts) as recording:
+            for part in parts:
+                store_of(part).apply(part.edits, recording)
+
+    Left without an exception the step has succeeded; left by one, the files say what became of it.
+    """
+
+    def __init__(self, journal: Journal, database: Database, action: int) -> None:
+        self._journal = journal
+        self._database = database
+        self._before: dict[str, str] = {}
+        self.action = action
+        """Id of the action."""
+
+    @property
+    def state(self) -> Path:
+        return self._journal.state
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        self._before[path] = pre
+        with self._database.writing() as db:
+            db.execute(
+                "INSERT INTO writes (action, path, pre, post) VALUES (?, ?, ?, ?)",
+                (self.action, pack(path), pre, post),
+            )
+
+    def done(self, path: str) -> None:
+        # The file is written. Should this row fail to be, the file's content will tell.
+        with suppress(SaveError), self._database.writing() as db:
+            db.execute(
+                "UPDATE writes SET done = 1 WHERE action = ? AND path = ?",
+                (self.action, pack(path)),
+            )
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with suppress(SaveError):
+            if kind is None:
+                self._journal.succeeded(self.action)
+            else:
+                # A table whose store raised has rolled back: its rows are what they were.
+                self._journal.judge(self.action, self._before.get)
+
+
+class Journal:
+    """The journal of a state folder. Nothing is made on disk before the first action."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self._database = Database(state)
+
+    def close(self) -> None:
+        """Let go of the file; the journal opens it again when it is needed."""
+        self._database.close()
+
+    # ---- doing, undoing, redoing ------------------------------------------------------------
+
+    def begin(self, title: str, parts: Sequence[Part]) -> Recording:
+        """Write down what is about to be done. Raises SaveError when that is not possible."""
+        now = time.time()
+        with self._database.writing() as db:
+            db.execute("UPDATE actions SET redo = 0 WHERE redo")
+            cursor = db.execute(
+                "INSERT INTO actions (title, time, changed, state, former, wanted, owner, parts)"
+                " VALUES (?, ?, ?, 'intent', 'void', 'done', ?, ?)",
+                (pack(title), now, now, self._database.owner, pack_parts(tuple(parts))),
+            )
+            return Recording(self, self._database, int(cursor.lastrowid or 0))
+
+    def undoing(self, action: int) -> Recording:
+        """The recorder for taking an action back (make the edits of `Action.inverted` with it).
+
+        Raises Refused when another memtui has taken it back already.
+        """
+        return self._step(action, (State.DONE, State.UNSURE), State.UNDONE)
+
+    def redoing(self, action: int) -> Recording:
+        """The recorder for doing an undone action again (with the edits of `Action.parts`)."""
+        return self._step(action, (State.UNDONE,), State.DONE)
+
+    def _step(self, action: int, allowed: tuple[State, ...], wanted: State) -> Recording:
+        with self._database.writing() as db:
+            row = db.execute("SELECT state FROM actions WHERE id = ?", (action,)).fetchone()
+            if row is None or row[0] not in allowed:
+                raise Refused("the action is not in a state to do this", do="look at the log")
+            db.execute("DELETE FROM writes WHERE action = ?", (action,))
+            db.execute(
+                "UPDATE actions SET state = 'intent', former = state, wanted = ?, owner = ?,"
+                " changed = ? WHERE id = ?",
+                (wanted, self._database.owner, time.time(), action),
+            )
+        return Recording(self, self._database, action)
+
+    def succeeded(self, action: int) -> None:
+        """Every edit of the present step is on disk."""
+        with self._database.writing() as db:
+            (wanted,) = db.execute("SELECT wanted FROM actions WHERE id = ?", (action,)).fetchone()
+            self._settle(db, action, State(wanted), "")
+
+    def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> State:
+        """Settle a step that was cut short, by what the files hold; returns the action's state."""
+        found = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
+        if not found or found[0][2] != State.INTENT:
+            return State(found[0][2]) if found else State.VOID
+        former, wanted = State(found[0][0]), State(found[0][1])
+        writes: dict[str, list[Write]] = {}
+        for write in self.writes(action):
+            writes.setdefault(write.path, []).append(write)
+        verdicts = [judge(path, steps, self.state, row_digest) for path, steps in writes.items()]
+        fates = {verdict.fate for verdict in verdicts}
+        note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
+        state = wanted
+        if Fate.UNSURE in fates:
+            state = State.UNSURE
+            note = note or "it was cut short, and a file has been changed since"
+        elif fates <= {Fate.AWAY}:
+            state = former
+        elif Fate.AWAY in fates or len(writes) < len(_paths(self.get(action))):
+            state, note = (wanted if wanted is State.DONE else State.UNSURE), _PARTLY
+        with self._database.writing() as db:
+            self._settle(db, action, state, note)
+        return state
+
+    def _settle(self, db: sqlite3.Connection, action: int, state: State, note: str) -> None:
+        redo = "(SELECT max(redo) + 1 FROM actions)" if state is State.UNDONE else "0"
+        db.execute(
+            f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
+            " WHERE id = ? AND state = 'intent'",
+            (state, pack(note), time.time(), action),
+        )
+
+    def recover(self, row_digest: RowDigest = lambda _: None) -> list[Action]:
+        """Judge what dead processes left unfinished; returns those actions. Called at start."""
+        judged = []
+        for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
+            if owner != self._database.owner and not self._database.is_alive(owner):
+                self.judge(action, row_digest)
+                judged.append(self.get(action))
+        if self._database.exists:
+            self._prune()
+        return [action for action in judged if action is not None]
+
+    def _prune(self) -> None:
+        kept.prune(self.state, time.time())
+        self._database.forget_dead_owners()
+        with self._database.writing() as db:
+            oldest = "(SELECT max(id) FROM actions) - ?"
+            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (KEPT_ACTIONS,))
+            db.execute("DELETE FROM writes WHERE action NOT IN (SELECT id FROM actions)")
+
+    # ---- looking ----------------------------------------------------------------------------
+
+    def log(self, limit: int = 100) -> list[Action]:
+        """The newest actions, whatever their state, newest first."""
+        return self._actions("1 ORDER BY id DESC LIMIT ?", (limit,))
+
+    def undoable(self, limit: int = 1) -> list[Action]:
+        """Actions that can be taken back, in the order `undo` takes them."""
+        return self._actions("state IN ('done', 'unsure') ORDER BY id DESC LIMIT ?", (limit,))
+
+    def redoable(self, limit: int = 1) -> list[Action]:
+        """Actions taken back since the last new one, in the order `redo` takes them."""
+        where = "state = 'undone' AND redo ORDER BY redo DESC LIMIT ?"
+        return self._actions(where, (limit,))
+
+    def get(self, action: int) -> Action | None:
+        found = self._actions("id = ?", (action,))
+        return found[0] if found else None
+
+    def writes(self, action: int) -> list[Write]:
+        """The steps of an action's files on their way to disk, in order."""
+        rows = self._rows(
+            "SELECT path, pre, post, done FROM writes WHERE action = ? ORDER BY rowid", (action,)
+        )
+        return [Write(unpack(path), pre, post, bool(done)) for path, pre, post, done in rows]
+
+    def recent(self, since: float) -> list[tuple[Action, RecordEdit]]:
+        """The last thing memtui wrote to each record since then (Unix seconds), newest first.
+
+        For an action taken back, the edit is the inverted one. Give the edits to
+        `files.commit.standing` to learn whether an agent has undone them.
+        """
+        newest: dict[Any, tuple[Action, RecordEdit]] = {}
+        where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
+        for action in self._actions(where, (since,)):
+            edits = action.edits if action.state is State.DONE else invert(action.edits)
+            for edit in reversed(edits):
+                if isinstance(edit, RecordEdit):
+                    newest.setdefault((edit.path, *key_of(edit)), (action, edit))
+        return list(newest.values())
+
+    def _actions(self, where: str, values: tuple[Any, ...]) -> list[Action]:
+        return [_action(row) for row in self._rows(f"{_SELECT} WHERE {where}", values)]
+
+    def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if not self._database.exists:
+            return []
+        with self._database.reading() as db:
+            return db.execute(sql, values).fetchall()
+
+    # ---- forgetting -------------------------------------------------------------------------
+
+    def forget(self, actions: Iterable[int]) -> None:
+        """Erase actions with all they hold, and every kept copy of their files.
+
+        They can no longer be undone. Former texts are overwritten in the journal's file.
+        """
+        for action in actions:
+            found = self.get(action)
+            for path in _paths(found):
+                kept.forget(path, self.state)
+            with self._database.writing() as db:
+                db.execute("DELETE FROM writes WHERE action = ?", (action,))
+                db.execute("DELETE FROM actions WHERE id = ?", (action,))
+        if self._database.exists:
+            self._database.overwrite_deleted()
+
+
+def _action(row: Sequence[Any]) -> Action:
+    number, title, begun, changed, state, parts, note = row
+    return Action(
+        id=number,
+        title=unpack(title),
+        time=begun,
+        changed=changed,
+        state=State(state),
+        parts=unpack_parts(parts),
+        note=unpack(note),
+    )
+
+
+def _paths(action: Action | None) -> set[Path]:
+    """The files an action touches."""
+    found = set()
+    for edit in action.edits if action else ():
+        if isinstance(edit, SidecarEdit):
+            found.add(sidecar_path(Path(edit.root)).resolve())
+        elif not isinstance(edit, RowEdit):
+            found.add(Path(edit.path).resolve())
+    return found

@@ -1,0 +1,229 @@
+"""Everything memtui did can be taken back, also after a restart, and the log says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.errors import Conflict, Refused, SaveError
+from memtui.files import kept
+from memtui.files.commit import Standing, commit, standing
+from memtui.files.json_spans import load_records, set_member
+from memtui.journal import Action, Journal, Part, State
+
+
+def write_store(folder: Path, count: int = 3) -> Path:
+    path = folder / "items.json"
+    records = [{"id": f"r{i}", "content": f"fact {i}"} for i in range(count)]
+    path.write_text(json.dumps(records, indent=2) + "\n")
+    return path
+
+
+def edit_of(path: Path, index: int, content: str) -> RecordEdit:
+    record = load_records(path.read_text())[index]
+    after = set_member(record.raw, "content", content)
+    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after)
+
+
+def do(journal: Journal, title: str, *edits: Edit) -> Action:
+    with journal.begin(title, [Part("store", edits)]) as recording:
+        commit(edits, recording)
+    found = journal.get(recording.action)
+    assert found is not None
+    return found
+
+
+def undo(journal: Journal) -> None:
+    action = journal.undoable()[0]
+    with journal.undoing(action.id) as recording:
+        for part in action.inverted:
+            commit(part.edits, recording)
+
+
+def redo(journal: Journal) -> None:
+    action = journal.redoable()[0]
+    with journal.redoing(action.id) as recording:
+        for part in action.parts:
+            commit(part.edits, recording)
+
+
+def test_undo_and_redo_walk_back_and_forth_through_the_same_bytes(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    journal, seen = Journal(state), [path.read_bytes()]
+    for number in range(4):
+        do(journal, f"edit {number}", edit_of(path, number % 3, f"new {number}"))
+        seen.append(path.read_bytes())
+        journal.close()
+        journal = Journal(state)
+    for before in reversed(seen[:-1]):
+        undo(journal)
+        assert path.read_bytes() == before
+        journal.close()
+        journal = Journal(state)
+    assert journal.undoable() == []
+    for after in seen[1:]:
+        redo(journal)
+        assert path.read_bytes() == after
+    assert [action.state for action in journal.log()] == [State.DONE] * 4
+    assert [action.title for action in journal.undoable(9)] == [f"edit {n}" for n in (3, 2, 1, 0)]
+
+
+def test_a_new_action_ends_what_can_be_redone_but_not_the_log(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    do(journal, "one", edit_of(path, 0, "a"))
+    undo(journal)
+    do(journal, "two", edit_of(path, 1, "b"))
+    assert journal.redoable() == []
+    assert [(a.title, a.state) for a in journal.log()] == [
+        ("two", State.DONE),
+        ("one", State.UNDONE),
+    ]
+
+
+def test_undo_of_what_an_agent_changed_since_is_a_conflict_and_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    do(journal, "mine", edit_of(path, 0, "mine"))
+    theirs = path.read_text().replace('"mine"', '"theirs"')
+    path.write_text(theirs)
+    with pytest.raises(Conflict) as caught:
+        undo(journal)
+    assert ("theirs" in (caught.value.theirs or ""), path.read_text()) == (True, theirs)
+    assert journal.log()[0].state is State.DONE
+
+
+def test_undo_fits_a_file_that_a_program_has_written_out_anew(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    before = json.loads(path.read_text())
+    do(journal, "mine", edit_of(path, 0, "mine"))
+    path.write_text(json.dumps(json.loads(path.read_text())))
+    undo(journal)
+    assert json.loads(path.read_text()) == before
+    assert "\n" not in path.read_text()
+
+
+def test_an_action_that_fails_is_void_and_its_files_are_as_they_were(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    note = tmp_path / "note.md"
+    note.write_text("changed meanwhile")
+    before = path.read_bytes()
+    edits = (edit_of(path, 0, "x"), TextEdit(str(note), "as it was", "new"))
+    with pytest.raises(Conflict):
+        do(journal, "both", *edits)
+    assert (path.read_bytes(), journal.log()[0].state) == (before, State.VOID)
+    assert (journal.undoable(), journal.redoable()) == ([], [])
+
+
+def test_every_kind_of_edit_survives_the_journal(tmp_path: Path) -> None:
+    odd = 'half \ud83d, byte \udcff, nul \0, quote ", \u2028'
+    edits: tuple[Edit, ...] = (
+        RecordEdit("/a/\udcff.json", ("events", odd), "id", odd, odd, None, 3),
+        ValueEdit("/a", ("lastActive",), "1", "2"),
+        TextEdit("/b", None, odd),
+        SidecarEdit("/s", "m", None, {"pinned": True, "tags": [odd]}),
+        RowEdit("/db", "t", {"id": 7}, {"x": None, "y": 1.5}, None),
+    )
+    journal = Journal(tmp_path)
+    with pytest.raises(KeyError), journal.begin(odd, [Part("s", edits)]):
+        raise KeyError
+    (action,) = Journal(tmp_path).log()
+    assert (action.edits, action.title, action.state) == (edits, odd, State.VOID)
+
+
+def test_looking_at_an_empty_journal_makes_no_file(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "state")
+    assert journal.log() == journal.undoable() == journal.redoable() == journal.recent(0) == []
+    assert journal.recover() == []
+    assert not (tmp_path / "state").exists()
+
+
+def test_files_and_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
+    path = write_store(tmp_path)
+    for umask in (0o000, 0o077):
+        old = os.umask(umask)
+        try:
+            state = tmp_path / f"deep-{umask}" / "state"
+            do(Journal(state), "x", edit_of(path, 0, f"{umask}"))
+        finally:
+            os.umask(old)
+        for found in [state, *state.rglob("*")]:
+            assert stat.S_IMODE(found.stat().st_mode) & 0o077 == 0
+
+
+def test_two_journals_share_one_file_and_one_action_is_undone_once(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    one, two = Journal(state), Journal(state)
+    do(one, "a", edit_of(path, 0, "a"))
+    do(two, "b", edit_of(path, 1, "b"))
+    assert [a.title for a in one.log()] == [a.title for a in two.log()] == ["b", "a"]
+    action = one.undoable()[0]
+    undo(one)
+    with pytest.raises(Refused, match="state"):
+        two.undoing(action.id)
+    assert one.recover() == two.recover() == []
+
+
+def test_what_a_living_memtui_is_doing_is_not_judged(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    one, two = Journal(state), Journal(state)
+    recording = one.begin("at work", [])
+    assert two.recover() == []
+    one.close()
+    assert [a.state for a in two.recover()] == [State.VOID]
+    assert recording.action == two.log()[0].id
+
+
+def test_a_damaged_journal_is_set_aside_and_a_newer_one_is_left_alone(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    do(Journal(state), "x", edit_of(path, 0, "x"))
+    for name in os.listdir(state):
+        if name.startswith("journal"):
+            (state / name).write_bytes(b"not a database" * 1000)
+    journal = Journal(state)
+    do(journal, "y", edit_of(path, 0, "y"))
+    assert [a.title for a in journal.log()] == ["y"]
+    assert any("damaged" in name for name in os.listdir(state))
+    journal.close()
+    with sqlite3.connect(state / "journal.sqlite") as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(SaveError, match="newer"):
+        do(Journal(state), "z", edit_of(path, 0, "z"))
+    assert '"y"' in path.read_text()
+
+
+def test_forgetting_leaves_no_trace_of_the_secret(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    secret = "hunter2-" * 40
+    journal = Journal(state)
+    do(journal, "oops", edit_of(path, 0, secret))
+    do(journal, "mend", edit_of(path, 0, "harmless"))
+    assert kept.last_good(path, state) is not None
+    journal.forget([action.id for action in journal.log()])
+    held = [found for found in state.rglob("*") if found.is_file()]
+    assert not [found for found in held if b"hunter2-hunter2" in found.read_bytes()]
+    assert journal.log() == []
+
+
+def test_recent_writes_are_known_until_the_library_has_checked_them(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    agent_has_read = path.read_text()
+    do(journal, "one", edit_of(path, 0, "a"))
+    do(journal, "two", edit_of(path, 0, "b"))
+    do(journal, "three", edit_of(path, 1, "c"))
+    recent = journal.recent(0)
+    assert [(a.title, e.id) for a, e in recent] == [("three", "r1"), ("two", "r0")]
+    assert {s for _, s in standing([e for _, e in recent])} == {Standing.HELD}
+    path.write_text(agent_has_read.replace("fact 0", "b"))
+    assert [(e.id, s) for e, s in standing([e for _, e in recent])] == [
+        ("r1", Standing.UNDONE),
+        ("r0", Standing.HELD),
+    ]
+    undo(journal)
+    assert journal.recent(0)[0][1].before != journal.recent(0)[0][1].after
