@@ -1,8 +1,8 @@
 """What memtui itself keeps about memories, for everything a store's format cannot hold.
 
 Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a store that is a single
-file has `.memtui/<file name>.jsonl` in that file's folder (`sidecar_file` below). Made on the first
-write that needs it, never by looking.
+file has `.memtui/<file name>.jsonl` in that file's folder. Made on the first write that needs it,
+never by looking.
 
 Form: JSON lines in UTF-8, each ending in a newline, appended, never rewritten:
 
@@ -40,10 +40,10 @@ from typing import Any
 from memtui.changes import SidecarEdit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes, stamp
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Link, Memory, from_record, to_record
 
-FOLDER = ".memtui"
-FILE = "sidecar.jsonl"
+sidecar_file = sidecar_path
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -51,13 +51,6 @@ _EMPTY: Entry = MappingProxyType({})
 
 def _empty() -> Entry:
     return _EMPTY
-
-
-def sidecar_file(root: Path) -> Path:
-    """Where the sidecar of the store at this root lies, whether or not it exists."""
-    if root.is_file():
-        return root.parent / FOLDER / f"{root.name}.jsonl"
-    return root / FOLDER / FILE
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +127,7 @@ def parse(text: str) -> Sidecar:
 
 def load(root: Path) -> Sidecar:
     """Read the sidecar of the store at this root; an empty one without a file. Never raises."""
-    path = sidecar_file(root)
+    path = sidecar_path(root)
     try:
         if not path.exists():
             return Sidecar()
@@ -153,7 +146,7 @@ class SidecarReader:
         self._seen: tuple[str, Sidecar] | None = None
 
     def current(self) -> Sidecar:
-        now = stamp([sidecar_file(self._root)])
+        now = stamp([sidecar_path(self._root)])
         seen = self._seen
         if seen is None or seen[0] != now:
             seen = (now, load(self._root))

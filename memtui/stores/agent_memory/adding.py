@@ -151,7 +151,7 @@ def _edits(
     `supersedes` holds one id, the last; the others are kept in the sidecar, both ways.
     """
     edits: list[Edit] = [made_historical(file, fact.id) for fact in old]
-    edits.append(file.insert(value))
+    edits += file.insert(value)
     earlier = [fact.id for fact in old[:-1]]
     edits += desk.beside(
         file.slug,

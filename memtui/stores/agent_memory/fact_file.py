@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit, TextEdit
+from memtui.changes import Edit, RecordEdit, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json_spans import new_record
 from memtui.files.reading import decode, read_bytes, safe_join
@@ -43,17 +43,16 @@ class FactFile:
         """Set or remove a record."""
         return RecordEdit(str(self.path), (), "id", named.id, named.record.raw, after, named.index)
 
-    def insert(self, value: dict[str, Any]) -> RecordEdit | TextEdit:
-        """Put a new fact at the end, in a file that is made if need be."""
+    def insert(self, value: dict[str, Any]) -> tuple[Edit, ...]:
+        """Put a new fact at the end; a file that does not exist is made, empty, first."""
         neighbour = self.records[-1].record.raw if self.records else None
-        raw = new_record(neighbour, value, INDENT)
-        return self.insert_raw(str(value["id"]), raw)
+        return self.insert_raw(str(value["id"]), new_record(neighbour, value, INDENT))
 
-    def insert_raw(self, id: str, raw: str) -> RecordEdit | TextEdit:
+    def insert_raw(self, id: str, raw: str) -> tuple[Edit, ...]:
         """Put a fact that is written down already at the end."""
-        if self.exists:
-            return RecordEdit(str(self.path), (), "id", id, None, raw)
-        return TextEdit(str(self.path), None, f"[\n{INDENT}{raw}\n]\n")
+        path = str(self.path)
+        made = () if self.exists else (TextEdit(path, None, "[]\n"),)
+        return (*made, RecordEdit(path, (), "id", id, None, raw))
 
 
 def _summary_type(folder: Path, root: Path) -> str:

@@ -185,7 +185,7 @@ def _moved(
     entry = dict(desk.sidecar.entry(memory.id))
     entry.pop("shard", None)
     beside = desk.beside(slug, memory.id, **entry) if entry else ()
-    return (file.edit(named, None), target.insert_raw(memory.id, raw), *beside)
+    return (file.edit(named, None), *target.insert_raw(memory.id, raw), *beside)
 
 
 def _plan_status(change: Change, memory: Memory, desk: Desk, status: str) -> Plan:
@@ -227,7 +227,7 @@ def _plan_supersede(change: Change, memory: Memory, desk: Desk) -> Plan:
         changes=(change,),
         edits=(
             made_historical(file, memory.id),
-            file.insert(value),
+            *file.insert(value),
             *desk.beside(file.slug, value["id"], tags=tags),
         ),
         outcome=Outcome.SUPERSEDED,

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.stores.ambient import layout
@@ -24,9 +24,9 @@ from memtui.stores.ambient.kept import Archive
 from memtui.stores.ambient.project_files import (
     ProjectFiles,
     insert_into,
+    made_file,
     new_branch_file,
     open_project,
-    stringified,
     task_key,
     touched,
 )
@@ -152,7 +152,7 @@ def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destinat
     if high and target.files.own is not None:
         existing.append(target.files.own)
     elif target.new_name:
-        made.append(_new_project_file(target, event if high else None, now))
+        made += _new_project_file(target, event if high else None, now)
         warnings.append(_UNKNOWN_PROJECT)
     elif high:
         warnings.append(_NO_PROJECT_FILE)
@@ -160,7 +160,7 @@ def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destinat
         file = target.files.branch(branch)
         if file is None:
             _refuse_unreadable(target.files, branch)
-            made.append(new_branch_file(target.files, branch, event, now))
+            made += new_branch_file(target.files, branch, event, now)
         else:
             existing.append(file)
     return Destination(tuple(existing), tuple(made), tuple(warnings))
@@ -180,20 +180,19 @@ def _refuse_unreadable(files: ProjectFiles, branch: str) -> None:
             raise Refused(f"it cannot be read, so it is not written: {fault.reason}", where=path)
 
 
-def _new_project_file(target: Target, event: Mapping[str, Any] | None, now: int) -> Edit:
-    """The edit that makes project.json (store.ts:99-106)."""
+def _new_project_file(target: Target, event: Mapping[str, Any] | None, now: int) -> list[Edit]:
+    """The edits that make project.json (store.ts:99-106)."""
     path = safe_join(target.files.folder, layout.PROJECT)
     if os.path.lexists(path):
         raise Refused("project.json cannot be read, so it is not written", where=str(path))
-    value = {
+    head = {
         "projectKey": target.files.folder.name,
         "projectName": target.new_name,
         "origin": target.new_name,
         "createdAt": now,
         "lastActive": now,
-        "events": [] if event is None else [event],
     }
-    return TextEdit(str(path), None, stringified(value))
+    return made_file(path, head, event)
 
 
 def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[str, float]:

@@ -17,7 +17,7 @@ from typing import Any
 from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.json_spans import new_record, raw_value
-from memtui.files.reading import encode, safe_join
+from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.events import Copy, EventFile, Project, copies_by_id
@@ -114,6 +114,16 @@ def insert_into(file: EventFile, value: Mapping[str, Any]) -> RecordEdit:
     return RecordEdit(str(file.file.path), EVENTS, "id", str(value["id"]), None, raw)
 
 
+def made_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
+    """The edits that make a file as Ambient writes it: empty first, then with its first event."""
+    text = stringified({**head, "events": []})
+    edits: list[Edit] = [TextEdit(str(path), None, text)]
+    if event is not None:
+        raw = new_record(None, event, INDENT)
+        edits.append(RecordEdit(str(path), EVENTS, "id", str(event["id"]), None, raw))
+    return edits
+
+
 def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     """`lastActive` of these files set to now, as Ambient does on an add or an edit.
 
@@ -127,22 +137,23 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def new_branch_file(files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int) -> Edit:
-    """The edit that makes a branch's file with its first event (store.ts:162-170)."""
+def new_branch_file(
+    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int
+) -> list[Edit]:
+    """The edits that make a branch's file with its first event (store.ts:162-170)."""
     key = task_key(branch)
     path = safe_join(files.folder / layout.TASKS, f"{key}.json")
     if not key or os.path.lexists(path):
-        raise Refused(f"the branch has no file name of its own: {key or branch}", where=str(path))
-    text = stringified(
-        {
-            "branchKey": key,
-            "branchName": branch,
-            "projectKey": files.folder.name,
-            "createdAt": now,
-            "lastActive": now,
-            "archived": False,
-            "events": [event],
-        }
-    )
-    encode(text)
-    return TextEdit(str(path), None, text)
+        raise Refused(
+            "the branch has no file of its own: another one's name is too much like its own",
+            where=str(path),
+        )
+    head = {
+        "branchKey": key,
+        "branchName": branch,
+        "projectKey": files.folder.name,
+        "createdAt": now,
+        "lastActive": now,
+        "archived": False,
+    }
+    return made_file(path, head, event)

@@ -10,6 +10,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Plan, invert
 from memtui.errors import RefError
+from memtui.files.recorder import Unrecorded
 from memtui.model import Memory
 from memtui.stores.agent_memory import AgentMemory
 from memtui.stores.ambient import Ambient
@@ -20,19 +21,12 @@ NOW_MS = 1_795_199_400_000
 LABEL = "s"
 
 
-class NoJournal:
-    """Takes note of nothing."""
-
-    def intend(self, path: str, pre: str, post: str) -> None: ...
-
-    def done(self, path: str) -> None: ...
-
-
 @dataclass
 class Opened:
     """One store and what was read of it last."""
 
     store: Store
+    state: Path
     memories: list[Memory] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
 
@@ -70,12 +64,12 @@ class Opened:
 
     def do(self, act: Act, id: str = "", *, force: bool = False, **fields: Any) -> Plan:
         plan = self.plan(act, id, force=force, **fields)
-        self.store.apply(plan.edits, NoJournal())
+        self.store.apply(plan.edits, Unrecorded(self.state))
         self.reload()
         return plan
 
     def undo(self, plan: Plan) -> None:
-        self.store.apply(invert(plan.edits), NoJournal())
+        self.store.apply(invert(plan.edits), Unrecorded(self.state))
         self.reload()
 
 
@@ -91,11 +85,11 @@ class _View:
 
 
 def open_agent_memory(root: Path) -> Opened:
-    return Opened(AgentMemory(root, LABEL, lambda: NOW))
+    return Opened(AgentMemory(root, LABEL, lambda: NOW), root.parent.parent / "state")
 
 
 def open_ambient(root: Path) -> Opened:
-    return Opened(Ambient(root, LABEL, lambda: NOW))
+    return Opened(Ambient(root, LABEL, lambda: NOW), root.parent.parent.parent / "state")
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
