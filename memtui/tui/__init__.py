@@ -1,0 +1,48 @@
+"""The screen: a Textual app over one library. Nothing else in memtui imports Textual.
+
+`start` is the only thing the rest of memtui calls.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+FRAMES = "120"
+"""Frames a second that Textual may draw: halves the wait for the second frame after a key."""
+SWITCH_INTERVAL = 0.0005
+"""Seconds a worker may keep the interpreter from the screen: echo stays quick while it searches."""
+
+
+def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
+    """Show the screen until it is left; returns the exit code.
+
+    `library` may be a function that opens it: it is then called after the first paint, so that
+    nothing of the library delays it.
+    """
+    import gc
+
+    os.environ.setdefault("TEXTUAL_FPS", FRAMES)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.disable()  # until the first paint: imports make no garbage worth looking for
+    from memtui import config, paths
+    from memtui.tui.app import Launch, MemtuiApp
+
+    loaded = config.load(paths.config_file())
+    launch = Launch(
+        library if callable(library) else lambda: library,
+        loaded=loaded,
+        config_file=paths.config_file(),
+        state=paths.state_folder(),
+        themes=(paths.shipped("themes"), paths.user_themes()),
+        roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
+    )
+    app = MemtuiApp(launch)
+    app.run(mouse=loaded.settings.mouse)
+    return app.return_code or 0

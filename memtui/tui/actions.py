@@ -1,0 +1,346 @@
+"""Every act a person can do on the screen, in one place.
+
+Key bindings, footer, help, command palette, key overrides and the documentation are all derived
+from this registry. An action says where it works, when it is allowed, and if not, why not.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+from memtui.keymap import key_name
+from memtui.tui.layout import Pane
+
+ANYWHERE = "anywhere"
+MOVING = "moving"
+SEARCH = "search"
+_PANES = tuple(Pane)
+_ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What an action may ask about the moment it is pressed in. Values only."""
+
+    focus: Pane = Pane.MEMORIES
+    has_memory: bool = False
+    """The cursor of the list stands on a memory."""
+    marked: int = 0
+    filtered: bool = False
+    searching: bool = False
+    """There are words in the search line."""
+    fresh: int = 0
+    """Memories that are new since the last look."""
+    targets: int = 0
+    """References in the detail that can be followed."""
+    zoomed: bool = False
+    can_go_back: bool = False
+
+
+Allowed = Callable[[Situation], str]
+
+
+def _always(_: Situation) -> str:
+    return ""
+
+
+def _memory(now: Situation) -> str:
+    return "" if now.has_memory else "no memory is selected"
+
+
+def _filters(now: Situation) -> str:
+    return "" if now.filtered else "no filter is set"
+
+
+def _fresh(now: Situation) -> str:
+    return "" if now.fresh else "nothing is new since you last looked"
+
+
+def _targets(now: Situation) -> str:
+    return "" if now.targets else "this memory refers to no other"
+
+
+def _back(now: Situation) -> str:
+    return "" if now.can_go_back else "there is nowhere to go back to"
+
+
+def _later(_: Situation) -> str:
+    return "this version of memtui only reads"
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing to do, by key, by palette or by mouse."""
+
+    id: str
+    """How config.toml names it under [keys]."""
+    keys: tuple[str, ...]
+    """Textual key names; the first is the one shown."""
+    words: str
+    """One or two words for the footer."""
+    tooltip: str
+    """One sentence for help and palette."""
+    scopes: tuple[str, ...] = (ANYWHERE,)
+    """Panes where it works, or `ANYWHERE`, `MOVING` (every list), `SEARCH` (the search line)."""
+    footer: tuple[str, ...] = ()
+    """Panes whose footer shows it."""
+    allowed: Allowed = _always
+    """The reason why it cannot be done now; empty when it can."""
+    ready: bool = True
+    """False: known, but this version cannot do it; help, footer and palette leave it out."""
+    palette: bool = True
+
+
+def _act(
+    id: str,
+    keys: str,
+    words: str,
+    tooltip: str,
+    scopes: Iterable[str] = (ANYWHERE,),
+    footer: Iterable[str] = (),
+    allowed: Allowed = _always,
+    palette: bool = True,
+) -> Action:
+    return Action(
+        id,
+        tuple(keys.split()),
+        words,
+        tooltip,
+        tuple(scopes),
+        tuple(footer),
+        allowed,
+        allowed is not _later,
+        palette and allowed is not _later,
+    )
+
+
+ACTIONS: tuple[Action, ...] = (
+    _act("search", "/", "search", "Search as you type", footer=_PANES),
+    _act(
+        "open",
+        "enter",
+        "open",
+        "Open: go on to the detail, or choose what the cursor stands on",
+        _PANES,
+        footer=_PANES,
+        palette=False,
+    ),
+    _act("filter.type", "t", "type", "Filter by type", footer=_ON_MEMORY),
+    _act("filter.importance", "i", "importance", "Filter by importance", footer=_ON_MEMORY),
+    _act("filter.recency", "r", "recency", "Filter by how recent it is", footer=_ON_MEMORY),
+    _act("filter.status", "s", "status", "Filter by status", footer=_ON_MEMORY),
+    _act("filter.saved", "f", "saved", "Saved filters: use one, keep the current one"),
+    _act("filter.clear", "F", "clear", "Take all filters away", footer=_PANES, allowed=_filters),
+    _act("order", "v", "order", "Order by time, importance or priority", footer=_ON_MEMORY),
+    _act(
+        "mark",
+        "space",
+        "mark",
+        "Mark this memory, or take the mark away",
+        (Pane.MEMORIES,),
+        (Pane.MEMORIES,),
+        _memory,
+    ),
+    _act("mark.all", "a", "mark all", "Mark all shown, or none", (Pane.MEMORIES,), (), _memory),
+    _act(
+        "follow",
+        "]",
+        "next reference",
+        "Go to the next memory this one refers to",
+        (Pane.DETAIL,),
+        (Pane.DETAIL,),
+        _targets,
+    ),
+    _act(
+        "follow.back",
+        "[",
+        "previous reference",
+        "Go to the previous reference",
+        (Pane.DETAIL,),
+        (),
+        _targets,
+    ),
+    _act(
+        "back",
+        "backspace",
+        "back",
+        "Back to the memory you came from",
+        _ON_MEMORY,
+        (Pane.DETAIL,),
+        _back,
+    ),
+    _act(
+        "history",
+        "H",
+        "history",
+        "What it replaced, and what replaced it",
+        _ON_MEMORY,
+        _ON_MEMORY,
+        _memory,
+    ),
+    _act(
+        "source",
+        "o",
+        "source",
+        "Open its file at the line in $EDITOR",
+        _ON_MEMORY,
+        _ON_MEMORY,
+        _memory,
+    ),
+    _act("copy", "y", "copy", "Copy the text of the memory", _ON_MEMORY, _ON_MEMORY, _memory),
+    _act("fresh", "N", "next new", "Jump to the next memory that is new", allowed=_fresh),
+    _act(
+        "collapse",
+        "left h",
+        "fold",
+        "Fold the branch, or go to its parent",
+        (Pane.ENTITIES,),
+        palette=False,
+    ),
+    _act(
+        "expand",
+        "right l",
+        "unfold",
+        "Unfold the branch",
+        (Pane.ENTITIES,),
+        (Pane.ENTITIES,),
+        palette=False,
+    ),
+    _act(
+        "bar.previous",
+        "left h",
+        "earlier",
+        "The bar before",
+        (Pane.TIMELINE,),
+        (Pane.TIMELINE,),
+        palette=False,
+    ),
+    _act(
+        "bar.next",
+        "right l",
+        "later",
+        "The bar after",
+        (Pane.TIMELINE,),
+        (Pane.TIMELINE,),
+        palette=False,
+    ),
+    _act("bar.first", "home g", "first", "The first bar", (Pane.TIMELINE,), palette=False),
+    _act("bar.last", "end G", "last", "The last bar", (Pane.TIMELINE,), palette=False),
+    _act("bar.finer", "+ =", "finer", "Shorter bars: days", (Pane.TIMELINE,), (Pane.TIMELINE,)),
+    _act("bar.coarser", "-", "coarser", "Longer bars: months", (Pane.TIMELINE,), (Pane.TIMELINE,)),
+    _act("right", "right l", "detail", "On to the detail", (Pane.MEMORIES,), palette=False),
+    _act("left", "left h", "list", "Back to the list", (Pane.DETAIL,), palette=False),
+    _act("pane.entities", "1", "entities", "Go to the entities"),
+    _act("pane.memories", "2", "memories", "Go to the memories"),
+    _act("pane.detail", "3", "detail", "Go to the detail"),
+    _act("pane.timeline", "4", "timeline", "Go to the timeline"),
+    _act("pane.statistics", "5", "statistics", "Go to the statistics"),
+    _act("pane.next", "tab", "next pane", "Go to the next pane", palette=False),
+    _act("pane.previous", "shift+tab", "previous pane", "Go to the pane before", palette=False),
+    _act("zoom", "z", "zoom", "Give the whole screen to this pane, and back", footer=_PANES),
+    _act("edit", "e", "edit", "Edit here", _ON_MEMORY, _ON_MEMORY, _later),
+    _act("edit.outside", "E", "$EDITOR", "Edit in $EDITOR", _ON_MEMORY, (), _later),
+    _act("new", "n", "new", "Write a new memory", footer=_ON_MEMORY, allowed=_later),
+    _act("supersede", "S", "supersede", "Write the successor", _ON_MEMORY, _ON_MEMORY, _later),
+    _act("retire", "d", "retire", "Retire, or delete", _ON_MEMORY, _ON_MEMORY, _later),
+    _act("restore", "D", "restore", "Restore", _ON_MEMORY, (), _later),
+    _act("pin", "p", "pin", "Pin, or no longer", _ON_MEMORY, (), _later),
+    _act("link", "L", "link", "Link to another memory", _ON_MEMORY, (), _later),
+    _act("undo", "u", "undo", "Undo the last change", allowed=_later),
+    _act("redo", "ctrl+r", "redo", "Redo what was undone", allowed=_later),
+    _act("export", "x", "export", "Export the memories shown", allowed=_later),
+    _act("import", "I", "import", "Import a bundle", allowed=_later),
+    _act("theme", "T", "theme", "Choose the colours"),
+    _act("reload", "ctrl+l", "reload", "Read what changed on disk, now"),
+    _act("unreadable", "U", "unreadable", "Files that could not be read, and why"),
+    _act("palette", ": ctrl+p", "commands", "All commands", palette=False),
+    _act("help", "?", "help", "The keys that work here, and the search words"),
+    _act("escape", "escape", "back", "Back: leave the search, the zoom, the words", palette=False),
+    _act("quit", "q ctrl+c", "quit", "Leave memtui"),
+    _act("move.down", "down j", "down", "Down", (MOVING,), palette=False),
+    _act("move.up", "up k", "up", "Up", (MOVING,), palette=False),
+    _act("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,), palette=False),
+    _act("move.page_up", "pageup ctrl+b", "page up", "Page up", (MOVING,), palette=False),
+    _act("move.half_down", "ctrl+d", "half down", "Half a page down", (MOVING,), palette=False),
+    _act("move.half_up", "ctrl+u", "half up", "Half a page up", (MOVING,), palette=False),
+    _act("move.first", "home g", "first", "To the first", (MOVING,), palette=False),
+    _act("move.last", "end G", "last", "To the last", (MOVING,), palette=False),
+)
+BY_ID = {action.id: action for action in ACTIONS}
+
+
+def default_keys() -> dict[str, tuple[str, ...]]:
+    """Action id -> its keys, before any override from config.toml."""
+    return {action.id: action.keys for action in ACTIONS}
+
+
+def key_scopes() -> dict[str, str]:
+    """Action id -> the one place where its keys work, to find clashes; empty = everywhere."""
+    return {
+        action.id: "" if action.scopes == (ANYWHERE,) else "+".join(action.scopes)
+        for action in ACTIONS
+    }
+
+
+def bindings(*scopes: str) -> list[Binding]:
+    """Textual bindings of everything that works in one of these scopes."""
+    return [
+        Binding(
+            ",".join(action.keys),
+            f"move('{action.id}')" if MOVING in action.scopes else f"screen.act('{action.id}')",
+            action.words,
+            show=False,
+            tooltip=action.tooltip,
+            id=action.id,
+        )
+        for action in ACTIONS
+        if not set(scopes).isdisjoint(action.scopes)
+    ]
+
+
+def for_footer(pane: Pane, now: Situation) -> list[Action]:
+    """What the footer of a pane shows, in order: what can be done at this moment."""
+    return [
+        action
+        for action in ACTIONS
+        if action.ready and pane in action.footer and not action.allowed(now)
+    ]
+
+
+_SHOWN_KEYS = {
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+    "backspace": "⌫",
+    "space": "space",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "shift+tab": "⇧tab",
+}
+_CHARACTERS = {key_name(character): character for character in string.punctuation}
+
+
+def show_key(key: str) -> str:
+    """A key as people read it: `/`, `^p`, `←`, `esc`."""
+    if key in _SHOWN_KEYS:
+        return _SHOWN_KEYS[key]
+    if key.startswith("ctrl+"):
+        return f"^{show_key(key[5:])}"
+    return _CHARACTERS.get(key, key)
+
+
+def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+    """The key to show for an action in the footer; empty when it has none."""
+    keys = overrides.get(action.id, action.keys)
+    return show_key(keys[0]) if keys else ""
+
+
+def show_keys(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+    """All keys of an action, overrides included: `: ^p`."""
+    return " ".join(map(show_key, overrides.get(action.id, action.keys)))

@@ -1,0 +1,178 @@
+"""The app: wiring only. Screens and workers do the work, themes and keys come from the settings."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App
+from textual.filter import LineFilter
+
+from memtui import keymap, text
+from memtui.config import Loaded
+from memtui.themes import MONO
+from memtui.tui import actions
+from memtui.tui.backstop import Backstop
+from memtui.tui.colours import Colours, Palette
+from memtui.tui.commands import ActCommands
+from memtui.tui.screens.browse import BrowseScreen
+from memtui.tui.sessions import Sessions
+from memtui.tui.work import Workers
+
+if TYPE_CHECKING:
+    from textual.app import SeverityLevel
+    from textual.screen import Screen
+
+    from memtui.library import Library
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Everything the screen needs from outside."""
+
+    open_library: Callable[[], Library]
+    """Called once, in a worker."""
+    loaded: Loaded = field(default_factory=Loaded)
+    config_file: Path | None = None
+    """None: nothing is remembered in it."""
+    state: Path | None = None
+    """Folder of the session; None: nothing is remembered."""
+    themes: Sequence[Path] = ()
+    """Folders of theme files, later ones over earlier ones."""
+    roots: Sequence[Path] = ()
+    """The stores, to tell their session from others'."""
+    now: Callable[[], datetime] = _utc_now
+
+
+class MemtuiApp(App[None]):
+    """memtui on a terminal."""
+
+    TITLE = "memtui"
+    COMMANDS: ClassVar = {ActCommands}
+    ENABLE_COMMAND_PALETTE = True
+    COMMAND_PALETTE_BINDING = "ctrl+p"
+    PAUSE_GC_ON_SCROLL = True
+    CSS_PATH: ClassVar = ["app.tcss", "screens/browse.tcss"]
+    """The default screen's own style sheet is not loaded by Textual, so it is named here."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._backstop = Backstop()
+        self.launch = launch
+        self.settings = launch.loaded.settings
+        self.colours = Colours(launch.themes)
+        first_theme = self.colours.best(self.settings.theme)
+        # Textual decides about NO_COLOR when it is made, before it knows our themes.
+        super().__init__(ansi_color=True if first_theme == MONO else None)
+        self.now = launch.now
+        keys = keymap.resolve(
+            actions.default_keys(), self.settings.keys, scopes=actions.key_scopes()
+        )
+        self.key_overrides = keys.keys
+        self.set_keymap({name: ",".join(wanted) for name, wanted in keys.keys.items()})
+        for theme in self.colours.textual_themes():
+            self.register_theme(theme)
+        self.sessions = Sessions(launch)
+        self.saved = dict(self.settings.saved)
+        self._problems = [*launch.loaded.problems, *keys.problems, *self.colours.problems]
+        self.animation_level = "none"
+        self.theme = first_theme
+
+        self.browse: BrowseScreen
+        self._restored = False
+
+    # What the app is made of
+
+    def get_default_screen(self) -> Screen[None]:
+        workers = Workers(self.launch.open_library)
+        self.browse = BrowseScreen(workers, self.sessions.view(self.now()))
+        return self.browse
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's own filters, then the backstop."""
+        return [*super().get_line_filters(), self._backstop]
+
+    @property
+    def backstop_hits(self) -> int:
+        """Control characters that layer 1 let through; tests ask for 0."""
+        return self._backstop.hits
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """A toast whose text is text: never markup, never an escape sequence."""
+        super().notify(
+            text.visible(message), title=title, severity=severity, timeout=timeout, markup=False
+        )
+
+    # Starting
+
+    def on_mount(self) -> None:
+        for problem in self._problems:
+            self.notify(str(problem), title="Settings", severity="warning", timeout=12)
+        self.call_after_refresh(self._painted)
+
+    def _painted(self) -> None:
+        """The first paint is done: what was imported stays, so keep the collector away from it."""
+        gc.freeze()
+        gc.enable()
+        self.browse.work.open()
+
+    def watch_stores(self) -> None:
+        """All has been read: from now on notice what other programs write."""
+        self.browse.work.watch()
+
+    async def action_quit(self) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Remember where we are, and go."""
+        self.sessions.keep(self.browse, self.theme)
+        self.exit()
+
+    # Colours
+
+    @property
+    def palette(self) -> Palette:
+        return self.colours.palette(self.theme)
+
+    def theme_choices(self) -> list[tuple[str, str]]:
+        """Name and description of every theme there is to choose."""
+        return self.colours.choices()
+
+    def keep_theme(self, name: str) -> None:
+        """Use a theme from now on, also next time."""
+        self.theme = name
+        self._save("theme", name)
+
+    # Settings and session
+
+    def save_filter(self, name: str, query: str) -> None:
+        """Keep a search under a name. Raises ConfigError."""
+        self.saved[name] = query
+        self._save(("saved", name), query)
+
+    def _save(self, key: str | tuple[str, ...], value: str) -> None:
+        if self.launch.config_file is not None:
+            from memtui.config import save_value
+
+            save_value(self.launch.config_file, key, value)
+
+    def restore_selection(self) -> None:
+        """Stand where the last session stood, once its memory has been read."""
+        ref = self.sessions.last.selected
+        if not self._restored and ref and self.browse.memories.go_to(ref):
+            self._restored = True

@@ -1,0 +1,182 @@
+"""Acts that change what is shown: search, filters, order, saved filters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memtui import query as queries
+from memtui.errors import MemtuiError
+from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.tui import signs
+from memtui.tui.screens.picker import Choice, Picker
+from memtui.tui.view import View, next_order
+
+if TYPE_CHECKING:
+    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.browse import BrowseScreen
+
+RECENCIES = {
+    "24h": "the last 24 hours",
+    "7d": "the last 7 days",
+    "30d": "the last 30 days",
+    "90d": "the last 90 days",
+    "1y": "the last year",
+}
+ALL = "all"
+
+
+class FilterActs:
+    """Search line, pickers and saved filters."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+
+    def acts(self) -> Acts:
+        return {
+            "search": self._search,
+            "filter.type": partial(self._pick, "type"),
+            "filter.importance": partial(self._pick, "importance"),
+            "filter.status": partial(self._pick, "status"),
+            "filter.recency": self._pick_recency,
+            "filter.saved": self._pick_saved,
+            "filter.clear": self._clear,
+            "order": self._order,
+        }
+
+    def _search(self) -> None:
+        line = self._screen.search_bar.line
+        line.focus()
+        line.cursor_position = len(line.value)
+
+    def _clear(self) -> None:
+        screen = self._screen
+        text = queries.without_filters(queries.parse(screen.view.text, screen.now()))
+        screen.set_view(View(queries.show(text), screen.view.cleared().chips))
+
+    def _order(self) -> None:
+        view = self._screen.view
+        self._screen.set_view(view.ordered(next_order(view.chips.sort)))
+
+    def _pick(self, field: str) -> None:
+        screen = self._screen
+        screen.settle()
+        chosen = queries.values_of(screen.view.chips, field)
+        counts: Mapping[str, int] = getattr(screen.found.facets, field) if screen.found else {}
+
+        def done(values: tuple[str, ...] | None) -> None:
+            if values is not None:
+                screen.set_view(screen.view.with_values(field, values))
+
+        choices = _choices(field, counts, chosen)
+        screen.app.push_screen(Picker(f"Filter by {field}", choices), done)
+
+    def _pick_recency(self) -> None:
+        screen = self._screen
+        screen.settle()
+        since = screen.view.chips.since
+        chosen = since.text if since else ""
+        choices = [Choice("", "any time", chosen=not chosen)]
+        choices += [Choice(text, words, chosen=text == chosen) for text, words in RECENCIES.items()]
+
+        def done(values: tuple[str, ...] | None) -> None:
+            if values is None:
+                return
+            span = values[0] if values else ""
+            moment = queries.moment(span, screen.now()) if span else None
+            screen.set_view(screen.view.between(moment, None))
+
+        picker = Picker("Filter by recency", choices, several=False)
+        screen.app.push_screen(picker, done)
+        spans = {
+            span: screen.view.between(
+                queries.moment(span, screen.now()) if span else None, None
+            ).query(screen.now())
+            for span in ("", *RECENCIES)
+        }
+        screen.work.count(spans, picker.set_counts)
+
+    def _pick_saved(self) -> None:
+        screen = self._screen
+        screen.settle()
+        current = queries.show(screen.view.query(screen.now()))
+        saved = screen.app.saved
+        choices = [
+            Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
+        ]
+        if current and current not in saved.values():
+            choices.append(Choice("", "Keep the present one …", note=current, sign="+"))
+
+        def done(values: tuple[str, ...] | None) -> None:
+            if not values:
+                return
+            if values[0]:
+                screen.set_view(View(saved[values[0]]).settled(screen.now()))
+            else:
+                self._keep(current)
+
+        empty = "Search or filter for something first; then f keeps it under a name."
+        screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
+
+    def _keep(self, current: str) -> None:
+        from memtui.tui.screens.asking import Asking
+
+        app = self._screen.app
+
+        def done(name: str | None) -> None:
+            if not name:
+                return
+            try:
+                app.save_filter(name, current)
+            except MemtuiError as error:
+                app.notify(str(error), severity="error")
+            else:
+                app.notify(f"Kept as {name}.")
+
+        app.push_screen(Asking("Keep this filter under a name", hint=current), done)
+
+
+def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
+    """The values to choose from: in their own order where they have one, else most first."""
+    if field == "importance":
+        return [
+            Choice(
+                value,
+                value,
+                count=counts.get(value, 0),
+                chosen=value in chosen,
+                sign=signs.IMPORTANCE[value],
+                field=field,
+            )
+            for value in IMPORTANCES
+        ]
+    if field == "status":
+        total = sum(counts.values())
+        rows = [
+            Choice(
+                value,
+                value,
+                count=counts.get(value, 0),
+                chosen=value in chosen,
+                sign=signs.STATUS_SHOWN[value],
+                field=field,
+            )
+            for value in STATUSES
+        ]
+        return [*rows, Choice(ALL, "all of them", count=total, chosen=ALL in chosen)]
+    known = dict(counts) | {value: 0 for value in chosen if value not in _folded(counts)}
+    return [
+        Choice(
+            value.casefold(),
+            value or UNTYPED,
+            count=count,
+            chosen=value.casefold() in chosen,
+            field=field,
+        )
+        for value, count in sorted(known.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def _folded(counts: Mapping[str, int]) -> set[str]:
+    return {value.casefold() for value in counts}

@@ -1,0 +1,93 @@
+"""Acts on the panes: focus, zoom, back, and what the keys of one pane do there."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memtui.tui.layout import Pane
+
+if TYPE_CHECKING:
+    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.browse import BrowseScreen
+
+UNITS = ("day", "week", "month")
+
+
+class PaneActs:
+    """Where the keys go, and moving inside the panes."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+
+    def acts(self) -> Acts:
+        screen = self._screen
+        return {
+            **{f"pane.{pane}": partial(screen.focus_pane, pane) for pane in Pane},
+            "pane.next": partial(self._step_pane, 1),
+            "pane.previous": partial(self._step_pane, -1),
+            "zoom": self._zoom,
+            "escape": self._escape,
+            "open": self._open,
+            "right": partial(screen.focus_pane, Pane.DETAIL),
+            "left": partial(screen.focus_pane, Pane.MEMORIES),
+            "collapse": screen.entities.fold,
+            "expand": screen.entities.unfold,
+            "bar.previous": lambda: screen.timeline.go(screen.timeline.cursor - 1),
+            "bar.next": lambda: screen.timeline.go(screen.timeline.cursor + 1),
+            "bar.first": lambda: screen.timeline.go(0),
+            "bar.last": lambda: screen.timeline.go(1 << 30),
+            "bar.finer": partial(self._step_unit, -1),
+            "bar.coarser": partial(self._step_unit, 1),
+            "follow": partial(screen.detail.step_target, 1),
+            "follow.back": partial(screen.detail.step_target, -1),
+        }
+
+    def _step_pane(self, step: int) -> None:
+        """The next pane; on a wide screen only those that can be seen."""
+        screen = self._screen
+        panes = [pane for pane in Pane if pane in screen.shown_panes or screen.is_single]
+        at = panes.index(screen.pane) if screen.pane in panes else 0
+        screen.focus_pane(panes[(at + step) % len(panes)])
+
+    def _zoom(self) -> None:
+        self._screen.zoomed = not self._screen.zoomed
+        self._screen.lay_out()
+
+    def _escape(self) -> None:
+        screen = self._screen
+        if screen.search_bar.line.has_focus:
+            screen.focus_pane(screen.pane)
+        elif screen.zoomed:
+            self._zoom()
+        elif screen.is_single and screen.pane is not Pane.MEMORIES:
+            screen.focus_pane(Pane.MEMORIES)
+        elif screen.memories.marked:
+            screen.memories.unmark()
+        elif screen.view.text:
+            screen.set_text("")
+
+    def _open(self) -> None:
+        screen = self._screen
+        match screen.pane:
+            case Pane.MEMORIES:
+                if screen.memories.memory is not None:
+                    screen.focus_pane(Pane.DETAIL)
+            case Pane.ENTITIES:
+                screen.entities.choose()
+            case Pane.STATISTICS:
+                screen.statistics.choose()
+            case Pane.TIMELINE:
+                screen.timeline.choose()
+            case Pane.DETAIL:
+                screen.detail.choose()
+
+    def _step_unit(self, step: int) -> None:
+        screen = self._screen
+        unit = screen.timeline.unit
+        if unit is None:
+            return
+        at = UNITS.index(unit) + step
+        if 0 <= at < len(UNITS):
+            screen.unit = UNITS[at]
+            screen.search()

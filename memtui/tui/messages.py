@@ -1,0 +1,148 @@
+"""What workers and widgets tell the screen, as values. The newest of a kind replaces the older."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
+    from memtui.insight.statistics import Statistics
+    from memtui.insight.timeline import Timeline
+    from memtui.library import Found, Library, Progress
+    from memtui.model import Memory
+
+
+class Replaceable(Message):
+    """A message of which only the newest counts while several wait."""
+
+    def can_replace(self, message: Message) -> bool:
+        return type(message) is type(self)
+
+
+@dataclass
+class LibraryOpened(Message):
+    """The stores are known; nothing is read yet."""
+
+    library: Library
+
+
+@dataclass
+class LibraryFailed(Message):
+    """No store could be opened."""
+
+    reason: str
+
+
+@dataclass
+class Progressed(Replaceable):
+    """Long work moved on; None when it is over."""
+
+    progress: Progress | None
+
+
+@dataclass
+class RowsChanged(Replaceable):
+    """The library has another snapshot."""
+
+    complete: bool = False
+    """All stores have been read."""
+
+
+@dataclass
+class IndexReady(Message):
+    """From now on the index answers."""
+
+
+@dataclass
+class WorkFailed(Message):
+    """A worker met an error; `reason` is fit for a person."""
+
+    reason: str
+
+
+@dataclass
+class FoundMemories(Replaceable):
+    """The answer to a query."""
+
+    found: Found
+    number: int
+    """Of the search that asked; answers to older searches are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What stands around the list: counts, times and sizes of what was found."""
+
+    statistics: Statistics
+    timeline: Timeline
+    """Counted without the filter by time, so that another bar can be chosen."""
+
+
+@dataclass
+class Overviewed(Replaceable):
+    """The overview that belongs to the latest answer."""
+
+    overview: Overview
+    number: int
+
+
+@dataclass
+class Related(Replaceable):
+    """What a memory replaced, what replaced it and what it is linked to."""
+
+    memory: Memory
+    lineage: Lineage
+
+
+@dataclass
+class QueryTyped(Replaceable):
+    """The search line says something else."""
+
+    text: str
+
+
+@dataclass
+class QueryEntered(Message):
+    """The search line was left with enter."""
+
+    text: str
+
+
+@dataclass
+class FilterChosen(Message):
+    """A value was chosen in a pane: filter by it, or no longer when it is the filter already."""
+
+    field: str
+    value: str
+
+
+@dataclass
+class SpanChosen(Message):
+    """A bar of the timeline was chosen; ISO dates, both inclusive. Empty: no longer."""
+
+    since: str
+    until: str
+
+
+@dataclass
+class ChipRemoved(Message):
+    """A filter was taken away by its chip."""
+
+    key: str
+
+
+@dataclass
+class MemoryShown(Replaceable):
+    """The cursor of the list stands on another memory; -1 on none."""
+
+    slot: int
+
+
+@dataclass
+class RefChosen(Message):
+    """A reference to another memory was followed."""
+
+    ref: str

@@ -1,0 +1,63 @@
+"""What leaves the screen: text to the clipboard, a file to the person's editor."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.model import Place
+from memtui.tui.backstop import DANGEROUS
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
+
+_GOTO = frozenset({"code", "codium", "cursor", "windsurf"})
+"""Editors that take `--goto file:line`."""
+_COLON = frozenset({"hx", "helix", "subl", "zed", "micro"})
+"""Editors that take `file:line`."""
+
+
+def clean(words: str) -> str:
+    """Text fit for another program's input: no control character but newline and tab."""
+    kept = "".join(c if c in "\n\t" else DANGEROUS.sub("", c) for c in words)
+    return kept.strip("\n")
+
+
+def command(editor: str, place: Place) -> list[str]:
+    """The editor's argument list for a file and line; no shell takes part.
+
+    Raises ValueError when the editor's command line has an open quote.
+    """
+    words = shlex.split(editor) or ["vi"]
+    name = Path(words[0]).name
+    if not place.line:
+        return [*words, place.file]
+    if name in _GOTO:
+        return [*words, "--goto", f"{place.file}:{place.line}"]
+    if name in _COLON:
+        return [*words, f"{place.file}:{place.line}"]
+    return [*words, f"+{place.line}", place.file]
+
+
+def open_source(app: MemtuiApp, place: Place) -> None:
+    """Give the terminal to the editor until it ends."""
+    from textual.app import SuspendNotSupported
+
+    editor = app.settings.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    if not Path(place.file).is_absolute() or not Path(place.file).exists():
+        app.notify(f"{text.file_name(place.file)} is no longer there.", severity="warning")
+        return
+    try:
+        arguments = command(editor, place)
+        with app.suspend():
+            subprocess.run(arguments, check=False)
+    except SuspendNotSupported:
+        app.notify("This terminal cannot be lent to an editor.", severity="warning")
+    except (OSError, ValueError) as error:
+        app.notify(f"{text.one_line(editor)}: {text.one_line(str(error))}", severity="error")
+    else:
+        app.refresh(layout=True)

@@ -1,0 +1,1 @@
+"""Screens: browse, and what opens over it."""

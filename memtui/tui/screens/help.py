@@ -1,0 +1,115 @@
+"""The keys of the focused pane, those that work everywhere, and how to search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+
+from memtui import text
+from memtui.tui import actions, signs
+from memtui.tui.actions import ACTIONS, ANYWHERE, MOVING, Action
+from memtui.tui.layout import Pane
+from memtui.tui.screens.acting import Dialog
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.sheet import Sheet
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+KEYS_WIDTH = 16
+SYNTAX = (
+    ("auth login", "memories with both words first, then with either"),
+    ('"exact words"', "this phrase"),
+    ("-redis", "without this word"),
+    ("conf*  w?rd", "beginnings, and any letter"),
+    ("rember~", "spelt about like this"),
+    ("type:decision,bug", "one of these types; untyped for none"),
+    ("importance:high", "high, medium, low"),
+    ("status:all", "active, proposed, superseded, retired, deleted, all"),
+    ("entity:alice", "what hangs on this entity, or below it"),
+    ("since:7d  until:2026-03-01", "30m, 24h, 7d, 2w, 1y, or a date"),
+    ("store:  kind:  tag:  pinned:", "by store, kind, tag, pin"),
+    ("sort:old", "new, old, importance, priority, relevance"),
+    ("-type:bug", "a minus before any filter leaves out"),
+)
+MARKS = (
+    ("◆ ◇ ·", "importance high, medium, low"),
+    (
+        f"{signs.STATUS['proposed']} {signs.STATUS['superseded']} {signs.STATUS['retired']} {signs.STATUS['deleted']}",
+        "proposed, superseded, retired, deleted",
+    ),
+    (f"{signs.PINNED} {signs.MARKED} {signs.FRESH}", "pinned, marked, new since you last looked"),
+    ("·  ␛", "stands for a character that hides or acts on terminals"),
+)
+
+
+class HelpScreen(Dialog[None]):
+    """Scrolls; any of escape, ? and q closes it."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "Sheet"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,question_mark,q,enter", "dismiss", show=False)
+    ]
+
+    def __init__(self, pane: Pane, keys: Mapping[str, Sequence[str]]) -> None:
+        super().__init__()
+        self._pane = pane
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall") as box:
+            box.border_title = Content(f"Help: {self._pane}")
+            yield Sheet()
+            yield KeyLine(id="help-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "leave", "")])
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        sheet = self.query_one(Sheet)
+        width = max(20, sheet.size.width - 2)
+        lines: list[list[Segment]] = []
+        for heading, rows in self._groups():
+            if lines:
+                lines.append([])
+            lines.append([Segment(f" {heading}", sheet.palette.heading)])
+            for left, right in rows:
+                lines.extend(self._row(left, right, width))
+        sheet.show(lines)
+
+    def _row(self, left: str, right: str, width: int) -> Iterable[list[Segment]]:
+        palette = self.query_one(Sheet).palette
+        column = min(max(KEYS_WIDTH, text.width(left) + 2), max(KEYS_WIDTH, width // 2))
+        parts = text.wrap(right, max(8, width - column - 1))
+        yield [
+            Segment(f" {text.pad(left, column)}", palette.key),
+            Segment(parts[0], palette.text),
+        ]
+        for part in parts[1:]:
+            yield [Segment(" " * (column + 1) + part, palette.text)]
+
+    def _groups(self) -> Iterable[tuple[str, list[tuple[str, str]]]]:
+        yield f"In the {self._pane}", self._rows(a for a in ACTIONS if self._pane in a.scopes)
+        if self._pane is not Pane.TIMELINE:
+            yield "Moving", self._rows(a for a in ACTIONS if MOVING in a.scopes)
+        yield "Everywhere", self._rows(a for a in ACTIONS if ANYWHERE in a.scopes)
+        yield "In the search line", list(SYNTAX)
+        yield "Signs", list(MARKS)
+
+    def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
+        return [
+            (actions.show_keys(action, self._keys), action.tooltip)
+            for action in wanted
+            if action.ready
+        ]

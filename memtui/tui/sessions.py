@@ -1,0 +1,73 @@
+"""Where the person left off, read before the first paint and written when the app ends."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memtui import query as queries
+from memtui.config import session
+from memtui.config.session import Session
+from memtui.tui.layout import Pane
+from memtui.tui.view import View
+
+if TYPE_CHECKING:
+    from memtui.tui.app import Launch
+    from memtui.tui.screens.browse import BrowseScreen
+
+
+class Sessions:
+    """Between the session file and the screen."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._key = session.key_for(launch.roots)
+        self.last = Session()
+        if launch.state is not None and launch.loaded.settings.restore:
+            self.last = session.load(launch.state, self._key)
+
+    def view(self, now: datetime) -> View:
+        """What was asked for when the last session ended, else what the settings say."""
+        if self.last.query:
+            return View(self.last.query).settled(now)
+        settings = self._launch.loaded.settings
+        view = View()
+        if settings.sort:
+            view = view.ordered(queries.Sort(settings.sort))
+        if settings.status != ("current",):
+            statuses = [s for name in settings.status for s in _statuses(name)]
+            view = view.with_values("status", statuses)
+        return view
+
+    @property
+    def seen(self) -> datetime | None:
+        """When the stores were last looked at."""
+        try:
+            return datetime.fromisoformat(self.last.seen)
+        except ValueError:
+            return None
+
+    @property
+    def pane(self) -> Pane:
+        return Pane(self.last.focus) if self.last.focus in list(Pane) else Pane.MEMORIES
+
+    def keep(self, screen: BrowseScreen, theme: str) -> None:
+        """Remember what the screen looks like."""
+        if self._launch.state is None:
+            return
+        now = screen.now()
+        memory = screen.memories.memory
+        kept = Session(
+            query=queries.show(screen.view.settled(now).query(now)),
+            selected=memory.ref if memory else "",
+            focus=screen.pane,
+            zoomed=screen.pane if screen.zoomed else "",
+            theme=theme,
+            searches=tuple(screen.search_bar.line.former),
+            seen=now.isoformat(),
+        )
+        session.save(self._launch.state, self._key, kept)
+
+
+def _statuses(name: str) -> tuple[str, ...]:
+    return ("active", "proposed") if name == "current" else (name,)

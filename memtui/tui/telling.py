@@ -1,0 +1,172 @@
+"""The words around the panes: what is going on, how many were found, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from memtui import query as queries
+from memtui import text
+from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.tui import signs
+from memtui.tui.card import Reference
+from memtui.tui.view import ORDER_WORDS
+from memtui.tui.widgets.statistics import Row
+
+if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage, Relative
+    from memtui.insight.statistics import Statistics
+    from memtui.library import Found, Progress
+    from memtui.tui.screens.browse import BrowseScreen
+
+TYPES_SHOWN = 12
+
+
+class Telling:
+    """Makes sentences and rows from values, and hands them to the widgets of the screen."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+        self._progress = ""
+        self._complete = False
+        self._known = 0
+        """Slots that were there when all had been read; later ones are new."""
+
+    # What is going on
+
+    def opening(self) -> None:
+        self._screen.memories.explain("Opening the stores …")
+        self._screen.chips.show((), "", "", "")
+
+    def progressed(self, progress: Progress | None) -> None:
+        """Show how far the work is, calmly, at the end of the search line."""
+        words = ""
+        if progress is not None:
+            share = f" {progress.done * 100 // progress.total} %" if progress.total else " …"
+            words = text.one_line(progress.what) + share
+        if words != self._progress:
+            self._progress = words
+            self._screen.search_bar.set_activity(words)
+
+    def rows_changed(self, *, complete: bool) -> None:
+        """Mark what came after everything had been read once."""
+        library = self._screen.work.library
+        if library is None:
+            return
+        size = len(library.snapshot.rows)
+        if self._complete and size > self._known:
+            self._screen.memories.fresh |= set(range(self._known, size))
+        if complete:
+            self._complete, self._known = True, size
+
+    # What was found
+
+    def found(self, found: Found) -> None:
+        """Chips, hint, order and counts beside them; what to say when there is nothing."""
+        screen = self._screen
+        library = screen.work.library
+        total = library.snapshot.count if library else 0
+        right = f"{text.number(found.total)} of {text.number(total)}"
+        if found.how == "scan":
+            right = f"scanning, the index is not ready · {right}"
+        order = ORDER_WORDS[found.query.order]
+        status = "current memories" if not queries.values_of(found.query, "status") else "memories"
+        hint = found.hint or found.query.hint
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right)
+        if not found.total:
+            screen.memories.explain(*self._nothing(found, total))
+
+    def _nothing(self, found: Found, total: int) -> tuple[str, ...]:
+        if not total:
+            if not self._complete:
+                return ("Reading the stores …",)
+            return ("These stores hold no memories yet.", "U lists files that could not be read.")
+        lines = ["Nothing matches."]
+        if found.hint:
+            lines.append(found.hint)
+        if self._screen.view.is_filtered:
+            lines.append("Press F to clear the filters.")
+        elif self._screen.view.text:
+            lines.append("Press / to search for something else, ? for how to search.")
+        return tuple(lines)
+
+    # Statistics and references
+
+    def statistics(self, statistics: Statistics, found: Found) -> list[Row]:
+        """The rows of the statistics pane: counts with bars, then sizes and times."""
+        query, facets = found.query, found.facets
+        groups = [
+            ("Type", "type", facets.type),
+            ("Importance", "importance", facets.importance),
+            ("Status", "status", facets.status),
+            ("Store", "store", facets.store),
+            ("Kind", "kind", facets.kind),
+        ]
+        rows: list[Row] = []
+        for heading, field, counts in groups:
+            if field == "kind" and len(counts) < 2:
+                continue
+            rows += [Row(heading), *_group(field, counts, queries.values_of(query, field))]
+        rows += [Row("Times and sizes"), *self._facts(statistics)]
+        return rows
+
+    def _facts(self, statistics: Statistics) -> list[Row]:
+        now = self._screen.now()
+        facts = [Row("shown", fact=text.number(statistics.total))]
+        if statistics.pinned:
+            facts.append(Row("pinned", fact=text.number(statistics.pinned)))
+        if statistics.newest:
+            facts.append(Row("newest", fact=text.ago(statistics.newest, now)))
+        if statistics.oldest:
+            facts.append(Row("oldest", fact=text.ago(statistics.oldest, now)))
+        if statistics.undated:
+            facts.append(Row("without a time", fact=text.number(statistics.undated)))
+        if statistics.disk:
+            facts.append(Row("on disk", fact=text.size(statistics.bytes)))
+        return facts
+
+    def references(self, lineage: Lineage) -> list[Reference]:
+        """What a memory refers to, for the detail: successors first, they matter most."""
+        found = [self._reference("replaced by", relative) for relative in lineage.successors]
+        found += [self._reference("replaces", relative) for relative in lineage.supersedes]
+        for relative in lineage.links:
+            found.append(self._reference(_relation(relative), relative))
+        for relative in lineage.backlinks:
+            found.append(self._reference(f"linked from: {_relation(relative)}", relative))
+        return found
+
+    def _reference(self, relation: str, relative: Relative) -> Reference:
+        memory, link = relative.memory, relative.link
+        note = link.note if link else ""
+        if memory is None:
+            return Reference(relation, relative.id, note=note)
+        age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
+        return Reference(relation, memory.headline[:400], memory.ref, note, age)
+
+
+def _relation(relative: Relative) -> str:
+    return relative.link.relation.replace("_", " ") if relative.link else "linked"
+
+
+def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Row]:
+    """One row a value: in their own order where they have one, the rest by count."""
+    order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
+    values = [v for v in order if counts.get(v)] if order else list(counts)
+    marks = {"importance": signs.IMPORTANCE, "status": signs.STATUS_SHOWN}.get(field, {})
+    longest = max(counts.values(), default=0) or 1
+    rows = [
+        Row(
+            value or UNTYPED,
+            field,
+            value or UNTYPED,
+            marks.get(value, ""),
+            counts[value],
+            counts[value] / longest,
+            chosen=value.casefold() in chosen,
+        )
+        for value in values[:TYPES_SHOWN]
+    ]
+    if len(values) > TYPES_SHOWN:
+        rest = sum(counts[value] for value in values[TYPES_SHOWN:])
+        rows.append(Row(f"{len(values) - TYPES_SHOWN} more", fact=text.number(rest)))
+    return rows

@@ -1,0 +1,82 @@
+"""The line of active filters: a click takes one away; a hint stands beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual import events
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui.messages import ChipRemoved
+from memtui.tui.widgets.painted import Painted
+
+CHIP_MAX = 34
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One filter as people read it."""
+
+    key: str
+    """What `ChipRemoved` tells; empty: cannot be removed."""
+    label: str
+    value: str
+
+
+class ChipLine(Painted):
+    """One line: chips at the left, then the hint, counts at the right."""
+
+    def __init__(self) -> None:
+        super().__init__(id="chips")
+        self._chips: Sequence[Chip] = ()
+        self._quiet = ""
+        self._hint = ""
+        self._right = ""
+        self._spans: list[tuple[int, int, str]] = []
+
+    def show(self, chips: Sequence[Chip], quiet: str, hint: str, right: str) -> None:
+        """`quiet` stands where there are no chips; `hint` asks for attention."""
+        self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width, palette = self.size.width, self.palette
+        right = text.cut(self._right, width // 2)
+        room = width - text.width(right) - 3
+        segments: list[Segment] = [Segment(" ")]
+        used, spans = 1, []
+        for chip in self._chips:
+            label = f" {chip.label} " if chip.label else " "
+            value = text.cut(text.one_line(chip.value), CHIP_MAX)
+            close = " × " if chip.key else " "
+            cells = text.width(label + value + close)
+            if used + cells > room:
+                segments.append(Segment("…", palette.dim))
+                used += 1
+                break
+            segments += [
+                Segment(label, palette.chip_label),
+                Segment(value, palette.chip),
+                Segment(close, palette.chip_label),
+                Segment(" "),
+            ]
+            spans.append((used, used + cells, chip.key))
+            used += cells + 1
+        note, style = (self._hint, palette.warning)
+        if not note and not self._chips:
+            note, style = self._quiet, palette.faint
+        note = text.cut(text.one_line(note), max(0, room - used))
+        segments.append(Segment(note, style))
+        used += text.width(note)
+        segments.append(Segment(" " * max(1, width - used - text.width(right) - 1)))
+        segments.append(Segment(right, palette.dim))
+        self._spans = spans
+        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+
+    def on_click(self, event: events.Click) -> None:
+        for start, end, key in self._spans:
+            if start <= event.x < end and key:
+                self.post_message(ChipRemoved(key))

@@ -1,0 +1,130 @@
+"""A short list to choose from: sign, words, count."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.message import Message
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui.widgets.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to choose."""
+
+    value: str
+    words: str
+    count: int | None = None
+    chosen: bool = False
+    note: str = ""
+    sign: str = ""
+    field: str = ""
+    """The filter whose colours it takes."""
+
+
+class ChoiceList(Window):
+    """Boxes that can be ticked when several may be chosen, plain lines otherwise."""
+
+    class Accepted(Message):
+        """A line was clicked."""
+
+    def __init__(self, choices: Sequence[Choice], *, several: bool) -> None:
+        super().__init__()
+        self._all = list(choices)
+        self._several = several
+        self.began_ticked = any(choice.chosen for choice in choices)
+        """Something was ticked at first, so that no tick now means none is wanted."""
+        self.shown = list(choices)
+        self.cursor = next((i for i, choice in enumerate(choices) if choice.chosen), 0)
+
+    def narrow(self, words: str) -> None:
+        """Show only the choices that hold these words."""
+        parts = text.fold(words).split()
+        self.shown = [
+            choice
+            for choice in self._all
+            if all(part in text.fold(f"{choice.words} {choice.note}") for part in parts)
+        ]
+        self.reset()
+        self.refresh(layout=True)
+
+    def toggle(self) -> None:
+        """Tick or untick the choice under the cursor."""
+        if self.shown:
+            now = self.shown[self.cursor]
+            self._replace(now, replace(now, chosen=not now.chosen))
+
+    def set_counts(self, counts: Mapping[str, int]) -> None:
+        """The counts have come."""
+        for choice in list(self._all):
+            if choice.value in counts:
+                self._replace(choice, replace(choice, count=counts[choice.value]))
+
+    def _replace(self, old: Choice, new: Choice) -> None:
+        self._all = [new if choice == old else choice for choice in self._all]
+        self.shown = [new if choice == old else choice for choice in self.shown]
+        self.redraw()
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        return tuple(choice.value for choice in self._all if choice.chosen)
+
+    @property
+    def current(self) -> Choice | None:
+        return self.shown[self.cursor] if self.cursor < len(self.shown) else None
+
+    def line_count(self) -> int:
+        return len(self.shown)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self.shown))
+
+    def draw_key(self, index: int) -> Hashable:
+        return self.shown[index]
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if self._several and not double:
+            self.toggle()
+        else:
+            self.post_message(self.Accepted())
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        choice, palette = self.shown[index], self.palette
+        ground = palette.cursor(focused=True) if selected else Style.null()
+        segments = [Segment("▌" if selected else " ", palette.accent + ground)]
+        if self._several:
+            tick = "[✓] " if choice.chosen else "[ ] "
+            segments.append(
+                Segment(tick, (palette.chosen if choice.chosen else palette.faint) + ground)
+            )
+        else:
+            tick = "✓ " if choice.chosen else "  "
+            segments.append(Segment(tick, palette.chosen + ground))
+        if choice.sign:
+            sign = palette.sign(choice.field, choice.value) if choice.field else palette.accent
+            segments.append(Segment(choice.sign + " ", sign + ground))
+        used = sum(text.width(segment.text) for segment in segments)
+        count = "" if choice.count is None else text.number(choice.count)
+        room = max(1, width - used - len(count) - 2)
+        words = text.cut(text.one_line(choice.words), room)
+        empty = choice.count == 0 and not choice.chosen
+        segments.append(Segment(words, (palette.faint if empty else palette.text) + ground))
+        left = room - text.width(words)
+        if choice.note and left > 6:
+            note = text.cut("  " + text.one_line(choice.note), left)
+            segments.append(Segment(note, palette.faint + ground))
+            left -= text.width(note)
+        segments.append(Segment(" " * (left + 1), ground))
+        segments.append(Segment(count + " ", palette.dim + ground))
+        return Strip(segments)
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = text.cut(" nothing of that name", width)
+        return Strip([Segment(words, self.palette.faint)] if y == 0 else [])

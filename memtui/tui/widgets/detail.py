@@ -1,0 +1,136 @@
+"""The detail pane: one memory, complete, wrapped and scrollable, with references to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.strip import Strip
+
+from memtui import text
+from memtui.model import Memory
+from memtui.tui import actions
+from memtui.tui.card import Card, Line, Reference
+from memtui.tui.layout import Pane
+from memtui.tui.messages import RefChosen
+from memtui.tui.widgets.window import Window
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+
+class Detail(Window):
+    """Scrolls by line; the cursor stands on a reference or nowhere."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.DETAIL)]
+    has_cursor = False
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(id=Pane.DETAIL, title="3 Detail")
+        self._now = now
+        self._memory: Memory | None = None
+        self._references: Sequence[Reference] = ()
+        self._words: tuple[str, ...] = ()
+        self._lines: list[Line] = []
+        self._laid_out_for = 0
+        self._target = -1
+        """Line of the chosen reference; -1 = none."""
+
+    # Values in
+
+    def show(self, memory: Memory | None, words: tuple[str, ...]) -> None:
+        """Show a memory from its top; its references come later."""
+        if memory is self._memory and words == self._words:
+            return
+        if memory is not self._memory:
+            self._references, self._target, self.top = (), -1, 0
+        self._memory, self._words = memory, words
+        self._lay_out()
+
+    def show_references(self, references: Sequence[Reference]) -> None:
+        """Add what the shown memory refers to."""
+        self._references = references
+        self._lay_out()
+
+    @property
+    def memory(self) -> Memory | None:
+        return self._memory
+
+    @property
+    def targets(self) -> int:
+        return sum(1 for line in self._lines if line.ref)
+
+    def step_target(self, step: int) -> None:
+        """Choose the next reference, or the one before."""
+        lines = [index for index, line in enumerate(self._lines) if line.ref]
+        if not lines:
+            return
+        at = lines.index(self._target) + step if self._target in lines else (step < 0) * -1
+        self._target = lines[at % len(lines)]
+        if not self.top <= self._target < self.top + self.page:
+            self.top = max(0, min(self._target - self.page // 2, len(self._lines) - self.page))
+        self.redraw()
+
+    def choose(self) -> None:
+        """Follow the chosen reference, or the only one."""
+        lines = [index for index, line in enumerate(self._lines) if line.ref]
+        if self._target not in lines and len(lines) == 1:
+            self._target = lines[0]
+        if self._target in lines:
+            self.post_message(RefChosen(self._lines[self._target].ref))
+        elif lines:
+            self.step_target(1)
+
+    def _lay_out(self) -> None:
+        width = self.size.width - 1
+        self._laid_out_for = width
+        self._lines = []
+        if self._memory is not None and width > 0:
+            self._lines = Card(
+                self._memory, self._references, self._words, self.palette, self._now(), width
+            ).lines()
+        if self._target >= len(self._lines):
+            self._target = -1
+        self.top = max(0, min(self.top, len(self._lines) - self.page))
+        self.border_subtitle = Content("")
+        self.redraw()
+
+    # Window
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def draw_key(self, index: int) -> Hashable:
+        return index, index == self._target
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        line = self._lines[index]
+        if index != self._target:
+            return Strip(line.segments)
+        ground = self.palette.cursor(focused=self.has_focus)
+        segments = [Segment(s.text, (s.style or Style.null()) + ground) for s in line.segments]
+        segments[0] = Segment("▌", self.palette.accent + ground)
+        used = sum(text.width(segment.text) for segment in segments)
+        return Strip([*segments, Segment(" " * max(0, width - used), ground)])
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        if y:
+            return Strip([])
+        return Strip([Segment(text.cut(" no memory is selected", width), self.palette.faint)])
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if self._lines[index].ref:
+            self._target = index
+            self.redraw()
+            self.choose()
+
+    def recolour(self) -> None:
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        if self.size.width - 1 != self._laid_out_for:
+            self._lay_out()

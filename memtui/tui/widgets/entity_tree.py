@@ -1,0 +1,159 @@
+"""The entities of all stores as a tree with counts; choosing one filters by it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui import actions
+from memtui.tui.layout import Pane
+from memtui.tui.messages import FilterChosen
+from memtui.tui.widgets.window import Window
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+OPEN_UP_TO = 40
+"""A tree of no more branches than this starts unfolded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One visible line of the tree."""
+
+    path: str
+    """Full path; empty for the line that stands for everything."""
+    name: str
+    depth: int
+    count: int
+    leaf: bool
+
+
+def branches(counts: Mapping[str, int], unfolded: frozenset[str]) -> list[Branch]:
+    """The visible lines: parents before children, by name; a parent counts its children too."""
+    sums: dict[str, int] = {}
+    children: dict[str, set[str]] = {}
+    for path, count in counts.items():
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            part = "/".join(parts[:depth])
+            sums[part] = sums.get(part, 0) + count
+            children.setdefault("/".join(parts[: depth - 1]) if depth > 1 else "\0", set()).add(
+                part
+            )
+    lines: list[Branch] = []
+    waiting = sorted(children.get("\0", ()), key=str.casefold, reverse=True)
+    while waiting:
+        path = waiting.pop()
+        below = children.get(path, set()) - {path}
+        depth = path.count("/")
+        name = path.rpartition("/")[2]
+        lines.append(Branch(path, name, depth, sums[path], not below))
+        if below and path in unfolded:
+            waiting.extend(sorted(below, key=str.casefold, reverse=True))
+    return lines
+
+
+class EntityTree(Window):
+    """What memories hang on, with how many of the shown ones hang there."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.ENTITIES)]
+
+    def __init__(self) -> None:
+        super().__init__(id=Pane.ENTITIES, title="1 Entities")
+        self._counts: Mapping[str, int] = {}
+        self._lines: list[Branch] = []
+        self._chosen: frozenset[str] = frozenset()
+        self._unfolded: set[str] | None = None
+
+    def show(self, counts: Mapping[str, int], chosen: tuple[str, ...]) -> None:
+        """Show these entities (path -> memories); `chosen` are filtered by, in lower case."""
+        if self._unfolded is None and counts:
+            tops = {path.partition("/")[0] for path in counts}
+            self._unfolded = tops if len(counts) <= OPEN_UP_TO else set()
+        if counts == self._counts and frozenset(chosen) == self._chosen:
+            return
+        self._counts, self._chosen = counts, frozenset(chosen)
+        self._rebuild()
+
+    def _rebuild(self, stand_on: str | None = None) -> None:
+        path = stand_on if stand_on is not None else self._path
+        total = sum(self._counts.values())
+        found = branches(self._counts, frozenset(self._unfolded or ()))
+        self._lines = [Branch("", "everything", 0, total, True), *found] if found else []
+        at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
+        self.reset(cursor=at, top=self.top)
+        count = len(self._counts)
+        self.border_subtitle = Content(text.number(count) if count else "")
+
+    @property
+    def _path(self) -> str:
+        return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
+
+    def choose(self) -> None:
+        """Filter by the entity under the cursor; "everything" takes the filter away."""
+        if self._lines:
+            self.post_message(FilterChosen("entity", self._path))
+
+    def unfold(self) -> None:
+        """Unfold the branch; one that is open already is entered."""
+        if not self._lines or self._lines[self.cursor].leaf:
+            return
+        if self._unfolded is not None and self._path in self._unfolded:
+            self.go(self.cursor + 1)
+        else:
+            self._unfolded = (self._unfolded or set()) | {self._path}
+            self._rebuild()
+
+    def fold(self) -> None:
+        """Fold the branch; a leaf or folded one leads to its parent."""
+        if not self._lines:
+            return
+        if self._unfolded and self._path in self._unfolded:
+            self._unfolded = self._unfolded - {self._path}
+            self._rebuild()
+        elif "/" in self._path:
+            self._rebuild(stand_on=self._path.rpartition("/")[0])
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def draw_key(self, index: int) -> Hashable:
+        return self._lines[index]
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        self.choose()
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        line, palette = self._lines[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        is_chosen = line.path.casefold() in self._chosen if line.path else not self._chosen
+        bar = "▌" if selected else " "
+        fold = " "
+        if not line.leaf:
+            fold = "▾" if self._unfolded and line.path in self._unfolded else "▸"
+        count = text.number(line.count)
+        lead = "  " * line.depth + fold + " "
+        room = max(1, width - 3 - len(lead) - len(count))
+        name = text.cut(text.one_line(line.name) or "(nameless)", room)
+        style = palette.chosen if is_chosen else palette.text if line.path else palette.dim
+        gap = " " * max(1, room - text.width(name) + 1)
+        return Strip(
+            [
+                Segment(bar, (palette.accent if self.has_focus else palette.faint) + ground),
+                Segment(lead, palette.faint + ground),
+                Segment(name + gap, style + ground),
+                Segment(count + " ", palette.dim + ground),
+            ]
+        )
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = text.cut("no entities here", width - 1)
+        return Strip([Segment(" " + words, self.palette.faint)] if y == 0 else [])

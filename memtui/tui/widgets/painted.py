@@ -1,0 +1,34 @@
+"""A widget that draws its own lines in the colours of the theme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.theme import Theme
+from textual.widget import Widget
+
+from memtui.tui.colours import Palette
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
+
+
+class Painted(Widget):
+    """Knows the palette, and draws anew when the theme changes."""
+
+    ALLOW_SELECT = False
+    app: MemtuiApp
+
+    @property
+    def palette(self) -> Palette:
+        return self.app.palette
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+
+    def _theme_changed(self, _: Theme) -> None:
+        self.recolour()
+
+    def recolour(self) -> None:
+        """The colours are other ones."""
+        self.refresh()

@@ -1,0 +1,132 @@
+"""Counts of what is shown, as small bars; choosing a row filters by it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui import actions
+from memtui.tui.layout import Pane
+from memtui.tui.messages import FilterChosen
+from memtui.tui.widgets.window import Window
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+BAR_MIN, BAR_MAX = 4, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line: a heading (no field), a counted value, or a plain fact (no count)."""
+
+    words: str
+    field: str = ""
+    value: str = ""
+    sign: str = ""
+    count: int = 0
+    share: float = 0.0
+    """Of the longest bar of its group, 0 to 1."""
+    fact: str = ""
+    chosen: bool = False
+
+    @property
+    def choosable(self) -> bool:
+        return bool(self.field)
+
+
+def bar(share: float, width: int) -> str:
+    """A horizontal bar of eighths of a cell; never empty for a share above nothing."""
+    eighths = max(1 if share > 0 else 0, round(share * width * 8))
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)
+
+
+class StatisticsPane(Window):
+    """By type, importance, status and store; size on disk, oldest and newest."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.STATISTICS)]
+
+    def __init__(self) -> None:
+        super().__init__(id=Pane.STATISTICS, title="5 Statistics")
+        self._rows: Sequence[Row] = ()
+
+    def show(self, rows: Sequence[Row]) -> None:
+        if list(rows) == list(self._rows):
+            return
+        here = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        self._rows = rows
+        cursor = next(
+            (
+                i
+                for i, row in enumerate(rows)
+                if here and (row.field, row.value) == (here.field, here.value) and row.choosable
+            ),
+            next((i for i, row in enumerate(rows) if row.choosable), 0),
+        )
+        self.reset(cursor=cursor, top=self.top)
+
+    def choose(self) -> None:
+        if self._rows and (row := self._rows[self.cursor]).choosable:
+            self.post_message(FilterChosen(row.field, row.value))
+
+    def line_count(self) -> int:
+        return len(self._rows)
+
+    def selectable(self, index: int) -> bool:
+        return self._rows[index].choosable
+
+    def draw_key(self, index: int) -> Hashable:
+        return index, self._rows[index]
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        self.choose()
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        row, palette = self._rows[index], self.palette
+        selected = selected and row.choosable
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        if row.fact:
+            room = max(1, width - 3 - text.width(row.words))
+            fact = text.cut(row.fact, room)
+            gap = " " * max(1, width - 2 - text.width(row.words) - text.width(fact))
+            return Strip(
+                [
+                    Segment(" " + row.words, palette.dim),
+                    Segment(gap, palette.dim),
+                    Segment(fact + " ", palette.text),
+                ]
+            )
+        if not row.choosable:
+            return Strip([Segment(" " + text.cut(row.words, width - 1), palette.heading)])
+        bar_width = max(BAR_MIN, min(BAR_MAX, width // 3))
+        count = text.number(row.count)
+        count_width = max(5, len(count))
+        room = max(1, width - bar_width - count_width - 6)
+        words = text.pad(text.one_line(row.words), room)
+        edge = palette.accent if self.has_focus else palette.faint
+        return Strip(
+            [
+                Segment("▌" if selected else " ", edge + ground),
+                Segment(
+                    f"{row.sign or ' '} " if row.sign or row.field != "type" else "",
+                    palette.sign(row.field, row.value) + ground,
+                ),
+                Segment(
+                    words if row.sign or row.field != "type" else text.pad(words, room + 2),
+                    (palette.chosen if row.chosen else palette.text) + ground,
+                ),
+                Segment(" ", ground),
+                Segment(
+                    bar(row.share, bar_width), palette.value_bar(row.field, row.value) + ground
+                ),
+                Segment(f" {count:>{count_width}} ", palette.dim + ground),
+            ]
+        )

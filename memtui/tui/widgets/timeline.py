@@ -1,0 +1,205 @@
+"""Bars of how many memories fall on each day, week or month; choosing a bar filters by it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.content import Content
+from textual.strip import Strip
+
+from memtui import text
+from memtui.insight.timeline import range_of
+from memtui.tui import actions
+from memtui.tui.layout import Pane
+from memtui.tui.messages import SpanChosen
+from memtui.tui.widgets.painted import Painted
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.insight.timeline import Bar, Timeline, Unit
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+LABEL_ROOM = 2
+"""Empty cells between two dates below the bars."""
+
+
+def span_words(start: date, unit: Unit) -> str:
+    """A bar's time in words: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    if unit == "month":
+        return f"{_MONTHS[start.month - 1]} {start.year}"
+    end = range_of(start, unit)[1]
+    tail = f"{end.day} {_MONTHS[end.month - 1]} {end.year}"
+    if start == end:
+        return tail
+    head = f"{start.day}" if start.month == end.month else f"{start.day} {_MONTHS[start.month - 1]}"
+    return f"{head} – {tail}"
+
+
+class TimelinePane(Painted, can_focus=True):
+    """A strip of bars, the newest at the right."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.TIMELINE)]
+
+    def __init__(self) -> None:
+        super().__init__(id=Pane.TIMELINE)
+        self.border_title = Content("4 Timeline")
+        self._timeline: Timeline | None = None
+        self._since = ""
+        self._until = ""
+        self.cursor = 0
+
+    # Values in
+
+    def show(self, timeline: Timeline, since: str, until: str) -> None:
+        """Show these bars; those from `since` to `until` (ISO dates, maybe empty) are chosen."""
+        before = self._timeline
+        self._timeline, self._since, self._until = timeline, since, until
+        count = len(timeline.bars)
+        if before is None or before.unit != timeline.unit or self.cursor >= len(before.bars) - 1:
+            self.cursor = count - 1
+        self.cursor = max(0, min(self.cursor, count - 1))
+        self._tell()
+        self.refresh()
+
+    @property
+    def unit(self) -> Unit | None:
+        return self._timeline.unit if self._timeline else None
+
+    def go(self, index: int) -> None:
+        """Stand on a bar."""
+        count = len(self._bars)
+        self.cursor = max(0, min(index, count - 1))
+        self._tell()
+        self.refresh()
+
+    def choose(self) -> None:
+        """Filter by the bar under the cursor, or no longer when it is the filter."""
+        if not self._timeline or not self._bars:
+            return
+        bar = self._bars[self.cursor]
+        since, until = (end.isoformat() for end in range_of(bar.start, self._timeline.unit))
+        if (since, until) == (self._since, self._until):
+            since = until = ""
+        self.post_message(SpanChosen(since, until))
+
+    @property
+    def _bars(self) -> tuple[Bar, ...]:
+        return self._timeline.bars if self._timeline else ()
+
+    def _tell(self) -> None:
+        if not self._timeline or not self._bars:
+            self.border_subtitle = Content("")
+            return
+        bar = self._bars[self.cursor]
+        undated = self._timeline.undated
+        parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
+        parts += [f"{text.number(undated)} without a time"] if undated else []
+        self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
+        self.border_subtitle = Content(" · ".join(parts))
+
+    # Drawing
+
+    def _view(self) -> tuple[int, int, int]:
+        """First bar in view, cells a bar, cells at the left."""
+        width, count = self.size.width - 2, len(self._bars)
+        if not count:
+            return 0, 1, 1
+        cells = max(1, min(6, width // count))
+        shown = max(1, width // cells)
+        first = max(0, min(count - shown, max(0, self.cursor - shown + 1)))
+        if self.cursor >= count - shown:
+            first = max(0, count - shown)
+        return first, cells, 1
+
+    def render_line(self, y: int) -> Strip:
+        width, height = self.size
+        if not self._timeline or not self._bars:
+            words = text.cut(" nothing with a time" if self._timeline else "", width)
+            strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
+        elif y == height - 1 and height > 1:
+            strip = self._labels(width)
+        else:
+            strip = self._bar_line(height - (1 if height > 1 else 0) - 1 - y, height)
+        return strip.adjust_cell_length(width).apply_style(self.rich_style)
+
+    def _bar_line(self, level: int, height: int) -> Strip:
+        """The cells of all bars at one height, 0 = lowest."""
+        first, cells, left = self._view()
+        levels = max(1, height - (1 if height > 1 else 0))
+        shown = self._bars[first : first + max(1, (self.size.width - 2) // cells)]
+        top = max((bar.count for bar in self._bars), default=1) or 1
+        segments = [Segment(" " * left)]
+        gap = 1 if cells > 1 else 0
+        for index, bar in enumerate(shown, first):
+            eighths = round(bar.count / top * levels * 8)
+            if bar.count:
+                eighths = max(1, eighths)
+            part = max(0, min(8, eighths - level * 8))
+            style = self._style(index, bar)
+            if not part and level == 0:
+                here = index == self.cursor and self.has_focus
+                segments.append(
+                    Segment("·" * (cells - gap), self.palette.accent if here else self.palette.rule)
+                )
+            else:
+                segments.append(Segment(_EIGHTHS[part] * (cells - gap), style))
+            if gap:
+                segments.append(Segment(" "))
+        return Strip(segments)
+
+    def _style(self, index: int, bar: Bar) -> Style:
+        if index == self.cursor and self.has_focus:
+            return self.palette.bar_cursor
+        day = bar.start.isoformat()
+        if self._since and not self._since <= day <= (self._until or "9999"):
+            return self.palette.rule
+        return self.palette.bar
+
+    def _labels(self, width: int) -> Strip:
+        first, cells, left = self._view()
+        shown = self._bars[first : first + max(1, (width - 2) // cells)]
+        line, last_month = [" "] * width, 0
+        free_from = 0
+        for index, bar in enumerate(shown):
+            if bar.start.month == last_month:
+                continue
+            last_month = bar.start.month
+            label = _MONTHS[bar.start.month - 1]
+            if bar.start.month == 1 or not index:
+                label += f" {bar.start.year}"
+            at = left + index * cells
+            if at >= free_from and at + len(label) <= width:
+                line[at : at + len(label)] = label
+                free_from = at + len(label) + LABEL_ROOM
+        segments = [Segment("".join(line), self.palette.faint)]
+        return Strip(segments)
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None or not self._bars:
+            return
+        first, cells, left = self._view()
+        index = first + (offset.x - left) // cells
+        if 0 <= index < len(self._bars):
+            self.go(index)
+            self.choose()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.go(self.cursor - 1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.go(self.cursor + 1)

@@ -1,0 +1,179 @@
+"""Everything slow: thread workers that ask the library and post what they learn.
+
+A worker touches no widget. Each runs exclusively in its group, so a newer request of a kind
+cancels the older one, which notices at its next look at `is_cancelled`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from memtui.errors import MemtuiError
+from memtui.model import Memory
+from memtui.query import Query
+from memtui.tui import messages
+from memtui.tui.watching import Watcher
+
+if TYPE_CHECKING:
+    from textual.screen import Screen
+
+    from memtui.insight.timeline import Unit
+    from memtui.library import Library, Progress
+
+Post = Callable[[Message], bool]
+REFRESH_EVERY = 1.0
+"""Seconds between two looks at the stores; the design asks for changes within two."""
+BACKLINKS_UP_TO = 5_000
+"""Memories up to which the whole store is looked through for links to one of them."""
+
+
+class Workers:
+    """The screen's workers; `open_library` is called in one of them."""
+
+    def __init__(self, open_library: Callable[[], Library]) -> None:
+        self._screen: Screen[None]
+        self._open_library = open_library
+        self.library: Library | None = None
+        self._number = 0
+        self._watcher: Watcher | None = None
+
+    def serve(self, screen: Screen[None]) -> None:
+        """The screen that gets the answers."""
+        self._screen = screen
+
+    def _run(self, work: Callable[[], None], group: str) -> None:
+        self._screen.run_worker(
+            work, group=group, exclusive=True, exit_on_error=True, thread=True, name=group
+        )
+
+    # Opening and reading
+
+    def open(self) -> None:
+        """Open the stores, read their rows, make the index; post as it goes."""
+        self._run(self._open, "open")
+
+    def _open(self) -> None:
+        post = self._screen.post_message
+        worker = get_current_worker()
+        try:
+            library = self._open_library()
+        except MemtuiError as error:
+            post(messages.LibraryFailed(str(error)))
+            return
+        self.library = library
+        post(messages.LibraryOpened(library))
+
+        def report(progress: Progress) -> None:
+            post(messages.Progressed(progress))
+            post(messages.RowsChanged())
+
+        def cancelled() -> bool:
+            return worker.is_cancelled
+
+        try:
+            library.load(report, cancelled)
+            post(messages.RowsChanged(complete=True))
+            library.index(lambda progress: _ignore(post(messages.Progressed(progress))), cancelled)
+        except MemtuiError as error:
+            post(messages.WorkFailed(str(error)))
+        post(messages.Progressed(None))
+        if not worker.is_cancelled:
+            post(messages.IndexReady())
+
+    def refresh(self) -> None:
+        """Look whether the stores changed; cheap when they did not."""
+        self._run(self._refresh, "refresh")
+
+    def _refresh(self) -> None:
+        if self.library is None:
+            return
+        try:
+            changed = self.library.refresh()
+        except MemtuiError as error:
+            self._screen.post_message(messages.WorkFailed(str(error)))
+            return
+        if changed:
+            self._screen.post_message(messages.RowsChanged(complete=True))
+
+    def watch(self) -> None:
+        """Look again every so often, and at once when the system tells of a change."""
+        if self.library is not None and self._watcher is None:
+            roots = [store.root for store in self.library.stores]
+            self._watcher = Watcher(roots, self._touched)
+            self._screen.set_interval(REFRESH_EVERY, self.refresh)
+
+    def _touched(self) -> None:
+        with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
+            self._screen.app.call_from_thread(self.refresh)
+
+    # Asking
+
+    def find(self, query: Query, unit: Unit | None) -> int:
+        """Ask for what the query finds and the overview of it; returns the search's number."""
+        self._number += 1
+        number = self._number
+        self._run(lambda: self._find(query, unit, number), "find")
+        return number
+
+    def _find(self, query: Query, unit: Unit | None, number: int) -> None:
+        library, worker = self.library, get_current_worker()
+        if library is None:
+            return
+
+        def cancelled() -> bool:
+            return worker.is_cancelled
+
+        found = library.find(query, cancelled)
+        if worker.is_cancelled:
+            return
+        self._screen.post_message(messages.FoundMemories(found, number))
+        # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
+        whole = found
+        if query.since or query.until:
+            whole = library.find(replace(query, since=None, until=None), cancelled)
+        if worker.is_cancelled:
+            return
+        statistics = library.statistics(found)
+        timeline = library.timeline(whole, unit)
+        if not worker.is_cancelled:
+            overview = messages.Overview(statistics, timeline)
+            self._screen.post_message(messages.Overviewed(overview, number))
+
+    def relate(self, memory: Memory) -> None:
+        """Ask what a memory refers to."""
+        self._run(lambda: self._relate(memory), "relate")
+
+    def _relate(self, memory: Memory) -> None:
+        if self.library is not None:
+            small = self.library.snapshot.count <= BACKLINKS_UP_TO
+            lineage = self.library.lineage(memory, backlinks=small)
+            self._screen.post_message(messages.Related(memory, lineage))
+
+    def count(
+        self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]
+    ) -> None:
+        """Count what each of these queries would show; `done` is called on the screen's thread."""
+        self._run(lambda: self._count(queries, done), "count")
+
+    def _count(
+        self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]
+    ) -> None:
+        library, worker = self.library, get_current_worker()
+        if library is None:
+            return
+        counts = {}
+        for name, query in queries.items():
+            counts[name] = library.find(query, lambda: worker.is_cancelled).total
+            if worker.is_cancelled:
+                return
+        self._screen.app.call_from_thread(done, counts)
+
+
+def _ignore(_: object) -> None:
+    return None
