@@ -1,21 +1,19 @@
 """New records: what is added, and the successor that supersedes another.
 
 What a person writes is certain and confirmed: confidence 1, status confirmed, version 1. A new
-record is laid out like its neighbour and goes to the end of its file; its id is the next number
-after the highest one of its kind that the store names anywhere, dangling references included.
+record is laid out like its neighbour and goes to the end of its file.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from memtui.changes import Change, Edit, Plan, RecordEdit, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, RecordEdit, TextEdit
 from memtui.errors import Refused
 from memtui.files.json_spans import new_record
-from memtui.model import Memory
 from memtui.stores.asked import content_of, created_of
 from memtui.stores.ratings import RATING_OF
 from memtui.stores.sidecar import edit as sidecar_edit
@@ -35,8 +33,8 @@ from memtui.stores.simple_memory.records import (
 )
 from memtui.stores.simple_memory.targets import Desk, Target
 
-FEWEST_DIGITS = 3
-"""Of a new id, as in the white paper's `fact_7b2` and `ep_314`."""
+ID_DIGITS = 6
+"""Of a new id. The white paper's examples have two or three, counted up by their program."""
 
 INDENT = "  "
 """Before a record in a file that memtui makes."""
@@ -50,12 +48,18 @@ def add(change: Change, desk: Desk) -> Plan:
     """The plan of an ADD. Raises Refused."""
     part = _part_for(change)
     value = _value(part, change, desk)
-    id = next_id(part, desk.view.memories(desk.label))
+    id = new_id(part, content_of(change), desk)
     record = {"id": id, **value}
     beside = {"rating": _rating(part, record, change), "tags": list(change.fields.get("tags", ()))}
     noted = sidecar_edit(desk.root, desk.sidecar, id, SHARD, **beside)
     edits = (_inserted(part, id, record, desk), *([] if noted is None else [noted]))
-    return Plan(changes=(change,), edits=edits, refs=(f"{desk.label}:{id}",))
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.ADDED,
+        reason=f"Added {part.noun}, {id}",
+        refs=(f"{desk.label}:{id}",),
+    )
 
 
 def supersede(change: Change, desk: Desk) -> Plan:
@@ -63,8 +67,8 @@ def supersede(change: Change, desk: Desk) -> Plan:
     old = desk.target(change.ref)
     if old.part is EPISODES:
         raise Refused("an episode is what happened; it has no successor", do="edit it")
-    id = next_id(old.part, desk.view.memories(desk.label))
     text = content_of(change)
+    id = new_id(old.part, text, desk)
     successor = {**_inherited(old), **_said(old, text, desk), "id": id}
     new = sidecar_edit(desk.root, desk.sidecar, id, SHARD, supersedes=[old.memory.id])
     edits: list[Edit] = [_inserted(old.part, id, successor, desk)]
@@ -79,6 +83,8 @@ def supersede(change: Change, desk: Desk) -> Plan:
     return Plan(
         changes=(change,),
         edits=tuple(edits),
+        outcome=Outcome.SUPERSEDED,
+        reason=f"Added {old.part.noun}, {id}, in place of {old.memory.id}",
         refs=(f"{desk.label}:{id}", old.memory.ref),
         supersedes=(old.memory.ref,),
     )
@@ -163,18 +169,22 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def next_id(part: Part, memories: Iterable[Memory]) -> str:
-    """The id after the highest of its kind that any memory or reference has."""
-    digits = r"[0-9a-f]+" if part.base == 16 else r"[0-9]+"
-    form = re.compile(re.escape(part.prefix) + f"({digits})")
-    highest = 0
-    for memory in memories:
-        for name in (memory.id, *(link.target for link in memory.links), *memory.supersedes):
-            match = form.fullmatch(name)
-            if match:
-                highest = max(highest, int(match[1], part.base))
-    number = format(highest + 1, "x" if part.base == 16 else "d")
-    return part.prefix + number.zfill(FEWEST_DIGITS)
+def new_id(part: Part, text: str, desk: Desk) -> str:
+    """An id that nothing in the store has or names, dangling references included.
+
+    It follows from the text and the time, not from what is there, so that several new memories can
+    be planned side by side.
+    """
+    used = {
+        name
+        for memory in desk.view.memories(desk.label)
+        for name in (memory.id, *(link.target for link in memory.links))
+    }
+    seed = f"{text}\0{desk.now().isoformat()}".encode("utf-8", "surrogatepass")
+    number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
+    digits = format(number, "x" if part.base == 16 else "d")
+    length = next(n for n in range(ID_DIGITS, len(digits)) if part.prefix + digits[:n] not in used)
+    return part.prefix + digits[:length]
 
 
 def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> Edit:
@@ -182,6 +192,6 @@ def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> Edit
     path = desk.root / part.file
     if not path.exists():
         return TextEdit(str(path), None, f"[\n{INDENT}{new_record(None, value, INDENT)}\n]\n")
-    records = desk.records(part)
-    neighbour = records[-1].raw if records else None
+    raws = [record.raw for record in desk.records(part) if isinstance(record.value, dict)]
+    neighbour = raws[-1] if raws else None
     return RecordEdit(str(path), (), "id", id, None, new_record(neighbour, value, INDENT))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
@@ -67,7 +68,9 @@ def plan(change: Change, desk: Desk) -> Plan:
             if native is not None:
                 return _done(change, memory, native)
     if change.act in _ONE_RECORD:
-        return _done(change, memory, _ONE_RECORD[change.act](change, desk))
+        done = _done(change, memory, _ONE_RECORD[change.act](change, desk))
+        ends = change.act in (Act.RETIRE, Act.DECLINE) and done.does_something
+        return replace(done, supersedes=done.refs) if ends else done
     if change.act in BESIDE:
         return _beside(change, desk, memory)
     raise Refused("Simple Memory has no way to do this", where=memory.ref)

@@ -47,9 +47,9 @@ class Desk:
         part = PART_OF_KIND[memory.kind]
         path = self.root / part.file
         beside = self.beside(memory)
-        for record in self.records(part):
-            if record.value.get("id") == memory.id:
-                return Target(memory, part, str(path), record.raw, record.value, beside)
+        for index, record in enumerate(self.records(part)):
+            if _id(record) == memory.id:
+                return Target(memory, part, str(path), index, record.raw, record.value, beside)
         raise Conflict("another program removed this record", where=str(path))
 
     def records(self, part: Part) -> list[Record]:
@@ -63,11 +63,15 @@ class Desk:
                 where=str(path),
                 do="mend the file first",
             ) from None
-        return [record for record in found if isinstance(record.value, dict)]
+        return list(found)
 
     def id_of(self, named: object) -> str:
         """An id of this store from an id or a ref."""
         return str(named).removeprefix(f"{self.label}:")
+
+
+def _id(record: Record) -> object:
+    return record.value.get("id") if isinstance(record.value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class Target:
     memory: Memory
     part: Part
     path: str
+    index: int
+    """Of the record in its file, so that undoing a removal puts it back where it was."""
     raw: str
     value: Mapping[str, Any]
     beside: Beside
@@ -85,7 +91,7 @@ class Target:
         """The edit that makes the record this text; none when it is so already."""
         if raw == self.raw:
             return ()
-        return (RecordEdit(self.path, (), "id", self.memory.id, self.raw, raw),)
+        return (RecordEdit(self.path, (), "id", self.memory.id, self.raw, raw, self.index),)
 
     def with_members(self, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
         """The edit that sets these keys, and no other byte of the record."""
@@ -95,7 +101,7 @@ class Target:
         return self.written(raw)
 
     def removed(self) -> RecordEdit:
-        return RecordEdit(self.path, (), "id", self.memory.id, self.raw, None)
+        return RecordEdit(self.path, (), "id", self.memory.id, self.raw, None, self.index)
 
 
 def fixed(memory: Memory) -> str:

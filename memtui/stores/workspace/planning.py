@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
@@ -17,7 +19,9 @@ from memtui.stores.workspace.editing import (
     edit_document,
     with_state,
 )
+from memtui.stores.workspace.globs import matches
 from memtui.stores.workspace.retyping import entry_edits, in_words, type_changes, with_entry
+from memtui.stores.workspace.type_map import TYPES
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 
@@ -63,7 +67,8 @@ def plan(change: Change, desk: Desk, view: View) -> Plan:
         case Act.EDIT | Act.RETYPE | Act.TAG:
             return _edit(change, memory, desk)
         case Act.RETIRE:
-            return _done(change, memory, with_state(desk.open(memory), RETIRED_WORD))
+            done = _done(change, memory, with_state(desk.open(memory), RETIRED_WORD))
+            return replace(done, supersedes=done.refs) if done.does_something else done
         case Act.RESTORE:
             return _done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
         case Act.DELETE:
@@ -86,7 +91,7 @@ def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
 def _typed(memory: Memory, wanted: str, desk: Desk) -> tuple[Edit, ...]:
     types = desk.types.value
     if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
-        pattern = next(p for p, word in types.patterns if word == memory.type)
+        pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
         raise Refused(
             "a pattern of the type map gives this type",
             where=memory.ref,
@@ -101,13 +106,8 @@ def _retype_by_pattern(change: Change, desk: Desk, view: View) -> Plan:
     """Type every document that fits a pattern; the warnings name each."""
     pattern, wanted = str(change.fields["pattern"]), str(change.fields.get("type") or "")
     edits = entry_edits(pattern, wanted, desk)
-    typed_now = [
-        (memory.id, memory.type)
-        for memory in view.memories(desk.label)
-        if not memory.extra.get("kept")
-    ]
-    types = desk.types.value
-    changed = type_changes(types, with_entry(types, pattern, wanted), typed_now)
+    types = with_entry(desk.types.value, pattern, wanted)
+    changed = type_changes(types, view.memories(desk.label))
     count = len(changed)
     return Plan(
         changes=(change,),
@@ -125,7 +125,13 @@ def _add(change: Change, desk: Desk) -> Plan:
     wanted = str(change.fields.get("type") or "")
     if wanted and desk.types.value.by_path(path).type != wanted:
         edits += entry_edits(path, wanted, desk)
-    return Plan((change,), edits, outcome=Outcome.ADDED, refs=(f"{desk.label}:{path}",))
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.ADDED,
+        reason=f"Added the document {path}",
+        refs=(f"{desk.label}:{path}",),
+    )
 
 
 def _delete(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:

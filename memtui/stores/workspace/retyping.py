@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json_spans import load, raw_value
 from memtui.files.reading import decode, read_bytes
-from memtui.model import UNTYPED
+from memtui.model import UNTYPED, Memory
 from memtui.stores.workspace.desk import Desk
 from memtui.stores.workspace.type_map import (
     EXACT,
@@ -91,26 +92,22 @@ def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
     return {key: word for key, word in entries.items() if word}
 
 
-def type_changes(
-    old: TypeMap, new: TypeMap, typed_now: Iterable[tuple[str, str]]
-) -> list[tuple[str, str, str]]:
-    """Path, old and new type of each document that would change, by path and by pattern.
-
-    `typed_now` are the paths and types as they are. What only the task rules say stays, unless a
-    path or a pattern now comes before them.
-    """
+def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
+    """Path, present and coming type of each document whose type this map would change."""
     changed = []
-    for path, now in typed_now:
-        was, will = old.by_path(path).type, new.by_path(path).type
-        if was == will or will == now:
-            continue
-        changed.append((path, now, will))
+    for memory in memories:
+        will = types.of(memory.id, _task_fields(memory)).type
+        if will != memory.type and not memory.extra.get("kept"):
+            changed.append((memory.id, memory.type, will))
     return changed
+
+
+def _task_fields(memory: Memory) -> dict[str, Any]:
+    """What the task rules look at, as the memory holds it."""
+    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
+    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
 
 
 def in_words(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
     """One line for each document."""
-    return tuple(
-        f"{path}: {now or UNTYPED} -> {will or 'what the task rules say, or ' + UNTYPED}"
-        for path, now, will in changed
-    )
+    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
