@@ -1,0 +1,169 @@
+"""A theme as plain values: a paint for every meaning, and what stands in for one not given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from zlib import crc32
+
+DEFAULT = "dusk"
+MONO = "mono"
+"""The theme without colours, built in; NO_COLOR chooses it."""
+
+ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse")
+ANSI = tuple(
+    f"ansi_{bright}{name}"
+    for bright in ("", "bright_")
+    for name in ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+)
+"""The sixteen colours of a terminal, as Textual names them."""
+ANSI_DEFAULT = "ansi_default"
+"""The terminal's own text colour, or as a ground its own background."""
+
+GROUNDS = ("background", "surface", "panel")
+"""Meanings that are a colour alone: the page, what lies on it, bars and boxes."""
+
+NEAR: Mapping[str, tuple[str, str]] = {
+    "surface": ("background", ""),
+    "panel": ("surface", ""),
+    "muted": ("text", ""),
+    "faint": ("muted", ""),
+    "accent": ("text", ""),
+    "border": ("faint", ""),
+    "border-focus": ("accent", ""),
+    "title": ("text", "bold"),
+    "heading": ("muted", "bold"),
+    "match": ("accent", "bold underline"),
+    "link": ("accent", "underline"),
+    "key": ("accent", "bold"),
+    "selection": ("", "reverse"),
+    "selection-blurred": ("", "underline"),
+    "selection-text": ("text", "bold"),
+    "chosen": ("accent", "bold"),
+    "chip": ("text", "reverse"),
+    "chip-label": ("chip", ""),
+    "mark": ("accent", "bold"),
+    "pin": ("mark", ""),
+    "fresh": ("accent", "bold"),
+    "warning": ("accent", "bold"),
+    "error": ("warning", ""),
+    "success": ("accent", ""),
+    "badge": ("warning", "reverse"),
+    "high": ("accent", "bold"),
+    "medium": ("text", ""),
+    "low": ("faint", ""),
+    "active": ("success", ""),
+    "proposed": ("warning", ""),
+    "superseded": ("muted", ""),
+    "retired": ("faint", ""),
+    "deleted": ("error", ""),
+    "added": ("success", ""),
+    "removed": ("error", ""),
+    "bar": ("accent", ""),
+    "bar-cursor": ("match", ""),
+    "thumb": ("border", ""),
+    "thumb-focus": ("border-focus", ""),
+}
+"""Meaning -> the one that stands in for it, and the attributes added then."""
+MEANINGS = ("background", "text", *NEAR)
+
+CYCLE = 8
+"""Colours for types; a type keeps its colour because it is chosen by the type's name."""
+_ALIKE = (
+    "decision architecture design choice",
+    "preference person identity profile user",
+    "fact knowledge discovery learning concept observation",
+    "policy convention pattern rule guideline constraint",
+    "bug bugfix incident error problem issue",
+    "goal project task plan milestone todo",
+    "event episode session journal note meeting",
+    "config procedure tool workflow reference lesson",
+)
+"""Types that share a colour of the cycle; all others go by their name."""
+_SLOT = {word: at for at, words in enumerate(_ALIKE) for word in words.split()}
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """How something is drawn. Empty colours leave what is underneath."""
+
+    colour: str = ""
+    ground: str = ""
+    attributes: tuple[str, ...] = ()
+    """Of `ATTRIBUTES`."""
+
+    @property
+    def style(self) -> str:
+        """As a style definition of Rich: `bold #f2cd7f on #16181f`, `reverse`, `blue`."""
+        words = [*self.attributes, self.colour, *(("on", self.ground) if self.ground else ())]
+        return " ".join(word.removeprefix("ansi_") for word in words if word)
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """A paint for every meaning."""
+
+    name: str
+    paints: Mapping[str, Paint]
+    """Every one of `MEANINGS`."""
+    cycle: tuple[Paint, ...]
+    """At least one."""
+    types: Mapping[str, Paint] = field(default_factory=dict)
+    """Type (lower case) -> a colour of its own."""
+    title: str = ""
+    about: str = ""
+    dark: bool = True
+
+    def __getitem__(self, meaning: str) -> Paint:
+        return self.paints[meaning]
+
+    def style(self, meaning: str) -> str:
+        """Rich's style definition for a meaning."""
+        return self.paints[meaning].style
+
+    def type_paint(self, word: str) -> Paint:
+        """The colour of a memory's type; the empty type is faint."""
+        word = word.casefold()
+        if not word:
+            return self.paints["faint"]
+        at = _SLOT.get(word)
+        if at is None:
+            at = crc32(word.encode("utf-8", "replace"))
+        return self.types.get(word) or self.cycle[at % len(self.cycle)]
+
+    @property
+    def ansi(self) -> bool:
+        """It leaves every colour to the terminal."""
+        return not any("#" in paint.style for paint in (*self.paints.values(), *self.cycle))
+
+
+def mono() -> Theme:
+    """No colour at all: bold, underline, reverse and dim must say everything."""
+    given = {
+        "background": Paint(colour=ANSI_DEFAULT),
+        "text": Paint(),
+        "faint": Paint(attributes=("dim",)),
+        "border": Paint(attributes=("dim",)),
+        "border-focus": Paint(attributes=("bold",)),
+        "low": Paint(attributes=("dim",)),
+        "retired": Paint(attributes=("dim",)),
+    }
+    title, about = "Mono", "No colours; chosen by itself when NO_COLOR is set."
+    return Theme(MONO, complete(given), (Paint(),), title=title, about=about)
+
+
+def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
+    """Every meaning: what is given, else what stands near to it."""
+    paints = dict(given)
+    if any("#" in paint.style for paint in given.values()):
+        page, ink = ("#101216", "#e4e6ea") if dark else ("#fcfbf8", "#24262a")
+    else:
+        page, ink = ANSI_DEFAULT, ""
+    paints.setdefault("background", Paint(page))
+    paints.setdefault("text", Paint(ink))
+    for meaning, (near, attributes) in NEAR.items():
+        if meaning not in paints:
+            base = paints[near] if near else Paint()
+            extra = tuple(dict.fromkeys((*base.attributes, *attributes.split())))
+            paints[meaning] = replace(base, attributes=extra)
+    return {meaning: paints[meaning] for meaning in MEANINGS}
