@@ -12,6 +12,8 @@ from typing import Any
 from memtui.model import UNTYPED, Memory
 from memtui.text import cut, one_line, pad, short_ago, visible
 
+ID_CELLS = 10
+"""Of an id: enough to name it, and a whole date."""
 WIDE = 10_000
 """Columns to assume when nobody looks: nothing is cut."""
 
@@ -33,7 +35,7 @@ def print_memories(memories: Iterable[Memory]) -> None:
     for memory in memories:
         head = "  ".join(
             (
-                pad(cut(one_line(memory.id), 8), 8),
+                pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
                 pad(short_ago(memory.when, now), 4),
                 pad(memory.importance, 6),
                 pad(cut(one_line(memory.type or UNTYPED), 14), 14),

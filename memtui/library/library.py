@@ -10,15 +10,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 
+from memtui.changes import Act, Change, RecordEdit
+from memtui.errors import Refused
 from memtui.insight import lineage as lineages
 from memtui.insight import statistics
 from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
-from memtui.library import finding, opening, reference
+from memtui.journal import Action, Journal
+from memtui.library import finding, opening, planning, reference
+from memtui.library.changing import Changing
 from memtui.library.finding import Searchable
 from memtui.library.indexing import Index
+from memtui.library.planning import Planned
 from memtui.library.shelf import Shelf, cache_home
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.table import Table
@@ -28,6 +33,7 @@ from memtui.query import Query
 from memtui.search import columns as columns_of
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores.base import Reading, Scan, Shard, Store
+from memtui.text import visible
 from memtui.upkeep import checks
 from memtui.upkeep.checks import Finding
 
@@ -64,6 +70,7 @@ class Library:
         ]
         self._index = Index()
         self._weights = weights
+        self._writer: Changing | None = None
         self._revision = 0
         self.snapshot: Snapshot
         self._publish()
@@ -183,7 +190,7 @@ class Library:
             root=store.root,
             count=shelf.count,
             unreadable=shelf.unreadable,
-            read_only=getattr(store, "read_only", ""),
+            read_only=store.read_only,
             loading=shelf.loading,
         )
 
@@ -273,6 +280,69 @@ class Library:
     ) -> Timeline:
         """How what was found lies in time."""
         return timelines.build(columns_of.times(self._columns, found.slots), unit, width=width)
+
+    @property
+    def _changing(self) -> Changing:
+        """Made when first needed: browsing makes no journal."""
+        if self._writer is None:
+            if self._state is None:
+                raise Refused("this library was opened for reading only")
+            journal = Journal(self._state)
+            journal.recover()
+            self._writer = Changing(journal, self.stores)
+        return self._writer
+
+    # --- changing --------------------------------------------------------------------------
+
+    def plan(self, changes: Sequence[Change], title: str = "") -> Planned:
+        """What these changes would do, complete; nothing is written.
+
+        Raises Refused, Conflict or RefError.
+        """
+        stores = {store.label: store for store in self.stores}
+        return planning.plan(changes, stores, self, title)
+
+    def apply(self, planned: Planned) -> Action:
+        """Do what was planned, and read what changed. Raises Conflict or SaveError."""
+        return self._changed(self._changing.apply(planned))
+
+    def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+        """Take back the last change (or the numbered one). Raises Refused, Conflict, SaveError."""
+        return self._changed(self._changing.undo(number, anywhere=anywhere))
+
+    def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+        """Do the change again that was taken back last (or the numbered one). Raises the same."""
+        return self._changed(self._changing.redo(number, anywhere=anywhere))
+
+    def log(self, limit: int = 100, *, anywhere: bool = False) -> list[Action]:
+        """What memtui changed in the open stores (or in any), newest first."""
+        return self._changing.log(limit, anywhere=anywhere)
+
+    def overwritten(self, since: float) -> list[tuple[Action, RecordEdit]]:
+        """What memtui wrote since then (Unix seconds) and another program has put back."""
+        return self._changing.overwritten(since)
+
+    def refusal(self, act: Act, memory: Memory) -> str:
+        """Why this act cannot be done on this memory; empty when it can."""
+        store = self.store(memory.store)
+        return store.read_only or store.refusal(act, memory)
+
+    def store(self, label: str) -> Store:
+        """The open store with this label. Raises Refused."""
+        for store in self.stores:
+            if store.label == label:
+                return store
+        raise Refused(f"no open store is called {visible(label)!r}")
+
+    def memories(self, store: str) -> Iterable[Memory]:
+        """All memories of the store with this label, whatever their status."""
+        return self._memories_of(store)
+
+    def _changed(self, action: Action) -> Action:
+        self.refresh()
+        return action
+
+    # --- judging ---------------------------------------------------------------------------
 
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""

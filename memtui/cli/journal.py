@@ -1,0 +1,98 @@
+"""`history`, `log`, `undo`, `redo`: what was changed, and taking it back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from memtui.cli.opening import json_option, library_of, loaded, store_option
+from memtui.cli.output import print_json, print_memories
+from memtui.model import to_record
+from memtui.text import date, one_line
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+
+@click.command("history")
+@click.argument("ref")
+@store_option
+@json_option
+def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
+    """Show what a memory replaced and what replaced it, oldest first."""
+    library = loaded(stores)
+    lineage = library.lineage(library.resolve(ref))
+    if as_json:
+        versions = [
+            {"id": r.id, "memory": to_record(r.memory) if r.memory else None}
+            for r in lineage.history
+        ]
+        print_json(versions)
+        return
+    for relative in lineage.history:
+        if relative.memory is None:
+            print(f"{one_line(relative.id)}  not in any open store")
+        else:
+            print_memories([relative.memory])
+
+
+def _journal(stores: Sequence[str]) -> Library:
+    """The library to ask for its journal; without a store named, that of all stores."""
+    from memtui import paths as places
+    from memtui.library import Library
+
+    return library_of(stores) if stores else Library((), state=places.state_folder())
+
+
+@click.command("log")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@store_option
+@json_option
+def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
+    """Show what memtui changed, newest first, with the numbers that undo takes.
+
+    In any store, unless --store names some; undo and redo do the same.
+    """
+    actions = _journal(stores).log(limit, anywhere=not stores)
+    if as_json:
+        print_json(
+            [
+                {
+                    "number": action.id,
+                    "time": _iso(action.time),
+                    "title": action.title,
+                    "state": str(action.state),
+                    "note": action.note,
+                    "files": sorted({getattr(edit, "path", "") for edit in action.edits} - {""}),
+                }
+                for action in actions
+            ]
+        )
+        return
+    for action in actions:
+        when = date(datetime.fromtimestamp(action.time, UTC))
+        note = f"  ({one_line(action.note)})" if action.note else ""
+        print(f"{action.id:>5}  {when}  {action.state:<6}  {one_line(action.title)}{note}")
+
+
+def _iso(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+
+
+@click.command("undo")
+@click.argument("number", type=int, required=False)
+@store_option
+def undo(number: int | None, stores: Sequence[str]) -> None:
+    """Take back the last change, or the one with this number in the log."""
+    print(f"undone: {one_line(_journal(stores).undo(number, anywhere=not stores).title)}")
+
+
+@click.command("redo")
+@click.argument("number", type=int, required=False)
+@store_option
+def redo(number: int | None, stores: Sequence[str]) -> None:
+    """Do the last undone change again, or the one with this number in the log."""
+    print(f"done again: {one_line(_journal(stores).redo(number, anywhere=not stores).title)}")

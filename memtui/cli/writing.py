@@ -1,0 +1,267 @@
+"""Commands that change memories: planned, shown when asked, applied, and taken back by `undo`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memtui.changes import Act, Change, Outcome
+from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.output import print_json
+from memtui.errors import Refused
+from memtui.text import one_line
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.library.planning import Planned
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def dry_run_option(command: Command) -> Command:
+    """`--dry-run`."""
+    return click.option(
+        "--dry-run", is_flag=True, help="Show what would change, as a diff; write nothing."
+    )(command)
+
+
+def _carry_out(library: Library, planned: Planned, dry_run: bool, as_json: bool) -> int:
+    """Say what the plan comes to and, unless it is only asked for, do it. Returns the exit code."""
+    if not dry_run and planned.does_something:
+        library.apply(planned)
+    if as_json:
+        print_json(_record(planned, dry_run))
+    else:
+        _say(planned)
+        if dry_run:
+            from memtui.cli.diffs import print_diffs
+
+            print_diffs(planned.diffs())
+    return 1 if planned.outcome is Outcome.REJECTED else 0
+
+
+def _say(planned: Planned) -> None:
+    for plan in planned.plans:
+        refs = " ".join(one_line(ref) for ref in plan.refs)
+        reason = f": {one_line(plan.reason)}" if plan.reason else ""
+        print(f"{plan.outcome} {refs}{reason}".rstrip())
+    for ref in planned.supersedes:
+        print(f"  supersedes {one_line(ref)}")
+    for warning in planned.warnings:
+        print(f"memtui: {one_line(warning)}", file=sys.stderr)
+
+
+def _record(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:
+    return [
+        {
+            "outcome": str(plan.outcome),
+            "reason": plan.reason,
+            "refs": list(plan.refs),
+            "supersedes": list(plan.supersedes),
+            "warnings": list(plan.warnings),
+            "done": bool(plan.edits) and not dry_run,
+        }
+        for plan in planned.plans
+    ]
+
+
+def _act(
+    act: Act,
+    ref: str,
+    stores: Sequence[str],
+    *,
+    fields: Mapping[str, Any] | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    library = loaded(stores)
+    memory = library.resolve(ref)
+    change = Change(act, memory.store, memory.ref, fields or {}, force)
+    return _carry_out(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("add")
+@click.argument("text")
+@click.option(
+    "--entity", "-e", required=True, help="What it is about: people/alice, shop-api/main."
+)
+@click.option("--type", "type_", default="", help="The store's own word: decision, person...")
+@click.option("--importance", type=click.Choice(["high", "medium", "low"]))
+@click.option("--title", default="", help="Where the format has titles.")
+@click.option("--force", is_flag=True, help="Add it though a rule of the store would refuse it.")
+@store_option
+@dry_run_option
+@json_option
+def add(
+    text: str,
+    entity: str,
+    type_: str,
+    importance: str | None,
+    title: str,
+    force: bool,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Add a memory by the store's rules: ADDED, DEDUPE, SUPERSEDED or REJECTED, and why."""
+    library = loaded(stores)
+    if len(library.stores) != 1:
+        labels = ", ".join(store.label for store in library.stores)
+        raise Refused("several stores are open", do=f"name one with --store: {labels}")
+    given = {"content": text, "entity": entity, "type": type_, "title": title}
+    fields = {name: value for name, value in given.items() if value}
+    if importance:
+        fields["importance"] = importance
+    change = Change(Act.ADD, library.stores[0].label, "", fields, force)
+    return _carry_out(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("edit")
+@click.argument("ref")
+@click.option("--content", help="The new text; without any option $EDITOR opens.")
+@click.option("--title")
+@click.option("--type", "type_")
+@click.option("--entity")
+@click.option("--importance", type=click.Choice(["high", "medium", "low"]))
+@click.option("--tag", "tags", multiple=True, help="All tags it shall have; repeatable.")
+@store_option
+@dry_run_option
+@json_option
+def edit(
+    ref: str,
+    content: str | None,
+    title: str | None,
+    type_: str | None,
+    entity: str | None,
+    importance: str | None,
+    tags: Sequence[str],
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Change a memory's text, title, type, entity, importance or tags."""
+    given = {
+        "content": content,
+        "title": title,
+        "type": type_,
+        "entity": entity,
+        "importance": importance,
+        "tags": tuple(tags) or None,
+    }
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    library = loaded(stores)
+    memory = library.resolve(ref)
+    if not fields:
+        from memtui import config
+        from memtui import paths as places
+        from memtui.files.editor import edited
+
+        editor = config.load(places.config_file()).settings.editor
+        text = edited(memory.content, editor, places.state_folder())
+        if text is None:
+            print("unchanged")
+            return 0
+        fields = {"content": text}
+    change = Change(Act.EDIT, memory.store, memory.ref, fields)
+    return _carry_out(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("supersede")
+@click.argument("ref")
+@click.argument("text")
+@click.option("--force", is_flag=True, help="Go on though a rule of the store would refuse it.")
+@store_option
+@dry_run_option
+@json_option
+def supersede(
+    ref: str, text: str, force: bool, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    """Write the successor of a memory; the old one stays as history."""
+    return _act(
+        Act.SUPERSEDE,
+        ref,
+        stores,
+        fields={"content": text},
+        force=force,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+
+
+def _plain(name: str, act: Act, about: str, forceable: bool = False) -> click.Command:
+    """A command that does one act on one memory."""
+
+    @click.command(name, help=about)
+    @click.argument("ref")
+    @store_option
+    @dry_run_option
+    @json_option
+    @click.pass_context
+    def command(
+        ctx: click.Context,
+        ref: str,
+        stores: Sequence[str],
+        dry_run: bool,
+        as_json: bool,
+        force: bool = False,
+    ) -> int:
+        if act is Act.DELETE and not force and not dry_run and not _sure(ref):
+            ctx.exit(1)
+        return _act(act, ref, stores, force=force, dry_run=dry_run, as_json=as_json)
+
+    if forceable:
+        command = click.option("--force", is_flag=True, help="Do not ask.")(command)
+    return command
+
+
+def _sure(ref: str) -> bool:
+    """Whether the person says yes; without a terminal nobody can, and it is refused."""
+    if not sys.stdin.isatty():
+        raise Refused("deleting wants a yes", do="say --force where there is no terminal")
+    return click.confirm(f"Delete {one_line(ref)} from its store? undo brings it back", err=True)
+
+
+retire = _plain("retire", Act.RETIRE, "Take a memory out of use; restore brings it back.")
+restore = _plain("restore", Act.RESTORE, "Bring a retired, superseded or deleted memory back.")
+delete = _plain("delete", Act.DELETE, "Remove a memory from its store.", forceable=True)
+
+
+@click.command("pin")
+@click.argument("ref")
+@click.option("--off", is_flag=True, help="Unpin it.")
+@store_option
+@dry_run_option
+@json_option
+def pin(ref: str, off: bool, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+    """Pin a memory, or unpin it with --off."""
+    return _act(Act.UNPIN if off else Act.PIN, ref, stores, dry_run=dry_run, as_json=as_json)
+
+
+def _relate(act: Act, about: str) -> click.Command:
+    @click.command(str(act), help=about)
+    @click.argument("ref")
+    @click.argument("relation")
+    @click.argument("target")
+    @store_option
+    @dry_run_option
+    @json_option
+    def command(
+        ref: str, relation: str, target: str, stores: Sequence[str], dry_run: bool, as_json: bool
+    ) -> int:
+        library = loaded(stores)
+        memory, other = library.resolve(ref), library.resolve(target)
+        if memory.store != other.store:
+            raise Refused("both memories must lie in one store", where=one_line(other.ref))
+        fields = {"relation": relation, "target": other.id}
+        change = Change(act, memory.store, memory.ref, fields)
+        return _carry_out(library, library.plan([change]), dry_run, as_json)
+
+    return command
+
+
+link = _relate(Act.LINK, "Link a memory to another: link REF RELATION OTHER.")
+unlink = _relate(Act.UNLINK, "Take a link away again.")

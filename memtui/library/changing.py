@@ -1,0 +1,89 @@
+"""Doing what was planned, taking it back, doing it again; and noticing when an agent undoes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memtui.changes import RecordEdit
+from memtui.errors import Refused
+from memtui.files.commit import Standing, standing
+from memtui.journal import Action, Journal
+from memtui.library import opening
+from memtui.library.planning import Planned
+from memtui.stores.base import Store
+
+
+class Changing:
+    """The one way to write: every edit of every store goes through the journal here."""
+
+    def __init__(self, journal: Journal, stores: Sequence[Store]) -> None:
+        self._journal = journal
+        self._stores: dict[str, Store] = {str(store.root): store for store in stores}
+
+    def apply(self, planned: Planned) -> Action:
+        """Make the planned edits. Raises Conflict or SaveError; then nothing was changed."""
+        with self._journal.begin(planned.title, planned.parts) as recording:
+            for part in planned.parts:
+                self._store(part.store).apply(part.edits, recording)
+        return self._action(recording.action)
+
+    def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+        """Take back an action: the one with this number, else the last one in the open stores.
+
+        `anywhere`: the last one in any store. Raises Refused where there is none, Conflict when
+        something it wrote was changed since.
+        """
+        action = self._chosen(number, self._journal.undoable(limit=1000), anywhere, "undo")
+        with self._journal.undoing(action.id) as recording:
+            for part in action.inverted:
+                self._store(part.store).apply(part.edits, recording)
+        return self._action(action.id)
+
+    def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+        """Do an action again that was taken back. Raises as `undo` does."""
+        action = self._chosen(number, self._journal.redoable(limit=1000), anywhere, "redo")
+        with self._journal.redoing(action.id) as recording:
+            for part in action.parts:
+                self._store(part.store).apply(part.edits, recording)
+        return self._action(action.id)
+
+    def log(self, limit: int, *, anywhere: bool = False) -> list[Action]:
+        """The newest actions of the open stores (or of any), newest first."""
+        return [a for a in self._journal.log(limit) if anywhere or self._is_open(a)]
+
+    def overwritten(self, since: float) -> list[tuple[Action, RecordEdit]]:
+        """What memtui wrote since then (Unix seconds) and another program has put back.
+
+        Happens when an agent read the file before memtui wrote it, and wrote it whole afterwards.
+        """
+        recent = {edit: action for action, edit in self._journal.recent(since)}
+        return [(recent[edit], edit) for edit, now in standing(recent) if now is Standing.UNDONE]
+
+    def _chosen(
+        self, number: int | None, actions: Sequence[Action], anywhere: bool, doing: str
+    ) -> Action:
+        if number is not None:
+            found = self._journal.get(number)
+            if found is None:
+                raise Refused(f"the log has no number {number}", do="memtui log shows them")
+            return found
+        for action in actions:
+            if anywhere or self._is_open(action):
+                return action
+        raise Refused(f"there is nothing to {doing}")
+
+    def _is_open(self, action: Action) -> bool:
+        return any(part.store in self._stores for part in action.parts)
+
+    def _action(self, number: int) -> Action:
+        action = self._journal.get(number)
+        assert action is not None, "an action stays in the journal"
+        return action
+
+    def _store(self, root: str) -> Store:
+        """The store at this root, opened for the occasion where it is not open."""
+        if root not in self._stores:
+            found = opening.found_at(Path(root))
+            self._stores[root] = found.format.open(found.root, found.format.name)
+        return self._stores[root]

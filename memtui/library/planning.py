@@ -1,0 +1,136 @@
+"""From changes to what they would do to every file and row, shown before anything is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit
+from memtui.errors import Refused
+from memtui.files.commit import FileDiff, preview
+from memtui.journal import Part
+from memtui.model import Memory
+from memtui.stores.base import Store, View
+from memtui.text import cut, one_line
+
+_TITLE_CELLS = 60
+
+_DOING = {
+    Act.ADD: "add",
+    Act.EDIT: "edit",
+    Act.SUPERSEDE: "supersede",
+    Act.RETIRE: "retire",
+    Act.RESTORE: "restore",
+    Act.DELETE: "delete",
+    Act.PIN: "pin",
+    Act.UNPIN: "unpin",
+    Act.TAG: "tag",
+    Act.LINK: "link",
+    Act.UNLINK: "unlink",
+    Act.RETYPE: "retype",
+    Act.MERGE: "merge",
+    Act.RATE: "rate",
+    Act.REVIEW: "review",
+    Act.ACCEPT: "accept",
+    Act.DECLINE: "decline",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One thing a person is about to do: a plan for each of its changes."""
+
+    title: str
+    """What the log and the undo message call it: `retire 3 memories`."""
+    plans: tuple[Plan, ...]
+    parts: tuple[Part, ...]
+    """The edits by store, each edit once."""
+
+    @property
+    def does_something(self) -> bool:
+        return any(part.edits for part in self.parts)
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """Every memory that is touched, new ones included."""
+        return _joined(plan.refs for plan in self.plans)
+
+    @property
+    def supersedes(self) -> tuple[str, ...]:
+        """Memories that would stop being current."""
+        return _joined(plan.supersedes for plan in self.plans)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return _joined(plan.warnings for plan in self.plans)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Of the first change; changes of one action share it in all but imports."""
+        return self.plans[0].outcome if self.plans else Outcome.NOTHING
+
+    @property
+    def reason(self) -> str:
+        return self.plans[0].reason if self.plans else ""
+
+    def diffs(self) -> list[FileDiff]:
+        """Every file and row as it is and as it would be. Raises Conflict if that changed."""
+        edits = [edit for part in self.parts for edit in part.edits]
+        files = [edit for edit in edits if not isinstance(edit, RowEdit)]
+        rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
+        return [*preview(files), *rows]
+
+
+def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for group in groups for item in group))
+
+
+def plan(
+    changes: Sequence[Change], stores: Mapping[str, Store], view: View, title: str = ""
+) -> Planned:
+    """Plan each change in its store. Raises Refused, Conflict or RefError."""
+    plans: list[Plan] = []
+    edits: dict[str, list[Edit]] = {}
+    for change in changes:
+        store = stores.get(change.store)
+        if store is None:
+            raise Refused(f"no open store is called {change.store!r}")
+        if why := store.read_only:
+            raise Refused(why, where=change.store)
+        made = store.plan(change, view)
+        plans.append(made)
+        _add(edits.setdefault(change.store, []), made.edits)
+    parts = tuple(
+        Part(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
+    )
+    return Planned(title or _title(changes, view.get), tuple(plans), parts)
+
+
+def _add(known: list[Edit], edits: Iterable[Edit]) -> None:
+    """Keep each edit once: two memories added to a new entity make its file once."""
+    for edit in edits:
+        if not (isinstance(edit, TextEdit) and edit in known):
+            known.append(edit)
+
+
+def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
+    if not changes:
+        return "nothing"
+    doing = _DOING[changes[0].act]
+    if len(changes) > 1:
+        return f"{doing} {len(changes)} memories"
+    change = changes[0]
+    text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
+    return cut(f"{doing}: {one_line(text)}", _TITLE_CELLS)
+
+
+def _row_diff(edit: RowEdit) -> FileDiff:
+    """A table row as lines, so that it is shown like a file."""
+    key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
+    return FileDiff(f"{edit.path} {edit.table} {key}", _lines(edit.before), _lines(edit.after))
+
+
+def _lines(row: Mapping[str, object] | None) -> str | None:
+    if row is None:
+        return None
+    return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
