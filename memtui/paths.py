@@ -7,7 +7,6 @@ place can be moved by an environment variable. Nothing is created until it is wr
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 APP = "memtui-agent"
@@ -90,6 +89,8 @@ def write_private(path: Path, text: str) -> None:
     A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
     Raises OSError.
     """
+    import tempfile  # not needed to start, and it brings a dozen modules
+
     target = Path(os.path.realpath(path))
     private(target.parent)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

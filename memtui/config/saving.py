@@ -15,8 +15,6 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from memtui.config.reading import line_of
 from memtui.errors import ConfigError
 from memtui.paths import write_private
@@ -46,7 +44,7 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
         return
     # Each edit is a guess about the layout; the first that means what is wanted is taken.
     edits = (edit(text, parts, value) for edit in (_in_place, _uncommented, _added))
-    new = next((new for new in edits if _means(new, wanted)), tomli_w.dumps(wanted))
+    new = next((new for new in edits if _means(new, wanted)), _dump(wanted))
     try:
         write_private(path, new)
     except OSError as error:
@@ -122,13 +120,19 @@ def _added(text: str, parts: tuple[str, ...], value: Any) -> str:
         lines.insert(header, new)
     else:
         lines += [end] if lines and lines[-1].strip() else []
-        table = tomli_w.dumps(_nested(parts[:-1], {})).rstrip("\n")
+        table = _dump(_nested(parts[:-1], {})).rstrip("\n")
         lines += [table.splitlines()[-1] + end, new]
     return "".join(lines)
 
 
 def _line(parts: tuple[str, ...], value: Any) -> str:
-    return "" if value is None else tomli_w.dumps({parts[-1]: value}).rstrip("\n")
+    return "" if value is None else _dump({parts[-1]: value}).rstrip("\n")
+
+
+def _dump(values: Mapping[str, Any]) -> str:
+    import tomli_w  # only who saves a setting needs it
+
+    return tomli_w.dumps(values)
 
 
 def _lines(text: str) -> list[str]:
