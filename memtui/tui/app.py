@@ -24,7 +24,7 @@ from memtui.tui.sessions import Sessions
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
-    from textual.app import SeverityLevel
+    from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
     from memtui.library import Library

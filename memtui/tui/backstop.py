@@ -43,7 +43,7 @@ class Backstop(LineFilter):
 
     def _bad(self, segments: list[Segment]) -> Iterator[int]:
         for index, (text, style, _) in enumerate(segments):
-            if not text.isprintable() and DANGEROUS.search(text):
-                yield index
-            elif style is not None and style.link and DANGEROUS.search(style.link):
+            link = style.link if style is not None else None
+            in_text = not text.isprintable() and DANGEROUS.search(text)
+            if in_text or (link and DANGEROUS.search(link)):
                 yield index

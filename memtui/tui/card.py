@@ -227,7 +227,7 @@ def _value(value: Any) -> str:
     """A JSON value as a person reads it."""
     if isinstance(value, str):
         return value[:LONGEST_VALUE]
-    if isinstance(value, Mapping) and not value or isinstance(value, list) and not value:
+    if (isinstance(value, Mapping) and not value) or (isinstance(value, list) and not value):
         return "–"
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)[:LONGEST_VALUE]

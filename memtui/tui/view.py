@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time
 
 from memtui import query as queries
@@ -27,7 +27,7 @@ class View:
     """The search line as it stands, and the filters that were taken out of it or chosen."""
 
     text: str = ""
-    chips: Query = Query()
+    chips: Query = field(default_factory=Query)
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
         """Both together: every filter must hold."""
@@ -86,6 +86,11 @@ class View:
     @property
     def is_filtered(self) -> bool:
         return bool(self.chips.conditions or self.chips.since or self.chips.until)
+
+    def has_typed_filters(self, now: datetime) -> bool:
+        """The search line holds filters besides words."""
+        typed = queries.parse(self.text, now)
+        return queries.without_filters(typed) != typed
 
     def chip_list(self) -> list[Chip]:
         """Every filter that is not in the search line, as people read it."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from memtui.insight.timeline import UNITS
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
-
-UNITS = ("day", "week", "month")
 
 
 class PaneActs:

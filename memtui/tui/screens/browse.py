@@ -114,9 +114,7 @@ class BrowseScreen(ActingScreen):
             focus=self.pane,
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
-            filtered=self.view.is_filtered
-            or not queries.without_filters(typed := queries.parse(self.view.text, self.now()))
-            == typed,
+            filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
@@ -293,10 +291,10 @@ class BrowseScreen(ActingScreen):
         if slot < 0 or not len(slots):
             return 0, 0
         try:
-            cursor = list(slots).index(slot)
+            cursor = slots.index(slot)
         except ValueError:
             cursor = self._same_ref(found, memories.memory)
-        if cursor == 0 or memories.cursor == 0 and memories.top == 0 and not memories.has_focus:
+        if cursor == 0 or (memories.cursor == 0 and memories.top == 0 and not memories.has_focus):
             return cursor, 0
         return cursor, max(0, cursor - offset)
 

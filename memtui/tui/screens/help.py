@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
+from memtui.model import STATUSES
 from memtui.tui import actions, signs
 from memtui.tui.actions import ACTIONS, ANYWHERE, MOVING, Action
 from memtui.tui.layout import Pane
@@ -40,10 +41,7 @@ SYNTAX = (
 )
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
-    (
-        f"{signs.STATUS['proposed']} {signs.STATUS['superseded']} {signs.STATUS['retired']} {signs.STATUS['deleted']}",
-        "proposed, superseded, retired, deleted",
-    ),
+    (" ".join(signs.STATUS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
     (f"{signs.PINNED} {signs.MARKED} {signs.FRESH}", "pinned, marked, new since you last looked"),
     ("·  ␛", "stands for a character that hides or acts on terminals"),
 )

@@ -86,11 +86,12 @@ class EntityTree(Window):
     def _rebuild(self, stand_on: str | None = None) -> None:
         path = stand_on if stand_on is not None else self._path
         total = sum(self._counts.values())
-        found = branches(self._counts, frozenset(self._unfolded or ()))
+        named = {path: count for path, count in self._counts.items() if path}
+        found = branches(named, frozenset(self._unfolded or ()))
         self._lines = [Branch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
-        count = len(self._counts)
+        count = len(named)
         self.border_subtitle = Content(text.number(count) if count else "")
 
     @property
@@ -142,7 +143,7 @@ class EntityTree(Window):
         count = text.number(line.count)
         lead = "  " * line.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))
-        name = text.cut(text.one_line(line.name) or "(nameless)", room)
+        name = text.cut(text.one_line(line.name) or "–", room)
         style = palette.chosen if is_chosen else palette.text if line.path else palette.dim
         gap = " " * max(1, room - text.width(name) + 1)
         return Strip(

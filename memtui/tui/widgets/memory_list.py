@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 TYPE_WIDTH = 12
+TYPE_MIN = 8
 ENTITY_FROM = 62
 """Columns from which a row has room for its entity."""
 TYPE_FROM = 46
@@ -176,7 +177,9 @@ class MemoryList(Window):
             put(signs.FRESH, palette.fresh)
         else:
             put(" ", palette.faint)
-        put(signs.IMPORTANCE.get(memory.importance, " "), palette.importance(memory.importance))
+        plain = memory.importance != "high"  # what is usual stays in the background
+        sign = palette.faint if plain or quiet else palette.importance(memory.importance)
+        put(signs.IMPORTANCE.get(memory.importance, " "), sign)
         if memory.status == "active" and memory.pinned:
             put(signs.PINNED, palette.pin)
         else:
@@ -187,8 +190,9 @@ class MemoryList(Window):
         if width >= TYPE_FROM:
             kind = text.one_line(memory.type or memory.kind)
             style = palette.type(memory.type) if memory.type else palette.faint
-            put(text.pad(kind, self._type_width) + "  ", palette.faint if quiet else style)
-            room -= self._type_width + 2
+            type_width = min(self._type_width, max(TYPE_MIN, width // 7))
+            put(text.pad(kind, type_width) + "  ", palette.faint if quiet else style)
+            room -= type_width + 2
         entity = ""
         if width >= ENTITY_FROM and memory.entity:
             entity = text.cut(text.one_line(memory.entity), max(10, min(24, width // 4)))

@@ -57,12 +57,14 @@ class StatisticsPane(Window):
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")
         self._rows: Sequence[Row] = ()
+        self._count_width = 1
 
     def show(self, rows: Sequence[Row]) -> None:
         if list(rows) == list(self._rows):
             return
         here = self._rows[self.cursor] if self.cursor < len(self._rows) else None
         self._rows = rows
+        self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
         cursor = next(
             (
                 i
@@ -106,23 +108,18 @@ class StatisticsPane(Window):
             )
         if not row.choosable:
             return Strip([Segment(" " + text.cut(row.words, width - 1), palette.heading)])
-        bar_width = max(BAR_MIN, min(BAR_MAX, width // 3))
+        bar_width = max(BAR_MIN, min(BAR_MAX, width // 4))
         count = text.number(row.count)
-        count_width = max(5, len(count))
-        room = max(1, width - bar_width - count_width - 6)
+        count_width = max(self._count_width, len(count))
+        sign = f"{row.sign} " if row.sign else ""
+        room = max(1, width - bar_width - count_width - len(sign) - 4)
         words = text.pad(text.one_line(row.words), room)
         edge = palette.accent if self.has_focus else palette.faint
         return Strip(
             [
                 Segment("▌" if selected else " ", edge + ground),
-                Segment(
-                    f"{row.sign or ' '} " if row.sign or row.field != "type" else "",
-                    palette.sign(row.field, row.value) + ground,
-                ),
-                Segment(
-                    words if row.sign or row.field != "type" else text.pad(words, room + 2),
-                    (palette.chosen if row.chosen else palette.text) + ground,
-                ),
+                Segment(sign, palette.sign(row.field, row.value) + ground),
+                Segment(words, (palette.chosen if row.chosen else palette.text) + ground),
                 Segment(" ", ground),
                 Segment(
                     bar(row.share, bar_width), palette.value_bar(row.field, row.value) + ground

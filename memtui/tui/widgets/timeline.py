@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Bar, Timeline, Unit
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
-_MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 LABEL_ROOM = 2
 """Empty cells between two dates below the bars."""
 

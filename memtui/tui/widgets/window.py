@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
 from textual.content import Content
@@ -167,7 +168,7 @@ class Window(Painted, can_focus=True):
             strip = cached
         return Strip([*strip, self._scrollbar(y, height, count)], width)
 
-    def _line_style(self, *, selected: bool) -> object:
+    def _line_style(self, *, selected: bool) -> Style | None:
         return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
