@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -43,6 +43,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes, stamp
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Link, Memory, from_record, to_record
+from memtui.stores.base import Reading, Shard
 
 sidecar_file = sidecar_path
 
@@ -137,6 +138,38 @@ def load(root: Path) -> Sidecar:
         return Sidecar(fault=error.what)
     except OSError as error:
         return Sidecar(fault=error.strerror or "it cannot be read")
+
+
+KEPT = ".memtui"
+"""Key of the shard of memories that only memtui keeps and whose own shard is gone."""
+
+
+def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[Shard, ...]:
+    """The shard of what is kept of shards that exist no more, such as a project that was deleted.
+
+    None as long as every entry's own shard is there.
+    """
+    gone = _gone(sidecar, {shard.key for shard in shards})
+    if not gone:
+        return ()
+    mark = "".join(sidecar.mark(key) for key in gone)
+    return (Shard(KEPT, (str(sidecar_path(root)),), "".join(gone) + mark),)
+
+
+def _gone(sidecar: Sidecar, keys: Collection[str]) -> list[str]:
+    found = (e.get("shard", "") for e in sidecar.entries.values() if "kept" in e)
+    return sorted({key for key in found if isinstance(key, str) and key not in keys})
+
+
+def read_kept(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
+    """The memories of `kept_shard`."""
+    memories = []
+    for key in _gone(sidecar, {shard.key for shard in shards}):
+        for _, entry in sidecar.of_shard(key):
+            memory = kept_memory(entry, label)
+            if memory is not None:
+                memories.append(memory)
+    return Reading(tuple(memories))
 
 
 class SidecarReader:

@@ -14,6 +14,12 @@ from memtui.errors import Refused
 from memtui.files.json_spans import set_member
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
+from memtui.stores.agent_memory.carried import (
+    beside_fact,
+    carried_fact,
+    is_carried,
+    plan_add_note,
+)
 from memtui.stores.agent_memory.fact_file import FactFile, open_facts
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
 from memtui.stores.agent_memory.layout import ENTITIES
@@ -25,6 +31,7 @@ from memtui.stores.timestamps import to_iso_seconds
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
 """Type of a fact about a new entity of which nobody said a type: the commonest one."""
+_KNOWN_ID = "a fact with this id is there already"
 _SHOWN = 50
 """Characters of another fact that a reason quotes."""
 
@@ -69,15 +76,40 @@ def slug_and_type(entity: str) -> tuple[str, str]:
 def new_fact(change: Change, file: FactFile, stated: str, now: datetime) -> dict[str, Any]:
     """The fact's keys in the order in which the program writes them (add-fact.sh:43-52)."""
     return {
-        "id": str(change.fields.get("id") or uuid.uuid4()),
+        "id": str(uuid.uuid4()),
         "content": content_of(change),
         "source": word_of(change, "source", MANUAL),
-        "sourceRef": str(change.fields.get("sourceRef") or ""),
-        "entityType": word_of(change, "type", "") or file.type or stated or UNTYPED_FACT,
+        "sourceRef": "",
+        "entityType": _type(change, file, stated),
         "createdAt": to_iso_seconds(created_of(change, now)),
         "status": ACTIVE,
         "supersedes": None,
     }
+
+
+def _type(change: Change, file: FactFile, stated: str) -> str:
+    return word_of(change, "type", "") or file.type or stated or UNTYPED_FACT
+
+
+def _plan_carried(change: Change, desk: Desk, file: FactFile, stated: str) -> Plan:
+    value = carried_fact(change, _type(change, file, stated), desk.now())
+    if any(named.id == value["id"] for named in file.records):
+        return Plan((change,), outcome=Outcome.DEDUPE, reason=_KNOWN_ID)
+    beside = desk.beside(file.slug, value["id"], **beside_fact(change))
+    return Plan(
+        changes=(change,),
+        edits=(*file.insert(value), *beside),
+        outcome=Outcome.ADDED,
+        reason=_reason(value["id"], file.slug, []),
+        refs=(f"{desk.label}:{value['id']}",),
+        warnings=_no_importance(change),
+    )
+
+
+def _no_importance(change: Change) -> tuple[str, ...]:
+    if change.fields.get("importance"):
+        return ("agent-memory has no importance; it is derived from the fact",)
+    return ()
 
 
 def made_historical(file: FactFile, id: str) -> Edit:
@@ -105,25 +137,24 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
 
 def plan_add(change: Change, desk: Desk) -> Plan:
     """What adding this fact would come to. Writes nothing."""
+    if change.fields.get("kind") == "note":
+        return plan_add_note(change, desk.root, desk.label)
     slug, stated = slug_and_type(word_of(change, "entity", ""))
     file = desk.open(slug)
+    if is_carried(change):
+        return _plan_carried(change, desk, file, stated)
     content = content_of(change)
     active = [fact for fact in file.memories if fact.extra.get("status") != HISTORICAL]
     verdict = _refused_by_rule(change, content, active, desk.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
     value = new_fact(change, file, stated, desk.now())
-    if any(named.id == value["id"] for named in file.records):
-        return Plan(
-            (change,), outcome=Outcome.DEDUPE, reason="a fact with this id is there already"
-        )
     replaced = asking.contradicted(content, active, desk.rules)
     blocked = [fact for fact, _ in replaced if "unaddressable" in fact.extra]
     old = [fact for fact, _ in replaced if fact not in blocked]
     warnings = [f"forced: {verdict.reason}"] if verdict.reason else []
     warnings += [f"{_quoted(fact)} stays: {fact.extra['unaddressable']}" for fact in blocked]
-    if change.fields.get("importance"):
-        warnings.append("agent-memory has no importance; it is derived from the fact")
+    warnings += _no_importance(change)
     if old:
         value["supersedes"] = old[-1].id
     ref = f"{desk.label}:{value['id']}"

@@ -9,28 +9,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
-from memtui.errors import Refused, UnreadableFile
+from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.errors import Refused
 from memtui.files.json_spans import put_member, set_member
-from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.adding import Desk, made_historical, new_fact, slug_and_type
 from memtui.stores.agent_memory.fact_file import FactFile
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, edge_link
 from memtui.stores.agent_memory.layout import ENTITIES
-from memtui.stores.agent_memory.notes import to_prose, to_text
+from memtui.stores.agent_memory.note_planning import NOTE_ACTS, plan_note
 from memtui.stores.asked import asked_values, content_of, same_as_seen, word_of
 from memtui.stores.base import View
 from memtui.stores.json_file import Named, text_of
 from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
-NOTE_FIELDS = frozenset({"content", "tags"})
 NATIVE = frozenset(
     {Act.EDIT, Act.RETYPE, Act.SUPERSEDE, Act.RETIRE, Act.RESTORE, Act.DELETE, Act.MERGE}
 )
-NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | BESIDE
 
 
 def refusal(act: Act, memory: Memory | None) -> str:
@@ -79,7 +76,7 @@ def plan_existing(change: Change, desk: Desk, view: View) -> Plan:
     if change.act in BESIDE:
         return plan_beside(change, beside, desk.now)
     if memory.kind == "note":
-        return _plan_note(change, memory, beside)
+        return plan_note(change, memory, beside)
     match change.act:
         case Act.EDIT | Act.RETYPE:
             return _plan_edit(change, memory, beside, desk)
@@ -102,28 +99,6 @@ def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
     now = text_of(named.value.get("content"))
     same_as_seen(memory, now, str(file.path), wanted)
     return named
-
-
-# ---- notes --------------------------------------------------------------------------------------
-
-
-def _plan_note(change: Change, memory: Memory, beside: Beside) -> Plan:
-    path = Path(memory.origin.file)
-    try:
-        before = decode(read_bytes(path, path.parent))
-    except UnreadableFile as error:
-        raise Refused(error.what, where=str(path)) from None
-    prose = to_prose(path, before)
-    if change.act is Act.DELETE:
-        same_as_seen(memory, prose.content, str(path), None)
-        edits: tuple[Edit, ...] = (TextEdit(str(path), before, None), *beside.forget())
-        return Plan((change,), edits, refs=(memory.ref,))
-    asked = asked_values(change, memory, NOTE_FIELDS)
-    edits = tag_edits(beside, asked["tags"]) if "tags" in asked else ()
-    if "content" in asked:
-        same_as_seen(memory, prose.content, str(path), asked["content"])
-        edits = (TextEdit(str(path), before, to_text(content_of(change), prose)), *edits)
-    return _done(change, memory, edits)
 
 
 # ---- facts --------------------------------------------------------------------------------------

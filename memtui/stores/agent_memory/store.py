@@ -10,6 +10,7 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import stamp
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout, notes, planning
 from memtui.stores.agent_memory.adding import Desk, plan_add
@@ -17,7 +18,7 @@ from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.json_file import unreadable as as_unreadable
-from memtui.stores.sidecar import SidecarReader, laid_over
+from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
 
 RULES = Rules()
 """The program's own constants."""
@@ -67,10 +68,16 @@ class AgentMemory:
             else:
                 mark = stamp(found.files) + sidecar.mark(found.key)
                 shards.append(Shard(found.key, found.files, mark))
+        if sidecar.fault:
+            faults.append(Unreadable(str(sidecar_path(self.root)), sidecar.fault))
+        shards += kept_shard(self.root, sidecar, shards)
         return Scan(tuple(shards), tuple(faults))
 
     def read(self, shard: Shard) -> Reading:
         """An entity's facts and summary, or one note."""
+        if shard.key == KEPT:
+            others = [other for other in self.scan().shards if other.key != KEPT]
+            return read_kept(self.sidecar.current(), others, self.label)
         is_entity = shard.key.startswith(f"{layout.ENTITIES}/")
         reading = self._entity(shard) if is_entity else self._note(shard)
         memories = laid_over(reading.memories, self.sidecar.current(), shard.key, self.label)

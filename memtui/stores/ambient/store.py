@@ -9,6 +9,7 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import stamp
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.ambient import layout, planning
 from memtui.stores.ambient.adding import Desk, plan_add
@@ -17,7 +18,7 @@ from memtui.stores.ambient.legacy import read_legacy
 from memtui.stores.ambient.reading import read_project
 from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.sidecar import SidecarReader, laid_over
+from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
 
 RULES = Rules()
 """The program's own constants."""
@@ -65,10 +66,16 @@ class Ambient:
             else:
                 mark = stamp(found.files) + sidecar.mark(found.key)
                 shards.append(Shard(found.key, found.files, mark))
+        if sidecar.fault:
+            faults.append(Unreadable(str(sidecar_path(self.root)), sidecar.fault))
+        shards += kept_shard(self.root, sidecar, shards)
         return Scan(tuple(shards), tuple(faults))
 
     def read(self, shard: Shard) -> Reading:
         """All events of a project, each once, or those of a legacy file."""
+        if shard.key == KEPT:
+            others = [other for other in self.scan().shards if other.key != KEPT]
+            return read_kept(self.sidecar.current(), others, self.label)
         if not shard.key.startswith(f"{layout.PROJECTS}/"):
             reading = read_legacy(Path(shard.files[0]), self.root, self.label)
         else:
