@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from memtui.text.emoji import EMOJI_STYLE, SEQUENCE, ZWJ, is_widened
+from memtui.text.emoji import EMOJI_STYLE, SEQUENCE, ZWJ, has_glue, is_widened
 
 ELLIPSIS = "…"
 
@@ -58,9 +58,10 @@ def width(text: str) -> int:
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
     """What must not be taken apart, with its cells: an emoji sequence, a letter and its marks."""
     at, end = 0, len(text)
+    glued = has_glue(text) is not None
     while at < end:
         start = at
-        if sequence := _SEQUENCE.match(text, at):
+        if glued and (sequence := _SEQUENCE.match(text, at)):
             at = sequence.end()
             cells = _WIDTHS[text[start]]
             if cells == 1 and EMOJI_STYLE in sequence[0] and is_widened(text[start]):
@@ -82,15 +83,14 @@ def cut(text: str, cells: int) -> str:
         return ""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
-    taken: list[str] = []
-    used = kept = 0
+    at = used = kept = 0
     for cluster, wide in _clusters(text):
         if used + wide > cells:
-            return "".join(taken[:kept]) + ELLIPSIS
+            return text[:kept] + ELLIPSIS
         used += wide
-        taken.append(cluster)
-        if used <= cells - 1:
-            kept = len(taken)
+        at += len(cluster)
+        if used < cells:
+            kept = at
     return text
 
 

@@ -50,3 +50,4 @@ SEQUENCE = f"(?:[0-9#*]{EMOJI_STYLE}{KEYCAP}|{_ONE}(?:{ZWJ}{_ONE})*)"
 """Pattern of one emoji with everything that belongs to it."""
 
 is_widened = re.compile(f"[{WIDENED}0-9#*]").match
+has_glue = re.compile(f"[{''.join(sorted(GLUE))}]").search

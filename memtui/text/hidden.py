@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memtui.text.emoji import GLUE, SEQUENCE
+from memtui.text.emoji import GLUE, SEQUENCE, has_glue
 
 LOST = "�"
 """Stands for what has no picture: C1, surrogates, unassigned, private use, noncharacters."""
@@ -76,7 +76,6 @@ def _sign(char: str) -> str:
 
 _SIGNS = _Signs()
 _GLUE_OR_SEQUENCE = re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
-_HAS_GLUE = re.compile(f"[{''.join(sorted(GLUE))}]")
 
 
 def _glue(match: re.Match[str]) -> str:
@@ -96,7 +95,7 @@ def visible(text: str) -> str:
     if _is_plain(text):
         return text
     shown = text.replace("\r\n", "\n").translate(_SIGNS)
-    if _HAS_GLUE.search(shown):
+    if has_glue(shown):
         shown = _GLUE_OR_SEQUENCE.sub(_glue, shown)
     return shown
 
@@ -107,7 +106,7 @@ def hidden_count(text: str) -> int:
         return 0
     text = text.replace("\r\n", "\n")
     count = sum(_SIGNS[ord(char)] != char for char in text) - text.count("\t")
-    if _HAS_GLUE.search(text):
+    if has_glue(text):
         shown = text.translate(_SIGNS)
         count += sum(match["kept"] is None for match in _GLUE_OR_SEQUENCE.finditer(shown))
     return count
