@@ -117,6 +117,11 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         _say(f"{error.filename or 'a file'}: {error.strerror or error}")
         return 1
+    except Exception as error:  # the last line of defence: no traceback reaches a person
+        from memtui.cli.faults import report_fault
+
+        _say(report_fault(error))
+        return 1
 
 
 def _say(line: str) -> None:

@@ -62,9 +62,14 @@ def library_of(named: Sequence[str]) -> Library:
 
     A name is a path, or the label of a store that is opened by default. Raises StoreError.
     """
+    from memtui import config
     from memtui import paths as places
+    from memtui.cli.faults import start_log
     from memtui.library import Library
+    from memtui.search.ranking import weights_of
 
+    start_log()
+    settings = config.load(places.config_file()).settings
     paths = [Root(Path(name)) for name in named if Path(name).exists()]
     labels = [name for name in named if not Path(name).exists()]
     roots = paths if named and not labels else [*paths, *default_roots()]
@@ -78,6 +83,7 @@ def library_of(named: Sequence[str]) -> Library:
         cache=places.cache_folder(),
         state=places.state_folder(),
         labels=[root.label for root in roots],
+        weights=weights_of({"half_life_days": settings.half_life_days, **settings.weights}),
     )
     if not labels:
         return library

@@ -12,32 +12,48 @@ from pathlib import Path
 import click
 
 from memtui.cli.opening import library_of
+from memtui.errors import StoreError
 
 
 def _has_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _show(named: Sequence[str]) -> None:
+def _show(named: Sequence[str]) -> int:
     if not _has_terminal():
         from memtui.cli.reading import summary
 
         summary(named)
-        return
+        return 0
+    for name in named:
+        if os.sep in name and not Path(name).exists():
+            raise StoreError("there is nothing here", where=name, do="check the path")
     from memtui.tui import start
 
-    start(library_of(named))
+    return start(lambda: library_of(named), roots=[Path(name).absolute() for name in named])
 
 
 @click.command("open")
 @click.argument("paths", nargs=-1)
-def open_(paths: Sequence[str] = ()) -> None:
+def open_(paths: Sequence[str] = ()) -> int:
     """Open the screen on these stores."""
-    _show(paths)
+    return _show(paths)
+
+
+def _date_documents(roots: Sequence[str]) -> None:
+    """Give each document the file time of its own date: copying dated them all today."""
+    from memtui.library import Library
+
+    library = Library.open([Path(root) for root in roots])
+    library.load()
+    for memory in library.snapshot.rows:
+        if memory.kind == "document" and memory.created:
+            time = memory.created.timestamp()
+            os.utime(memory.origin.file, (time, time))
 
 
 @click.command("demo")
-def demo() -> None:
+def demo() -> int:
     """Open a throw-away copy of the sample data: try anything, nothing of yours is touched."""
     from memtui import paths as places
 
@@ -49,4 +65,6 @@ def demo() -> None:
         os.environ[places.STATE_VARIABLE] = str(here / "state")
         from memtui.stores import registry
 
-        _show([str(path) for path in sorted(copy.iterdir()) if registry.detect(path)])
+        roots = [str(path) for path in sorted(copy.iterdir()) if registry.detect(path)]
+        _date_documents(roots)
+        return _show(roots)

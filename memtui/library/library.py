@@ -84,15 +84,19 @@ class Library:
         state: Path | None = None,
         now: Callable[[], datetime] = utc_now,
         labels: Sequence[str] = (),
+        weights: Weights = DEFAULTS,
     ) -> Library:
         """Open the stores at these paths; reads nothing yet. Raises StoreError."""
         found = [opening.found_at(path) for path in roots]
-        return cls(opening.open_all(found, labels), cache=cache, state=state, now=now)
+        stores = opening.open_all(found, labels)
+        return cls(stores, cache=cache, state=state, now=now, weights=weights)
 
     def only(self, labels: Collection[str]) -> Library:
         """The library of these stores of this one; nothing read yet."""
         stores = [store for store in self.stores if store.label in labels]
-        return Library(stores, cache=self._cache, state=self._state, now=self.now)
+        return Library(
+            stores, cache=self._cache, state=self._state, now=self.now, weights=self._weights
+        )
 
     # --- loading ---------------------------------------------------------------------------
 

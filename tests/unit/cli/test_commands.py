@@ -1,0 +1,255 @@
+"""The commands as a person or a script meets them: output, JSON, exit codes, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.model import Memory
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return agent_memory(
+        tmp_path / "memory",
+        {
+            "alice": ["Alice leads the tide tables team", "Alice works at the harbour office"],
+            "atlas": ["Atlas stores soundings in PostgreSQL"],
+        },
+    )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs memtui in a process of its own, with settings, state and cache of its own."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+        "HOME": str(tmp_path / "person"),
+        **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
+    }
+    environment.pop("MEMTUI_STORES", None)
+    (tmp_path / "person").mkdir()
+
+    def call(*arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "memtui", *map(str, arguments)],
+            env={**environment, **more},
+            cwd=tmp_path / "person",
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+def printed(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, home: Path) -> None:
+    records = printed(run("list", "--store", home, "--all", "--json"))
+    assert len(records) == len({record["ref"] for record in records}) == 3
+    assert set(records[0]) == set(Memory.__dataclass_fields__)
+
+
+def test_list_shows_current_memories_newest_first_and_says_what_is_left_out(
+    run: Run, home: Path
+) -> None:
+    write_facts(home, "bo", [fact(30 + n, f"Bo wrote down the tide number {n}") for n in range(30)])
+    done = run("list", "--store", home)
+    assert len(done.stdout.splitlines()) == 20
+    assert "20 of 33" in done.stderr
+
+
+def test_filters_are_the_same_words_everywhere(run: Run, home: Path) -> None:
+    for command in (["list"], ["search", "atlas alice"]):
+        records = printed(
+            run(*command, "--store", home, "--json", "--entity", "atlas", "--type", "person")
+        )
+        assert [record["content"] for record in records] == ["Atlas stores soundings in PostgreSQL"]
+    assert printed(run("list", "--store", home, "--json", "--since", "2026-03-03")) != []
+    assert printed(run("list", "--store", home, "--json", "--until", "2020-01-01")) == []
+
+
+def test_search_explains_itself_with_parts_that_add_up(run: Run, home: Path) -> None:
+    records = printed(
+        run("search", "--store", home, "--json", "--explain", "where does alice work")
+    )
+    assert records[0]["content"] == "Alice works at the harbour office"
+    for record in records:
+        assert sum(record["parts"].values()) == pytest.approx(record["score"])
+
+
+def test_a_store_can_be_named_by_its_label(run: Run, home: Path) -> None:
+    stores = {"MEMTUI_STORES": str(home)}
+    assert len(printed(run("list", "--store", "agent-memory", "--json", **stores))) == 3
+    assert run("list", "--store", "nowhere", **stores).returncode == 1
+
+
+def test_stores_names_each_unreadable_file(run: Run, home: Path) -> None:
+    broken = home / "entities" / "atlas" / "items.json"
+    broken.write_text("", encoding="utf-8")
+    (store,) = printed(run("stores", "--store", home, "--json"))
+    assert (store["label"], store["memories"]) == ("agent-memory", 2)
+    assert [item["file"] for item in store["unreadable"]] == [str(broken)]
+    assert str(broken) in run("stores", "--store", home).stdout
+
+
+def test_show_takes_a_prefix_and_refuses_an_ambiguous_one(run: Run, home: Path) -> None:
+    assert printed(run("show", "--store", home, "--json", "00000003"))["content"].startswith(
+        "Atlas"
+    )
+    refused = run("show", "--store", home, "0000")
+    assert refused.returncode == 1
+    assert "give more characters" in refused.stderr
+    assert run("show", "--store", home, "zzzz").returncode == 1
+
+
+def test_stats_count_what_is_there(run: Run, home: Path) -> None:
+    numbers = printed(run("stats", "--store", home, "--json"))
+    assert numbers["total"] == 3
+    assert numbers["entity"] == {"people/alice": 2, "people/atlas": 1}
+    assert numbers["disk"]["agent-memory"] > 0
+
+
+def test_check_finds_secrets_masked_and_dangling_references(run: Run, home: Path) -> None:
+    token = "ghp_" + "a1B2" * 9
+    write_facts(home, "bo", [fact(40, f"the deploy token is {token}", supersedes="gone")])
+    done = run("check", "--store", home)
+    assert done.returncode == 1
+    assert "GitHub token" in done.stdout
+    assert "dangling reference" in done.stdout
+    assert token not in done.stdout
+    clean = run(
+        "check", "--store", agent_memory(home.parent / "clean", {"al": ["Al likes tea a lot"]})
+    )
+    assert clean.returncode == 0
+
+
+def test_edit_changes_that_value_only_and_undo_gives_back_the_bytes(run: Run, home: Path) -> None:
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    assert (
+        run("edit", "--store", home, "00000001", "--content", "Alice leads nobody").returncode == 0
+    )
+    assert file.read_bytes() == before.replace(
+        b"Alice leads the tide tables team", b"Alice leads nobody"
+    )
+    assert "undone" in run("undo").stdout
+    assert file.read_bytes() == before
+    assert run("redo").returncode == 0
+    assert b"nobody" in file.read_bytes()
+    assert run("undo", "--store", home).returncode == 0
+    assert run("undo", "--store", home).returncode == 1
+
+
+def test_edit_without_options_opens_the_editor(run: Run, home: Path, tmp_path: Path) -> None:
+    editor = tmp_path / "my editor"
+    editor.write_text('#!/bin/sh\nprintf "Alice keeps bees" > "$1"\n', encoding="utf-8")
+    editor.chmod(0o700)
+    assert run("edit", "--store", home, "00000001", EDITOR=f"'{editor}'").returncode == 0
+    assert (
+        printed(run("show", "--store", home, "--json", "00000001"))["content"] == "Alice keeps bees"
+    )
+    failed = run("edit", "--store", home, "00000001", EDITOR="false")
+    assert failed.returncode == 1
+    assert "draft is kept" in failed.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "code"),
+    [
+        ("Alice repairs old sextants at home", "ADDED", 0),
+        ("Alice leads the tide tables team!", "DEDUPE", 0),
+        ("Alice works at the chart museum", "SUPERSEDED", 0),
+        ("too short", "REJECTED", 1),
+    ],
+)
+def test_add_follows_the_rules_of_agent_memory(
+    run: Run, home: Path, text: str, outcome: str, code: int
+) -> None:
+    done = run("add", "--store", home, text, "--entity", "people/alice")
+    assert (done.stdout.split()[0], done.returncode) == (outcome, code)
+
+
+def test_delete_wants_a_yes_or_force(run: Run, home: Path) -> None:
+    assert run("delete", "--store", home, "00000003").returncode == 1
+    assert run("delete", "--store", home, "00000003", "--force").returncode == 0
+    assert printed(run("list", "--store", home, "--json", "--entity", "atlas")) == []
+
+
+def test_a_dry_run_shows_the_diff_and_writes_nothing(run: Run, home: Path) -> None:
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    done = run("supersede", "--store", home, "00000001", "Alice leads two whole teams", "--dry-run")
+    assert '+    "content": "Alice leads two whole teams"' in done.stdout
+    assert file.read_bytes() == before
+
+
+def test_hostile_text_reaches_no_terminal_and_json_is_ascii(run: Run, home: Path) -> None:
+    write_facts(
+        home, "evil", [fact(50, "bad \x1b]0;title\x07 \x9b2J \u202e text", entityType="\x1b[2J")]
+    )
+    for command in (["list"], ["search", "bad"], ["show", "00000032"], ["check"], ["stats"]):
+        done = run(*command, "--store", home)
+        assert not set(done.stdout + done.stderr) & set("\x1b\x07\x9b\u202e")
+    assert run("list", "--store", home, "--json").stdout.isascii()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["nonsense-path"], 1),
+        (["list", "--importance", "hgih"], 2),
+        (["list", "--since", "soon"], 2),
+        (["list", "--nonsense"], 2),
+        (["show"], 2),
+        (["--nonsense"], 2),
+        (["list"], 1),
+    ],
+)
+def test_errors_are_one_line_with_an_exit_code(run: Run, arguments: list[str], code: int) -> None:
+    done = run(*arguments)
+    assert done.returncode == code
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("memtui: ")
+
+
+def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) -> None:
+    done = run(home)
+    assert done.returncode == 0
+    assert done.stdout == f"agent-memory: 3 memories in {home}\n"
+    assert run("demo").returncode == 0
+
+
+def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
+    code = (
+        "import sys; sys.argv[1:] = [{argument!r}]\n"
+        "from memtui.__main__ import main\n"
+        "main()\n"
+        "heavy = {{'textual', 'rich', 'whoosh', 'numpy', 'yaml', 'watchfiles', 'humanize'}}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    for argument in ("--version", "--help"):
+        done = subprocess.run(
+            [sys.executable, "-c", code.format(argument=argument)],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parents[3],
+        )
+        assert done.stderr.strip() == "[]"
