@@ -6,6 +6,7 @@ text that has passed.
 """
 
 from memtui.text.cells import cut, pad, width, wrap
+from memtui.text.disguise import mixed_scripts
 from memtui.text.hidden import file_name, has_hidden, hidden_count, one_line, visible
 from memtui.text.humane import ago, date, number, short_ago, size
 from memtui.text.matches import fold, highlights
@@ -19,6 +20,7 @@ __all__ = [
     "has_hidden",
     "hidden_count",
     "highlights",
+    "mixed_scripts",
     "number",
     "one_line",
     "pad",

@@ -100,11 +100,16 @@ def visible(text: str) -> str:
     return shown
 
 
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
 def hidden_count(text: str) -> int:
     """How many characters of the text a reader would not have seen, or would have seen act."""
     if _is_plain(text):
         return 0
     text = text.replace("\r\n", "\n")
+    if text.isascii():
+        return len(_CONTROLS.findall(text))
     count = sum(_SIGNS[ord(char)] != char for char in text) - text.count("\t")
     if has_glue(text):
         shown = text.translate(_SIGNS)
