@@ -21,7 +21,7 @@ from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules
-from memtui.stores.engram.rows import text
+from memtui.stores.engram.rows import count_of, text
 from memtui.stores.engram.schema import Schema
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
@@ -158,7 +158,7 @@ class Adding:
 
     def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
         before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
-        after = {"duplicate_count": (twin["duplicate_count"] or 0) + 1, "last_seen_at": self.now}
+        after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
         edit = RowEdit(self.path, "observations", {"id": twin["id"]}, before, after)
         ref = f"{self.label}:{twin['id']}"
         reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"

@@ -187,6 +187,11 @@ def text(value: object) -> str:
     return value if is_whole(value) else encode(value).decode("utf-8", "replace")
 
 
+def count_of(value: object) -> int:
+    """A count as it should be; SQLite lets anything stand in a column."""
+    return value if isinstance(value, int) else 0
+
+
 def is_whole(value: str) -> bool:
     """Whether the column's bytes were UTF-8 (see `connect`: others come as lone surrogates)."""
     if value.isascii():

@@ -170,9 +170,10 @@ def address(entity: str, name: str, scope: str = "project") -> Address:
     return Address(project, scope, topic_key(f"{tail}/{segment(name)}"))
 
 
-def go_json(payload: Mapping[str, Any]) -> str:
-    """JSON as Go's encoder writes it: compact, and safe inside HTML."""
-    written = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
+def go_json(document: Mapping[str, Any], indent: int | None = None) -> str:
+    """JSON as Go's encoder writes it: compact or indented, and safe inside HTML."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    written = json.dumps(document, ensure_ascii=False, separators=separators, indent=indent)
     for letter in "<>&\u2028\u2029":
         written = written.replace(letter, f"\\u{ord(letter):04x}")
     return written

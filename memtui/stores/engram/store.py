@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +14,9 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import Format, Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.engram import read
+from memtui.stores.engram import export, intake, read
 from memtui.stores.engram.connect import look, stamp
+from memtui.stores.engram.marks import digest_of
 from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
@@ -161,6 +162,18 @@ class EngramStore:
     def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
         apply(self.file, edits, recorder, self.clock)
+
+    def row_digest(self, name: str) -> str | None:
+        """What the recorder would be told about this row now; None when it is not ours."""
+        return digest_of(self.file, name)
+
+    def export(self, version: str = export.FULL, only: Collection[int] | None = None) -> str:
+        """Engram's own JSON (see `export`). Raises StoreError."""
+        return export.export(self.file, self.clock(), version, only)
+
+    def plan_import(self, document: str) -> Plan:
+        """What Engram's own JSON would add. Raises BundleError, Refused, StoreError."""
+        return intake.plan_import(self.file, document)
 
 
 def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:

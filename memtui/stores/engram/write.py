@@ -11,8 +11,6 @@ Triggers of the database keep its full-text index; `schema` made sure that they 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +23,8 @@ from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores.base import Recorder
 from memtui.stores.engram.book import Book, insert
 from memtui.stores.engram.connect import transaction
-from memtui.stores.engram.rows import is_whole, native, plain, text
+from memtui.stores.engram.marks import TABLES, find_row, row_digest, row_name
+from memtui.stores.engram.rows import count_of, is_whole, native, text
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
 
@@ -37,8 +36,6 @@ UNDATED = frozenset({"pinned"})
 """Columns whose change leaves updated_at alone (setObservationPinned)."""
 LOCAL = frozenset({"pinned", "review_after"})
 """Columns that Engram does not synchronise."""
-
-TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
 
 Row = Mapping[str, Any]
 
@@ -56,25 +53,10 @@ def apply(
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
             writer = _Writer(path, connection, schema, Book(connection, schema, _now(clock)))
-            names = writer.run(rows, recorder)
+            name = writer.run(rows, recorder)
     except sqlite3.Error as error:
         raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
-    for name in names:
-        recorder.done(name)
-
-
-def row_name(path: str | Path, edit: RowEdit) -> str:
-    """How the recorder knows a row: the database and the row's key."""
-    key = json.dumps(dict(edit.key), sort_keys=True)
-    return f"{path}#{edit.table}{key}"
-
-
-def row_digest(row: Row | None) -> str:
-    """SHA-256 of a row's columns; '' for no row."""
-    if row is None:
-        return ""
-    held = {name: plain(value) for name, value in row.items()}
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    recorder.done(name)
 
 
 def _now(clock: Callable[[], datetime]) -> str:
@@ -98,25 +80,23 @@ class _Writer:
     schema: Schema
     book: Book
 
-    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> list[str]:
-        """Do the edits and tell the recorder before they are committed; the rows' names."""
-        marks = []
+    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> str:
+        """Do the edits, and tell the recorder before they are committed.
+
+        One row is named: the transaction is whole or not there, so the first row that differs
+        tells after a crash what became of all. (A mark per row would hold Engram's lock while
+        thousands of marks are synced to disk.)
+        """
+        mark: tuple[RowEdit, str] | None = None
         for edit in edits:
-            self._check_columns(edit)
             pre = self._row(edit)
             self._one(edit, pre)
-            marks.append((row_name(self.path, edit), row_digest(pre), edit))
-        for name, before, edit in marks:
-            recorder.intend(name, before, row_digest(self._row(edit)))
-        return [name for name, _, _ in marks]
-
-    def _check_columns(self, edit: RowEdit) -> None:
-        """Names go into SQL as they are, so only those of the table itself may pass."""
-        known = self.schema.tables.get(edit.table, frozenset())
-        strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
-        if strange or not edit.key:
-            what = f"no column {min(strange)!r}" if strange else "no row without a key"
-            raise Refused(f"{edit.table} has {what}", where=str(self.path))
+            if mark is None and row_digest(pre) != row_digest(self._row(edit)):
+                mark = (edit, row_digest(pre))
+        edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
+        name = row_name(edit)
+        recorder.intend(name, before, row_digest(self._row(edit)))
+        return name
 
     def _one(self, edit: RowEdit, row: Row | None) -> None:
         if edit.before is None:
@@ -127,13 +107,7 @@ class _Writer:
             self._update(edit, row)
 
     def _row(self, edit: RowEdit) -> dict[str, Any] | None:
-        where = " AND ".join(f'"{name}" IS ?' for name in edit.key)
-        found = self.connection.execute(
-            f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(native, edit.key.values()))
-        ).fetchall()
-        if len(found) > 1:
-            raise Conflict("several rows have this key", where=row_name(self.path, edit))
-        return dict(found[0]) if found else None
+        return find_row(self.connection, self.schema, edit)
 
     # -- update ----------------------------------------------------------------------------
 
@@ -163,7 +137,7 @@ class _Writer:
         if names & {"title", "content"}:
             self.book.keep_version(row)
         if names & REVISED:
-            changed["revision_count"] = (row["revision_count"] or 0) + 1
+            changed["revision_count"] = count_of(row["revision_count"]) + 1
             changed["normalized_hash"] = content_hash(text(changed.get("content", row["content"])))
         if names - UNDATED:
             changed["updated_at"] = self.book.now
@@ -291,7 +265,7 @@ class _Writer:
         gone = row is None
         return Conflict(
             "the row is gone" if gone else "the row changed since it was read",
-            where=row_name(self.path, edit),
+            where=row_name(edit),
             base=_shown(edit.before, edit, row),
             theirs=_shown(row, edit, row),
             yours=_shown(edit.after, edit, row),

@@ -1,0 +1,166 @@
+"""Engram's own JSON: written as Engram writes it, read without doubling a row."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.changes import Outcome, invert
+from memtui.errors import BundleError
+from memtui.stores.engram import EngramStore
+
+from .invented import DDL, SCHEMAS, Told, build, connect, open_store, sql
+
+
+@pytest.fixture(params=SCHEMAS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    return build(tmp_path / "from", request.param)
+
+
+def empty(folder: Path, schema: str) -> EngramStore:
+    folder.mkdir()
+    with closing(connect(folder)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(DDL[schema])
+    return open_store(folder)
+
+
+def bare(document: str) -> dict[str, Any]:
+    """An export without the numbers, which are the database's own business."""
+    data: dict[str, Any] = json.loads(document)
+    for name in ("observations", "prompts"):
+        for row in data[name]:
+            del row["id"]
+    return data
+
+
+def test_july_form_keys_order_and_escapes(folder: Path) -> None:
+    document = open_store(folder).export("0.1.0")
+    assert document.startswith(
+        '{\n  "version": "0.1.0",\n  "exported_at": "2026-11-20 18:30:00",\n  "sessions": [\n'
+    )
+    assert "Ring before \\u003cnine\\u003e \\u0026 after" in document
+    assert "鐘を鳴らす" in document
+    assert not document.endswith("\n")
+    data = json.loads(document)
+    assert list(data) == ["version", "exported_at", "sessions", "observations", "prompts"]
+    assert list(data["observations"][1]) == [
+        "id",
+        "sync_id",
+        "session_id",
+        "type",
+        "title",
+        "content",
+        "project",
+        "scope",
+        "topic_key",
+        "revision_count",
+        "duplicate_count",
+        "last_seen_at",
+        "review_after",
+        "created_at",
+        "updated_at",
+    ]
+    assert len(data["observations"]) == 8
+
+
+@pytest.mark.parametrize("into", SCHEMAS)
+def test_everything_arrives_in_an_empty_database(folder: Path, tmp_path: Path, into: str) -> None:
+    """A relation, an edited row, a pin, a soft-deleted row, a passive one, a dangling link."""
+    sql(folder, "UPDATE memory_relations SET target_id = 'obs-nowhere' WHERE id = 2")
+    document = open_store(folder).export()
+    store = empty(tmp_path / "to", into)
+    plan = store.plan_import(document)
+    assert plan.reason == "13 new, 0 already there, 0 differ and stay"
+    store.apply(plan.edits, Told())
+    assert bare(store.export()) == bare(document)
+    assert sql(tmp_path / "to", "PRAGMA integrity_check") == [("ok",)]
+    assert sql(tmp_path / "to", "SELECT normalized_hash IS NULL FROM observations LIMIT 1") == [
+        (0,)
+    ]
+
+
+def test_importing_ones_own_export_doubles_nothing(folder: Path) -> None:
+    store = open_store(folder)
+    for version in ("0.1.0", "0.2.0"):
+        plan = store.plan_import(store.export(version))
+        assert plan.outcome is Outcome.NOTHING
+        assert plan.edits == ()
+
+
+def test_what_is_there_is_never_overwritten(folder: Path) -> None:
+    store = open_store(folder)
+    document = store.export()
+    sql(folder, "UPDATE observations SET content = 'changed since' WHERE id = 1")
+    sql(folder, "DELETE FROM observations WHERE id = 8")
+    plan = store.plan_import(document)
+    assert plan.reason == "1 new, 11 already there, 1 differ and stay"
+    store.apply(plan.edits, Told())
+    assert sql(folder, "SELECT content FROM observations WHERE id = 1") == [("changed since",)]
+    assert sql(folder, "SELECT count(*) FROM observations") == [(8,)]
+
+
+def test_an_import_is_one_undo(folder: Path, tmp_path: Path) -> None:
+    store = empty(tmp_path / "to", "july")
+    plan = store.plan_import(open_store(folder).export())
+    store.apply(plan.edits, Told())
+    store.apply(invert(plan.edits), Told())
+    for table in ("observations", "user_prompts", "memory_relations", "sessions"):
+        assert sql(tmp_path / "to", f"SELECT count(*) FROM {table}") == [(0,)]
+
+
+def test_a_chosen_part_takes_what_it_needs_along(folder: Path) -> None:
+    data = json.loads(open_store(folder).export(only={4, 5}))
+    assert [row["id"] for row in data["observations"]] == [4, 5]
+    assert [row["id"] for row in data["sessions"]] == ["bells-2026-10-01"]
+    assert [row["relation"] for row in data["relations"]] == ["supersedes"]
+    assert data["prompts"] == []
+
+
+def test_an_early_export_without_sync_ids_is_not_doubled(folder: Path) -> None:
+    data = json.loads(open_store(folder).export("0.1.0"))
+    for row in data["observations"]:
+        del row["sync_id"]
+    assert open_store(folder).plan_import(json.dumps(data)).edits == ()
+
+
+def test_an_observation_of_an_unknown_session_brings_a_bare_one(tmp_path: Path) -> None:
+    store = empty(tmp_path / "to", "july")
+    row = {
+        "session_id": "lost",
+        "type": "learning",
+        "title": "Ropes",
+        "content": "Ropes stretch",
+        "project": "belfry",
+        "created_at": "2026-01-02 03:04:05",
+    }
+    document = json.dumps({"version": "0.1.0", "observations": [row, row | {"sync_id": "obs-1"}]})
+    store.apply(store.plan_import(document).edits, Told())
+    assert sql(tmp_path / "to", "SELECT id, project FROM sessions") == [("lost", "belfry")]
+
+
+_ROW = {"session_id": "s", "type": "t", "title": "t", "content": "c", "created_at": "2026-01-01"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "",
+        "[]",
+        '{"version": "9"}',
+        "[" * 100_000,
+        json.dumps({"version": "0.1.0", "observations": {}}),
+        json.dumps({"version": "0.1.0", "observations": [_ROW | {"title": None}]}),
+        json.dumps({"version": "0.1.0", "observations": [_ROW | {"content": ["x"]}]}),
+        json.dumps({"version": "0.1.0", "observations": [_ROW | {"content": "\ud83d"}]}),
+        json.dumps({"version": "0.1.0", "observations": [_ROW | {"revision_count": 10**30}]}),
+        json.dumps({"version": "0.1.0", "observations": [_ROW | {"revision_count": "many"}]}),
+    ],
+)
+def test_a_document_of_another_kind_is_refused_whole(folder: Path, document: str) -> None:
+    with pytest.raises(BundleError):
+        open_store(folder).plan_import(document)
