@@ -142,9 +142,10 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     """One BEGIN IMMEDIATE transaction, committed at the end, rolled back on any exception.
 
     Waits for other writers as Engram does. Raises SaveError when the database stays locked.
-    The journal mode, the page size and the schema are left as they are.
+    The journal mode, the page size and the schema are left as they are, and a `-wal` that was
+    there stays the same file: Engram v3 stops when it is replaced.
     """
-    with _turn(path), closing(_connect(path, _WRITE)) as connection:
+    with _turn(path), _kept_wal(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         _begin(connection, path)
         try:
@@ -154,6 +155,21 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+@contextmanager
+def _kept_wal(path: Path) -> Iterator[None]:
+    """Let a read-only connection be the last to close, which leaves `-wal` and `-shm` in place.
+
+    A writer that closes last checkpoints and unlinks them; that is right, and all that happens,
+    where there was no `-wal` before.
+    """
+    if trace(path)[1] is None:
+        yield
+        return
+    with closing(_connect(path, Way.PLAIN.value)) as keeper:
+        keeper.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        yield
 
 
 def _begin(connection: sqlite3.Connection, path: Path) -> None:

@@ -702,6 +702,32 @@ def test_two_writers_lose_nothing(folder: Path) -> None:
     healthy(folder)
 
 
+_KILLED = """
+import os, sqlite3, sys
+c = sqlite3.connect(sys.argv[1], isolation_level=None)
+c.execute("UPDATE observations SET pinned = 1 WHERE id = 2")
+os._exit(0)
+"""
+
+
+def test_a_wal_that_was_there_stays_the_same_file(v3: Path) -> None:
+    """Engram v3 keeps its -wal, and every process of it stops when that becomes another file."""
+    command = [sys.executable, "-c", _KILLED, str(v3 / "engram.db")]
+    subprocess.run(command, check=True)
+    names = ("engram.db", "engram.db-wal", "engram.db-shm")
+    before = [(v3 / name).stat().st_ino for name in names]
+    store = open_store(v3)
+    do(store, change(Act.EDIT, 1, content="new"))
+    assert [(v3 / name).stat().st_ino for name in names] == before
+    assert everything(store).get("bells:1").content == "new"
+    assert everything(store).get("bells:2").pinned
+
+
+def test_without_a_wal_none_is_left(folder: Path) -> None:
+    do(open_store(folder), change(Act.EDIT, 1, content="new"))
+    assert [path.name for path in folder.iterdir()] == ["engram.db"]
+
+
 _HOLDER = """
 import sqlite3, sys, time
 c = sqlite3.connect(sys.argv[1], isolation_level=None)
