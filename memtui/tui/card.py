@@ -24,6 +24,8 @@ LONGEST = 60_000
 """Characters of one content that are laid out; the rest is for $EDITOR."""
 LONGEST_VALUE = 4_000
 LABEL_MAX = 18
+AGO_FROM = 44
+"""Columns from which a time has room for "8 months ago" behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,8 @@ class Card:
         yield from self._table([(label, value) for label, value in pairs if value])
 
     def _time(self, time: datetime) -> str:
-        return f"{text.date(time)}  {text.ago(time, self._now)}"
+        date = text.date(time)
+        return f"{date}  {text.ago(time, self._now)}" if self._width >= AGO_FROM else date
 
     def _extra(self) -> Iterator[Line]:
         pairs = [(str(key), _value(value)) for key, value in self._memory.extra.items()]

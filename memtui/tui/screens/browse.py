@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -287,11 +286,11 @@ class BrowseScreen(ActingScreen):
         memories = self.memories
         offset = memories.cursor - memories.top
         slot = memories.slot
-        slots: Sequence[int] = found.slots
-        if slot < 0 or not len(slots):
+        slots = found.slots
+        if slot < 0 or not slots:
             return 0, 0
         try:
-            cursor = slots.index(slot)
+            cursor = int(slots.index(slot))
         except ValueError:
             cursor = self._same_ref(found, memories.memory)
         if cursor == 0 or (memories.cursor == 0 and memories.top == 0 and not memories.has_focus):
@@ -330,10 +329,9 @@ class BrowseScreen(ActingScreen):
 
     def show_memory(self, memory: Memory | None) -> None:
         """Put a memory into the detail, and ask for what it refers to once the cursor rests."""
-        if memory is self.detail.memory and memory is not None:
-            return
+        before = self.detail.memory
         self.detail.show(memory, self.found.words if self.found else ())
-        if memory is not None:
+        if memory is not None and memory is not before:
             self.set_timer(REST, lambda: self._rested(memory))
 
     def _rested(self, memory: Memory) -> None:

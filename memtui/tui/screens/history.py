@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, ClassVar
@@ -34,17 +34,31 @@ LONGEST = 4_000
 _PIECES = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-def difference(before: str, after: str) -> Iterator[tuple[str, str]]:
-    """Pieces of both texts: (`same` | `gone` | `new`, piece), word by word."""
+def difference(before: str, after: str) -> list[tuple[str, str]]:
+    """Pieces of both texts: (`same` | `gone` | `new`, piece), word by word.
+
+    A blank between two changes belongs to both, so that a changed phrase stays one phrase.
+    """
     old, new = _PIECES.findall(before), _PIECES.findall(after)
-    for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            yield "same", "".join(new[c:d])
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    pieces: list[tuple[str, str]] = []
+    gone = added = ""
+    for at, (kind, a, b, c, d) in enumerate(steps):
+        same = "".join(new[c:d])
+        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
+            pieces += _changed(gone, added)
+            pieces.append(("same", same))
+            gone = added = ""
             continue
-        if a < b:
-            yield "gone", "".join(old[a:b])
-        if c < d:
-            yield "new", "".join(new[c:d])
+        gone += "".join(old[a:b])
+        added += same
+    return pieces + _changed(gone, added)
+
+
+def _changed(gone: str, added: str) -> list[tuple[str, str]]:
+    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
+    pieces = [("gone", gone), *between, ("new", added)]
+    return [(kind, piece) for kind, piece in pieces if piece]
 
 
 class HistoryScreen(Dialog[str]):
@@ -137,7 +151,7 @@ def _wrapped(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segme
     used = 0
     for style, piece in pieces:
         for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
-            for part in [word] if word == "\n" else text.wrap(word, width):
+            for part in [word] if word.isspace() else text.wrap(word, width):
                 if word == "\n" or (used + text.width(part) > width and used):
                     lines.append([])
                     used = 0

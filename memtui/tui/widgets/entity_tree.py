@@ -135,7 +135,7 @@ class EntityTree(Window):
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line, palette = self._lines[index], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        is_chosen = line.path.casefold() in self._chosen if line.path else not self._chosen
+        is_chosen = bool(line.path) and line.path.casefold() in self._chosen
         bar = "▌" if selected else " "
         fold = " "
         if not line.leaf:

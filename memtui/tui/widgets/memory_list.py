@@ -190,7 +190,7 @@ class MemoryList(Window):
         if width >= TYPE_FROM:
             kind = text.one_line(memory.type or memory.kind)
             style = palette.type(memory.type) if memory.type else palette.faint
-            type_width = min(self._type_width, max(TYPE_MIN, width // 7))
+            type_width = min(self._type_width, max(TYPE_MIN, width // 6))
             put(text.pad(kind, type_width) + "  ", palette.faint if quiet else style)
             room -= type_width + 2
         entity = ""
