@@ -185,8 +185,9 @@ def stem_head(word: str) -> str:
     found = stem(word)
     if found in _VOWEL_CHANGES:
         return found[0]
-    return found if found == word and not _may_have_forms(word) else found[: max(2, len(found) - 1)]
+    return found if found == word and not has_forms(word) else found[: max(2, len(found) - 1)]
 
 
-def _may_have_forms(word: str) -> bool:
+def has_forms(word: str) -> bool:
+    """Whether other words may share this one's stem."""
     return len(word) > 2 and word.isascii() and word.isalpha()

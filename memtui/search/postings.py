@@ -296,6 +296,11 @@ def save(segment: Segment, folder: Path, stamp: str) -> None:
     draft.replace(folder / _HEAD)
 
 
+def exists(folder: Path) -> bool:
+    """Whether a segment was saved here; `load` tells whether it can be trusted."""
+    return (folder / _HEAD).exists()
+
+
 def load(folder: Path, stamp: str, first: int = 0) -> Segment | None:
     """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
     try:

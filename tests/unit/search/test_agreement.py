@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import Document
 from memtui.search.matching import Match, match
 from memtui.search.scan import scan
+from memtui.search.whoosh_index import WhooshIndex
 
 WORDS = """
     deploy deployed deploying deployment run running runs fly flies happy happily organization
@@ -71,3 +73,24 @@ def test_arrays_and_scan_agree() -> None:
             by_scan = scan(enumerate(documents), len(documents), terms)
             assert found(by_arrays) == found(by_scan), terms
             assert by_arrays.missing == by_scan.missing, terms
+
+
+def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
+    draw = random.Random(12)
+    for round in range(15):
+        documents = texts(draw, draw.randint(1, 60))
+        segments = segments_of(documents, draw.randint(0, len(documents)))
+        (tmp_path / str(round)).mkdir()
+        index = WhooshIndex(tmp_path / str(round))
+        index.build([Document(d.ref, "other") for d in documents[::3]] + documents[1::3])
+        assert index.update(documents[::3])
+        assert index.update(documents[2::3])
+        for _ in range(25):
+            terms = query(draw)
+            by_arrays = match(segments, len(documents), terms)
+            for mask, every in ((by_arrays.found, False), (by_arrays.all_words, True)):
+                refs = index.search(terms, every=every)
+                assert refs is not None
+                assert set(refs) == {documents[at].ref for at in mask.nonzero()[0]}, terms
+                assert len(refs) == len(set(refs))
+        index.close()

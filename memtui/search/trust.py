@@ -1,0 +1,57 @@
+"""Whether a folder of the cache may be believed: ours alone, and every file as we left it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+_CHUNK = 1 << 20
+
+
+def fault(folder: Path) -> str:
+    """Why the folder may not be opened: a link, another owner, others may write. '' = it may."""
+    for path in (folder, *_entries(folder)):
+        status = os.lstat(path)
+        plain = stat.S_ISREG(status.st_mode) and path != folder
+        if not plain and not stat.S_ISDIR(status.st_mode):
+            return f"{path.name} is not a plain file or folder"
+        if status.st_uid != os.geteuid():
+            return f"{path.name} belongs to another user"
+        if status.st_mode & 0o022 or (path == folder and status.st_mode & 0o077):
+            return f"{path.name} is open to others"
+    return ""
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    if folder.is_symlink() or not folder.is_dir():
+        return iter(())
+    return (Path(entry.path) for entry in os.scandir(folder))
+
+
+def checksum(file: Path) -> str:
+    """Size and CRC-32 of a file: enough against accidents; forgery is held off by its owner.
+
+    Raises OSError.
+    """
+    total, size = 0, 0
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:
+        while piece := stream.read(_CHUNK):
+            total = zlib.crc32(piece, total)
+            size += len(piece)
+    return f"{size}:{total:08x}"
+
+
+def put_away(path: Path) -> None:
+    """Remove a folder (or the link in its place) so that it is gone at once. Raises OSError."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        aside = path.with_name(f"{path.name}.old-{secrets.token_hex(4)}")
+        path.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,111 @@
+"""What a Whoosh document is: a ref to name it, a sum to know it by, and its words with positions.
+
+Nothing else is stored, and there is no numeric, date or sortable field: filters, order and counts
+come from `memtui.search.columns`, at a hundredth of the cost. This module and its neighbours
+`whoosh_index`, `whoosh_query` and `unpickle` are the only ones that import Whoosh.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from memtui.search import unpickle
+from memtui.search.documents import Document
+from memtui.search.postings import Segment
+
+with warnings.catch_warnings():
+    # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    from whoosh import fields, formats
+    from whoosh.codec.whoosh3 import W3Codec
+
+unpickle.guard()
+
+FORM = 1
+"""Raised whenever documents or terms are written otherwise."""
+REF, SUM, TEXT = "ref", "sum", "text"
+_POSITION_BYTES = 4
+_NO_POSITION = b"-"
+"""Wholes have no place in a phrase; a posting's value may not be empty."""
+
+
+class Positions(formats.Positions):  # type: ignore[misc]
+    """Positions as four bytes each: smaller to read than Whoosh's pickles, and only numbers."""
+
+    def word_values(self, value: Any, analyzer: Any, **kwargs: Any) -> Iterator[Any]:
+        raise NotImplementedError("terms come from the arrays")
+
+    def decode_positions(self, valuestring: bytes) -> list[int]:
+        if len(valuestring) % _POSITION_BYTES:
+            return []
+        places: list[int] = np.frombuffer(valuestring, "<u4").tolist()
+        return places
+
+
+class _Text(fields.FieldType):  # type: ignore[misc]
+    """Words that are analysed before they come here."""
+
+    def __init__(self) -> None:
+        self.format = Positions()
+        self.analyzer = None
+        self.scorable = False
+        self.stored = False
+        self.unique = False
+        self.indexed = True
+        self.vector = None
+        self.spelling = False
+        self.column_type = None
+        self.multitoken_query = "default"
+
+
+def schema() -> Any:
+    """The fields. Always passed to Whoosh, which then does not unpickle the one in the index."""
+    return fields.Schema(
+        **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Text()}
+    )
+
+
+def codec() -> Any:
+    """Uncompressed blocks: a tenth faster to write, and the files carry sums of their own."""
+    made = W3Codec(compression=0)
+    made.length_stats = False
+    return made
+
+
+Posting = tuple[str, bytes, int, float, bytes]
+"""Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
+
+
+def postings(segment: Segment, documents: Iterable[Document], first: int) -> Iterator[Posting]:
+    """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
+    refs = sorted((document.ref.encode(), at) for at, document in enumerate(documents, first))
+    for ref, at in refs:
+        yield REF, ref, at, 1.0, _NO_POSITION
+    yield from _text_postings(segment, first)
+
+
+def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
+    """The arrays of a segment, word by word."""
+    if not len(segment.ids):
+        return
+    held = np.flatnonzero(segment.stream >= 0)
+    memory = np.repeat(np.arange(segment.count), np.diff(segment.starts))[held]
+    keys = segment.stream[held].astype(np.int64) * segment.count + memory
+    order = np.argsort(keys, kind="stable")
+    places = (held - segment.starts[memory])[order].astype("<u4").tobytes()
+    keys = keys[order]
+    terms = np.repeat(np.arange(len(segment.terms)), np.diff(segment.indptr))
+    wanted = terms * segment.count + segment.ids
+    starts = (np.searchsorted(keys, wanted, "left") * _POSITION_BYTES).tolist()
+    ends = (np.searchsorted(keys, wanted, "right") * _POSITION_BYTES).tolist()
+    ids = (segment.ids + first).tolist()
+    weights = (segment.weights / 4.0).tolist()
+    pointers = segment.indptr.tolist()
+    for number, term in enumerate(segment.terms):
+        text = term.encode("utf-8", "surrogatepass")
+        for at in range(pointers[number], pointers[number + 1]):
+            yield TEXT, text, ids[at], weights[at], places[starts[at] : ends[at]] or _NO_POSITION

@@ -1,0 +1,322 @@
+"""The Whoosh index of one store on disk: made, kept up with changes, asked, and never trusted.
+
+It lies in a private folder, `whoosh/`, with a stamp `whoosh.json` beside it that names the versions
+it was made with and the sum of each of its files. Whatever is odd (a version, a sum, a link, an
+exception from Whoosh) has the folder put away: it is a cache, and is made again. Whoosh answers
+phrases, patterns, misspelt words and all the rest of the query language; what a keystroke needs
+comes from `memtui.search.postings`, which finds the same (a test compares them).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import platform
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from memtui import __version__
+from memtui.query import Term
+from memtui.search import analysis, trust
+from memtui.search import postings as arrays
+from memtui.search.documents import FIELD_WEIGHTS, Document
+from memtui.search.postings import Cancelled, Segment, never
+
+log = logging.getLogger(__name__)
+
+MOST_SEGMENTS = 8
+"""Commits before small segments are merged: with 16 an OR query took twice the time."""
+MEMORY_MB = 512
+_TICK = 4096
+"""Documents or postings between two looks at `cancelled`."""
+
+T = TypeVar("T")
+Tell = Callable[[int, int], None]
+"""How many of how many are done."""
+
+
+def _silent(done: int, total: int) -> None:
+    """The progress of work that nobody watches."""
+
+
+def summed(document: Document) -> str:
+    """What the document says, in twelve bytes of hexadecimal."""
+    text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+class WhooshIndex:
+    """The index in `home`, a private folder. Safe with several processes: one writes at a time."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.folder = home / "whoosh"
+        self._stamp = home / "whoosh.json"
+        self._index: Any = None
+        self._searcher: Any = None
+        self._read_stamp = ""
+
+    def __enter__(self) -> WhooshIndex:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all files."""
+        for held in (self._searcher, self._index):
+            if held is not None:
+                try:
+                    held.close()
+                except Exception as error:  # a damaged index may fail to close too
+                    log.debug("closing the index: %r", error)
+        self._searcher = self._index = None
+
+    # Asking
+
+    def search(
+        self, terms: Sequence[Term], *, every: bool = False, limit: int | None = None
+    ) -> list[str] | None:
+        """Refs of what the terms find (`every`: only with all of them), in no order of rank.
+
+        None when there is no index that can be believed; it is then put away to be made again.
+        """
+        from memtui.search.whoosh_query import queries_for
+
+        def ask() -> list[str]:
+            searcher = self._open()
+            looked_for, left_out = queries_for(terms, searcher.reader(), every=every)
+            hidden = frozenset(searcher.docs_for_query(left_out))
+            found = searcher.docs_for_query(looked_for)
+            numbers = (number for number in found if number not in hidden)
+            refs = (searcher.stored_fields(number)["ref"] for number in numbers)
+            return [ref for _, ref in zip(range(limit or sys.maxsize), refs, strict=False)]
+
+        return self._trying(ask)
+
+    def sums(self) -> dict[str, str] | None:
+        """The sum of each indexed document by ref; None as in `search`."""
+
+        def ask() -> dict[str, str]:
+            stored = (fields for _, fields in self._open().reader().iter_docs())
+            return {fields["ref"]: fields["sum"] for fields in stored}
+
+        return self._trying(ask)
+
+    def _trying(self, ask: Callable[[], T]) -> T | None:
+        if not self._stamp.exists():
+            self.close()
+            return None
+        try:
+            return ask()
+        except Exception as error:  # Whoosh raises anything when its files are damaged
+            log.warning("the index in %s is put away: %r", self.home, error)
+            self.discard()
+            return None
+
+    def _open(self) -> Any:
+        """A searcher on what is there now. Raises anything."""
+        stamp = self._stamp.read_text(encoding="ascii")
+        if self._searcher is not None and stamp == self._read_stamp:
+            return self._searcher
+        self.close()
+        if reason := trust.fault(self.folder):
+            raise ValueError(reason)
+        told = json.loads(stamp)
+        if {name: told[name] for name in _versions()} != _versions():
+            raise ValueError("made by other versions")
+        for name, expected in told["files"].items():
+            if trust.checksum(self.folder / name) != expected:
+                raise ValueError(f"{name} is damaged")
+        from whoosh import index, scoring
+
+        from memtui.search.whoosh_fields import schema
+
+        self._index = index.open_dir(str(self.folder), schema=schema())
+        if self._index.latest_generation() != told["generation"]:
+            raise ValueError("a commit was cut short")
+        self._searcher = self._index.searcher(weighting=scoring.TF_IDF())
+        self._read_stamp = stamp
+        return self._searcher
+
+    # Writing
+
+    def discard(self) -> None:
+        """Throw the index away; `build` makes a new one."""
+        self.close()
+        try:
+            self._stamp.unlink(missing_ok=True)
+            trust.put_away(self.folder)
+        except OSError as error:
+            log.warning("the index in %s cannot be removed: %s", self.home, error)
+
+    def build(
+        self,
+        documents: Sequence[Document],
+        tell: Tell = _silent,
+        cancelled: Callable[[], bool] = never,
+        segment: Segment | None = None,
+    ) -> None:
+        """Make the whole index anew beside the old one, then put it in its place.
+
+        `segment`: the arrays of exactly these documents, where they are already made. Raises
+        Cancelled or OSError; the old index is then as it was.
+        """
+        from whoosh import index
+
+        from memtui.search.whoosh_fields import schema
+
+        draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
+        draft.mkdir(mode=0o700)
+        try:
+            made = index.create_in(str(draft), schema())
+            self._write(made, documents, (), tell, cancelled, segment, whole=True)
+            generation = made.latest_generation()
+            made.close()
+            self.discard()
+            draft.rename(self.folder)
+            self._write_stamp(generation)
+        finally:
+            if draft.exists():
+                shutil.rmtree(draft, ignore_errors=True)
+
+    def update(
+        self, added: Sequence[Document], removed: Collection[str] = (), tell: Tell = _silent
+    ) -> bool:
+        """Index new and changed documents and forget others.
+
+        False when nothing was done: there is no index, or another process is writing it.
+        """
+        from whoosh.index import LockError
+
+        latest = {document.ref: document for document in added}
+        if not latest and not removed:
+            return True
+
+        def change() -> bool:
+            self._open()
+            try:
+                self._write(
+                    self._index, list(latest.values()), {*removed, *latest}, tell, never, None
+                )
+            except LockError:
+                return False
+            self._write_stamp(self._index.latest_generation())
+            return True
+
+        return bool(self._trying(change))
+
+    def _write(
+        self,
+        index: Any,
+        documents: Sequence[Document],
+        gone: Collection[str],
+        tell: Tell,
+        cancelled: Callable[[], bool],
+        segment: Segment | None,
+        whole: bool = False,
+    ) -> None:
+        """One commit. Raises LockError, Cancelled or anything else of Whoosh's."""
+        from memtui.search.whoosh_fields import REF, SUM, codec, postings, schema
+
+        writer = index.writer(codec=codec(), limitmb=MEMORY_MB)
+        try:
+            if gone:
+                with index.reader() as reader:
+                    for ref in gone:
+                        if (REF, ref) in reader:
+                            matcher = reader.postings(REF, ref)
+                            for number in list(matcher.all_ids()):
+                                writer.delete_document(number)
+            first = writer.docnum
+            held = schema()
+            for at, document in enumerate(documents):
+                if at % _TICK == 0 and cancelled():
+                    raise Cancelled
+                store = writer.perdocwriter
+                store.start_doc(writer.docnum)
+                store.add_field(REF, held[REF], document.ref, 0)
+                store.add_field(SUM, held[SUM], summed(document), 0)
+                store.finish_doc()
+                writer.docnum += 1
+                writer._added = True
+            if segment is None:
+                segment = arrays.build(documents, 0, cancelled)
+            items = postings(segment, documents, first)
+            if whole:
+                total = len(segment.ids) + len(documents)
+                writer.pool = _Sorted(_watched(items, total, tell, cancelled))
+            else:
+                for item in items:
+                    writer.pool.add(item)
+            merge = not whole and len(writer.segments) >= MOST_SEGMENTS
+            writer.commit(merge=merge)
+        except BaseException:
+            if not writer.is_closed:
+                writer.cancel()
+            raise
+
+    def _write_stamp(self, generation: int) -> None:
+        """Say what the folder holds now. Raises OSError."""
+        known = {}
+        if self._stamp.exists():
+            known = json.loads(self._stamp.read_text(encoding="ascii"))["files"]
+        files = {}
+        for path in sorted(self.folder.iterdir()):
+            path.chmod(0o600)
+            if path.suffix in (".seg", ".toc"):
+                files[path.name] = known.get(path.name) or trust.checksum(path)
+        told = {**_versions(), "generation": generation, "files": files}
+        draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
+        draft.write_text(json.dumps(told), encoding="ascii")
+        draft.replace(self._stamp)
+
+
+class _Sorted:
+    """Stands in for Whoosh's sorting pool: the arrays are in order already."""
+
+    def __init__(self, items: Any) -> None:
+        self._items = items
+
+    def iter_postings(self) -> Any:
+        return self._items
+
+    def cleanup(self) -> None:
+        """Nothing lies on disk."""
+
+
+def _watched(items: Any, total: int, tell: Tell, cancelled: Callable[[], bool]) -> Any:
+    for at, item in enumerate(items):
+        if at % _TICK == 0:
+            if cancelled():
+                raise Cancelled
+            tell(at, total)
+        yield item
+
+
+def _versions() -> dict[str, Any]:
+    """Whatever decides what the files mean."""
+    from whoosh import versionstring
+
+    from memtui.search.whoosh_fields import FORM
+
+    return {
+        "form": FORM,
+        "memtui": __version__,
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "whoosh": versionstring(),
+        "analysis": analysis.VERSION,
+        "weights": list(FIELD_WEIGHTS),
+        "byteorder": sys.byteorder,
+    }

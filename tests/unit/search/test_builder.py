@@ -1,0 +1,84 @@
+"""The index made by another process."""
+
+from __future__ import annotations
+
+import stat
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.model import Memory
+from memtui.query import parse
+from memtui.search import builder, catalog, columns, postings
+from memtui.search.whoosh_index import WhooshIndex
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+MEMORIES = [
+    Memory(f"s:{n}", str(n), "s", "fact", content=f"memory number {n} of many") for n in range(40)
+]
+
+
+def generation(home: Path, memories: list[Memory]) -> Path:
+    shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
+    return catalog.save(home, [shard], memories, columns.build(memories)).folder
+
+
+def found(home: Path, text: str) -> set[str]:
+    with WhooshIndex(home) as index:
+        return set(index.search(parse(text, NOW).terms) or ())
+
+
+def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
+    folder = generation(tmp_path, MEMORIES)
+    told: list[tuple[int, int]] = []
+    assert builder.build(folder, lambda done, total: told.append((done, total)))
+    assert (0, 40) in told
+    segment = postings.load(folder, folder.name)
+    assert segment is not None
+    assert segment.count == 40
+
+
+def test_whoosh_is_made_then_only_brought_up_to_date(tmp_path: Path) -> None:
+    folder = generation(tmp_path, MEMORIES)
+    assert builder.build_whoosh(folder)
+    assert found(tmp_path, "many") == {f"s:{n}" for n in range(40)}
+    made = stat.S_IMODE((tmp_path / "whoosh").stat().st_mode), (tmp_path / "whoosh").stat().st_ino
+    changed = [replace(MEMORIES[0], content="other words"), *MEMORIES[1:39]]
+    assert builder.build_whoosh(generation(tmp_path, changed))
+    assert found(tmp_path, "many") == {f"s:{n}" for n in range(1, 39)}
+    assert found(tmp_path, "other") == {"s:0"}
+    assert made == (0o700, (tmp_path / "whoosh").stat().st_ino)
+
+
+def test_a_child_that_fails_is_noticed(tmp_path: Path) -> None:
+    assert not builder.build(tmp_path / "nothing there")
+
+
+def test_called_off(tmp_path: Path) -> None:
+    assert not builder.build(generation(tmp_path, MEMORIES), cancelled=lambda: True)
+
+
+def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = tmp_path / "hang"
+    hanging.write_text("#!/bin/sh\nexec sleep 600\n")
+    hanging.chmod(0o700)
+    monkeypatch.setattr(builder.sys, "executable", str(hanging))
+    monkeypatch.setattr(builder, "PATIENCE", 0.1)
+    start = time.monotonic()
+    assert not builder.build(tmp_path)
+    assert time.monotonic() - start < 30
+
+
+def test_modules_of_the_current_folder_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").mkdir()
+    folder = generation(tmp_path / "cache", MEMORIES)
+    here = tmp_path / "cloned"
+    here.mkdir()
+    (here / "numpy.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(here)
+    assert builder.build(folder)
