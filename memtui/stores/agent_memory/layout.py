@@ -43,7 +43,7 @@ def _is_home(path: Path) -> bool:
             for _, entry in zip(range(_LOOKED_AT), listing, strict=False):
                 if os.path.lexists(os.path.join(entry.path, ITEMS)):
                     return True
-    except OSError:
+    except (OSError, ValueError):
         return False
     return False
 

@@ -19,7 +19,8 @@ from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import EventFile, copies_by_id
+from memtui.stores.ambient.carried import Arrival, is_carried, plan_carried
+from memtui.stores.ambient.events import EventFile
 from memtui.stores.ambient.kept import Archive
 from memtui.stores.ambient.project_files import (
     ProjectFiles,
@@ -112,7 +113,7 @@ def new_event(change: Change, content: str, desk: Desk) -> dict[str, Any]:
     Type and importance default to what `r remember` gives: a decision, high.
     """
     event = {
-        "id": str(change.fields.get("id") or uuid.uuid4()),
+        "id": str(uuid.uuid4()),
         "type": word_of(change, "type", DECISION),
         "timestamp": to_milliseconds(created_of(change, desk.now)),
         "content": content,
@@ -221,12 +222,12 @@ def _crowded(files: Iterable[EventFile], rules: Rules) -> tuple[str, ...]:
 
 def plan_add(change: Change, desk: Desk) -> Plan:
     """What adding this event would come to. Writes nothing."""
+    if is_carried(change):
+        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.keys())
+        return plan_carried(Arrival(change, *here))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)
     event = new_event(change, content, desk)
-    if event["id"] in copies_by_id(target.files.project):
-        reason = "an event with this id is there already"
-        return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
     destination = _destination(target, event, desk.milliseconds)
     is_decision = event["type"] == DECISION
     old = _replaced(content, destination.existing, desk.rules) if is_decision else {}

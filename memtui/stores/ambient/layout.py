@@ -35,7 +35,7 @@ def _holds_projects(folder: Path) -> bool:
             for _, entry in zip(range(_LOOKED_AT), listing, strict=False):
                 if PROJECT_KEY.fullmatch(entry.name) and entry.is_dir():
                     return True
-    except OSError:
+    except (OSError, ValueError):
         return False
     return False
 

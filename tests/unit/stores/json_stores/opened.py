@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Plan, invert
+from memtui.changes import Act, Change, Edit, Plan, invert
 from memtui.errors import RefError
 from memtui.files.recorder import Unrecorded
 from memtui.model import Memory
@@ -57,16 +57,24 @@ class Opened:
         """Status by id."""
         return {memory.id: memory.status for memory in self.memories}
 
-    def plan(self, act: Act, id: str = "", *, force: bool = False, **fields: Any) -> Plan:
+    def plan(self, act: Act, id: str = "", /, *, force: bool = False, **fields: Any) -> Plan:
         ref = f"{LABEL}:{id}" if id else ""
         change = Change(act, LABEL, ref, fields, force)
         return self.store.plan(change, _View(self))
 
-    def do(self, act: Act, id: str = "", *, force: bool = False, **fields: Any) -> Plan:
+    def do(self, act: Act, id: str = "", /, *, force: bool = False, **fields: Any) -> Plan:
         plan = self.plan(act, id, force=force, **fields)
         self.store.apply(plan.edits, Unrecorded(self.state))
         self.reload()
         return plan
+
+    def do_plan(self, plan: Plan) -> None:
+        """Make a plan that was worked out before."""
+        self.do_edits(plan.edits)
+
+    def do_edits(self, edits: tuple[Edit, ...]) -> None:
+        self.store.apply(edits, Unrecorded(self.state))
+        self.reload()
 
     def undo(self, plan: Plan) -> None:
         self.store.apply(invert(plan.edits), Unrecorded(self.state))

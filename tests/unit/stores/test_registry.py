@@ -1,0 +1,71 @@
+"""Stores are found where their programs keep them, each once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memtui.stores import registry
+
+
+def agent_memory(home: Path) -> Path:
+    (home / "entities" / "alice").mkdir(parents=True)
+    (home / "entities" / "alice" / "items.json").write_text("[]\n")
+    return home
+
+
+def ambient(root: Path) -> Path:
+    (root / "projects" / "4d3a12e5f267cd60").mkdir(parents=True)
+    return root
+
+
+def names(found: list[tuple[registry.Format, Path]]) -> list[tuple[str, Path]]:
+    return [(known.name, root) for known, root in found]
+
+
+def test_every_format_has_a_name_of_its_own() -> None:
+    assert len({known.name for known in registry.FORMATS}) == len(registry.FORMATS)
+
+
+def test_the_current_folder_comes_before_the_known_places(tmp_path: Path) -> None:
+    here = agent_memory(tmp_path / "work" / "memory")
+    known = ambient(tmp_path / "home" / ".ambient" / "memory")
+    found = registry.discover(tmp_path / "work", tmp_path / "home", {})
+    assert names(found) == [("agent-memory", here), ("ambient", known)]
+
+
+def test_a_place_may_be_named_by_a_variable(tmp_path: Path) -> None:
+    there = agent_memory(tmp_path / "elsewhere")
+    variables = {"MEMORY_HOME": str(there)}
+    found = registry.discover(tmp_path / "empty", tmp_path / "home", variables)
+    assert names(found) == [("agent-memory", there)]
+    assert registry.discover(tmp_path / "empty", tmp_path / "home", {"MEMORY_HOME": ""}) == []
+
+
+def test_a_store_that_is_found_two_ways_is_listed_once(tmp_path: Path) -> None:
+    root = ambient(tmp_path / ".ambient" / "memory")
+    (tmp_path / "link").symlink_to(tmp_path / ".ambient")
+    assert names(registry.discover(tmp_path, tmp_path, {})) == [("ambient", root)]
+    assert names(registry.discover(tmp_path / "link", tmp_path, {}))[0][0] == "ambient"
+    assert len(registry.discover(tmp_path / "link", tmp_path, {})) == 1
+
+
+def test_one_folder_may_hold_two_formats(tmp_path: Path) -> None:
+    agent_memory(tmp_path)
+    ambient(tmp_path)
+    assert [known.name for known, _ in registry.detect_all(tmp_path)] == ["agent-memory", "ambient"]
+
+
+@pytest.mark.parametrize("name", ["missing", "file.txt", "nul\0name", "x" * 300])
+def test_what_is_no_folder_is_no_store(tmp_path: Path, name: str) -> None:
+    if name == "file.txt":
+        (tmp_path / name).write_text("text")
+    assert registry.detect(tmp_path / name) is None
+
+
+def test_a_pipe_in_place_of_a_store_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "entities")
+    os.mkfifo(tmp_path / "projects")
+    assert registry.detect(tmp_path) is None
