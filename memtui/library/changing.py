@@ -36,7 +36,7 @@ class Changing:
         """
         action = self._chosen(number, self._journal.undoable(limit=1000), anywhere, "undo")
         with self._journal.undoing(action.id) as recording:
-            for part in action.inverted:
+            for part in action.inverted():
                 self._store(part.store).apply(part.edits, recording)
         return self._action(action.id)
 

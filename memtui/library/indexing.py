@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
 from memtui.library.shelf import Shelf
 from memtui.library.snapshot import Rows
 from memtui.library.values import Cancelled, Progress, Report
-from memtui.search import postings
+from memtui.query import Term
+from memtui.search import builder, postings
+from memtui.search.columns import Slots, as_slots
 from memtui.search.documents import Document, document
+from memtui.search.matching import Exact
 from memtui.search.postings import Segment
+from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
+
+SlotsOf = Callable[[], Mapping[str, int]]
 
 IN_PROCESS = 3_000
 """Memories up to which an index is made here: a third of a second, less than a process costs."""
@@ -43,6 +49,9 @@ class Index:
     def __init__(self) -> None:
         self.state = IndexState()
         self._lock = Lock()
+        self._asking = Lock()
+        """Whoosh's searchers are not made for several threads."""
+        self._kept: dict[str, tuple[dict[str, str], WhooshIndex]] = {}
 
     def add(self, shelf: Shelf, rows: Rows, report: Report, cancelled: Cancelled) -> None:
         """Make one store's cached rows searchable."""
@@ -78,6 +87,45 @@ class Index:
             overlays.sort(key=lambda segment: segment.first)
             self.state = replace(state, overlays=tuple(overlays), ready=True)
 
+    def keep(self, shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
+        """Bring what lies on disk of one store's index up to date, for the next start.
+
+        From then on, until the store changes, Whoosh answers its phrases, patterns and misspelt
+        words.
+        """
+        if shelf.catalog is None or shelf.home is None or cancelled():
+            return
+        stamps = shelf.stamps
+        if not postings.exists(shelf.catalog.folder):
+            _build_elsewhere(shelf, report, cancelled)
+        if builder.build_whoosh(shelf.catalog.folder, cancelled=cancelled):
+            with self._lock:
+                self._kept[shelf.store.label] = (stamps, WhooshIndex(shelf.home))
+
+    def exact(self, shelves: Sequence[Shelf], slots_of: SlotsOf) -> Exact | None:
+        """Whoosh as the authority for what is more than words; None unless it knows every row."""
+        with self._lock:
+            kept = [self._kept.get(shelf.store.label) for shelf in shelves]
+        if not all(
+            held is not None and held[0] == shelf.stamps
+            for held, shelf in zip(kept, shelves, strict=True)
+        ):
+            return None
+        indexes = [held[1] for held in kept if held is not None]
+
+        def slots(term: Term) -> Slots | None:
+            found: list[int] = []
+            known = slots_of()
+            for index in indexes:
+                with self._asking:
+                    refs = index.search([term])
+                if refs is None:
+                    return None
+                found.extend(known[ref] for ref in refs if ref in known)
+            return as_slots(found)
+
+        return slots
+
 
 def _document(rows: Rows, slot: int) -> Document:
     return document(rows[slot])
@@ -98,8 +146,6 @@ def _build_elsewhere(shelf: Shelf, report: Report, cancelled: Cancelled) -> None
     """Let another process build it, so that the screen does not feel it."""
     if shelf.catalog is None:
         return
-    from memtui.search import builder
-
     what = f"indexing {shelf.store.label}"
     builder.build(
         shelf.catalog.folder,

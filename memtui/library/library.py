@@ -170,11 +170,22 @@ class Library:
             if cancelled():
                 return
             with self._lock:
-                if shelf.worth_saving:
+                if shelf.catalog is None:
                     shelf.save_cache(self._table)
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
             self._index.cover(self.snapshot.rows)
+
+    def keep_index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
+        """Write to the cache what changed since it was read, and update the index on disk.
+
+        Search works without; it is for the next start, and for Whoosh to answer.
+        """
+        for shelf in self._shelves:
+            with self._lock:
+                if shelf.changed and not shelf.loading:
+                    shelf.save_cache(self._table)
+            self._index.keep(shelf, report, cancelled)
 
     def _publish(self) -> None:
         self._revision += 1
@@ -220,6 +231,7 @@ class Library:
                 columns=self._columns,
                 segments=state.segments,
                 indexed=state.ready,
+                exact=self._index.exact(self._shelves, self._slots),
                 weights=self._weights,
             )
             return where, self.snapshot.revision

@@ -20,11 +20,6 @@ from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 log = logging.getLogger(__name__)
 
 
-STALE_ROWS = 500
-"""Rows (or a twentieth of the store) that may be read again at each start before the cache is
-written anew: half a second of work."""
-
-
 @dataclass(frozen=True, slots=True)
 class Held:
     """One shard as it stands in the table."""
@@ -76,21 +71,14 @@ class Shelf:
         return sum(held.count for held in self.held.values())
 
     @property
-    def stale_rows(self) -> int:
-        """How many rows the cache lacks or has in an older form."""
-        return sum(h.count for key, h in self.held.items() if self._saved.get(key) != h.stamp)
-
-    @property
-    def worth_saving(self) -> bool:
-        """Whether the cache is missing, or so stale that the next start would notice."""
-        if self.home is None or not self.changed:
-            return False
-        return self.catalog is None or self.stale_rows > max(STALE_ROWS, self.count // 20)
+    def stamps(self) -> dict[str, str]:
+        """The stamp of each shard that the table holds."""
+        return {key: held.stamp for key, held in self.held.items()}
 
     @property
     def changed(self) -> bool:
         """Whether the cache says something else than the table."""
-        return self._saved != {key: held.stamp for key, held in self.held.items()}
+        return self._saved != self.stamps
 
     def bytes_on_disk(self) -> int:
         """What the files of this store take, as of the last change that was noticed."""
@@ -157,14 +145,14 @@ class Shelf:
         private(self.home)
         rows = table.rows()
         shards: list[ShardEntry] = []
-        memories: list[Memory] = []
         slots: list[int] = []
         for key, held in self.held.items():
-            shards.append(ShardEntry(key, held.stamp, len(memories), held.count, held.unreadable))
-            memories.extend(rows[held.first : held.first + held.count])
+            shards.append(ShardEntry(key, held.stamp, len(slots), held.count, held.unreadable))
             slots.extend(held.slots)
         try:
-            self.catalog = catalogs.save(self.home, shards, memories, take(table.columns, slots))
+            self.catalog = catalogs.save(
+                self.home, shards, map(rows.line, slots), take(table.columns, slots)
+            )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
             return

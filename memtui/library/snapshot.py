@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import overload
 
 from memtui.model import Memory
+from memtui.search.catalog import CachedRows, Line, line_of
 from memtui.stores.base import Unreadable
 
 
@@ -41,6 +42,12 @@ class Rows(Sequence[Memory]):
             raise IndexError(index)
         part = bisect_right(self._firsts, index) - 1
         return self._parts[part][index - self._firsts[part]]
+
+    def line(self, slot: int) -> Line:
+        """One row in the form of the cache; free where it comes from there."""
+        at = bisect_right(self._firsts, slot) - 1
+        part, index = self._parts[at], slot - self._firsts[at]
+        return part.line(index) if isinstance(part, CachedRows) else line_of(part[index])
 
     def __iter__(self) -> Iterator[Memory]:
         for part in self._parts:

@@ -53,7 +53,7 @@ class Table:
         """Add the rows of a cached store as they are. Returns the first slot."""
         first = len(self)
         self._parts.append(catalog.rows)
-        self._refs.append(lambda: catalog.refs)
+        self._refs.append(lambda: catalog.rows.refs)
         self._slot_of = None
         self.columns = columns_of.concat([self.columns, catalog.columns])
         return first

@@ -23,11 +23,11 @@ import mmap
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -56,10 +56,19 @@ class ShardEntry:
     unreadable: tuple[Unreadable, ...] = ()
 
 
+class Line(NamedTuple):
+    """One row on its way to the file."""
+
+    ref: str
+    record: bytes
+    """`model.to_record` as ASCII JSON with a newline."""
+
+
 class CachedRows(Sequence[Memory]):
     """Memories decoded from the mapped file when they are asked for."""
 
     def __init__(self, file: Path, offsets: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        self._file = file
         self._offsets = offsets
         with file.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -91,6 +100,15 @@ class CachedRows(Sequence[Memory]):
         """The line of one row, newline included."""
         return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
 
+    def line(self, index: int) -> Line:
+        """One row as `save` takes it."""
+        return Line(self.refs[index], self.raw(index))
+
+    @cached_property
+    def refs(self) -> tuple[str, ...]:
+        """The ref of each row."""
+        return tuple(json.loads((self._file.parent / "refs.json").read_bytes()))
+
     def __iter__(self) -> Iterator[Memory]:
         """All memories once, without keeping them decoded."""
         return (self._decode(index) for index in range(len(self)))
@@ -106,14 +124,12 @@ class Catalog:
     rows: CachedRows
     columns: Columns
 
-    @cached_property
-    def refs(self) -> tuple[str, ...]:
-        """The ref of each row."""
-        return tuple(json.loads((self.folder / "refs.json").read_bytes()))
 
-
-def _line(memory: Memory) -> bytes:
-    return json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
+def line_of(memory: Memory) -> Line:
+    """A memory in the form of a row."""
+    return Line(
+        memory.ref, json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
+    )
 
 
 def _save_columns(folder: Path, columns: Columns) -> None:
@@ -151,7 +167,7 @@ def _load_columns(folder: Path, rows: int) -> Columns:
 
 
 def save(
-    home: Path, shards: Sequence[ShardEntry], memories: Sequence[Memory], columns: Columns
+    home: Path, shards: Sequence[ShardEntry], lines: Iterable[Line], columns: Columns
 ) -> Catalog:
     """Write a new generation under `home`, put it in force, and drop the former one.
 
@@ -160,14 +176,14 @@ def save(
     name = secrets.token_hex(6)
     folder = home / name
     folder.mkdir(mode=0o700)
-    offsets = np.zeros(len(memories) + 1, np.int64)
+    offsets = np.zeros(len(columns) + 1, np.int64)
+    refs: list[str] = []
     with (folder / "rows.jsonl").open("wb") as stream:
-        for number, memory in enumerate(memories):
-            stream.write(_line(memory))
-            offsets[number + 1] = stream.tell()
+        for number, line in enumerate(lines):
+            offsets[number + 1] = offsets[number] + stream.write(line.record)
+            refs.append(line.ref)
     np.save(folder / "offsets.npy", offsets, allow_pickle=False)
-    refs = json.dumps([memory.ref for memory in memories])
-    (folder / "refs.json").write_text(refs, encoding="ascii")
+    (folder / "refs.json").write_text(json.dumps(refs), encoding="ascii")
     _save_columns(folder, columns)
     head = {"form": FORM, "memtui": __version__, "shards": [asdict(shard) for shard in shards]}
     (folder / "catalog.json").write_text(json.dumps(head), encoding="ascii")

@@ -275,6 +275,11 @@ def counts(columns: Columns, slots: Sequence[int]) -> dict[str, dict[str, int]]:
     }
 
 
+def as_slots(numbers: Sequence[int]) -> Slots:
+    """These slots as an array, ascending."""
+    return np.sort(np.asarray(numbers, np.int64))
+
+
 def pinned_count(columns: Columns, slots: Sequence[int]) -> int:
     """How many of these slots are pinned."""
     return int(columns.pinned[np.asarray(slots, np.int64)].sum())

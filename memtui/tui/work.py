@@ -85,6 +85,7 @@ class Workers:
         post(messages.Progressed(None))
         if not worker.is_cancelled:
             post(messages.IndexReady())
+            library.keep_index(cancelled=cancelled)
 
     def refresh(self) -> None:
         """Look whether the stores changed; cheap when they did not."""

@@ -234,3 +234,29 @@ def test_facets_lift_their_own_filter(home: Path) -> None:
     facets = library.find(parse("type:company", NOW)).facets
     assert facets.type == {"person": 4, "company": 1}
     assert facets.entity == {"companies/shop": 1}
+
+
+@pytest.mark.parametrize("text", ['"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice'])
+def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path, text: str) -> None:
+    library = open_library(home, tmp_path / "cache")
+    library.index()
+    by_arrays = contents(library, text)
+    library.keep_index()
+    assert contents(library, text) == by_arrays != []
+
+
+def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
+    home: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    library = open_library(home, cache)
+    library.index()
+    library.keep_index()
+    write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
+    library.refresh()
+    assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
+    library.keep_index()
+    assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
+    with opened_below(home) as opened:
+        assert len(contents(open_library(home, cache))) == 5
+    assert opened == []
