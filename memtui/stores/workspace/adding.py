@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from pathlib import Path
@@ -55,14 +56,30 @@ def _file(root: Path, path: str) -> Path:
     """Where the document would lie. Raises Refused for a path that leads elsewhere or is taken."""
     file = root
     for name in path.split("/"):
-        file = safe_join(file, name)
         if name in SKIPPED:
             raise Refused("documents in hidden folders are not memory", where=path)
-    if not file.resolve().is_relative_to(root.resolve()):
-        raise Refused("the folder leads out of the workspace", where=path)
-    if file.exists() or file.is_symlink():
-        raise Refused("there is a document of this name already", where=path)
+        folder, file = file, _step(file, name)
+    twin = _twin(folder, file.name)
+    if twin:
+        raise Refused("there is a document of this name already", where=twin)
     return file
+
+
+def _step(folder: Path, name: str) -> Path:
+    """One step down. Raises Refused at a link, because a scan does not follow it either."""
+    file = folder / name
+    if "\0" not in name and file.is_symlink():
+        raise Refused("documents behind a link are not read", where=str(file))
+    return safe_join(folder, name)
+
+
+def _twin(folder: Path, name: str) -> str:
+    """A file of this name, whatever its case: some disks cannot hold both. Empty: none."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return ""
+    return next((found for found in names if found.casefold() == name.casefold()), "")
 
 
 def _text(change: Change, desk: Desk, folder: str, title: str) -> str:
