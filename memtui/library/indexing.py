@@ -118,7 +118,7 @@ class Index:
             known = slots_of()
             for index in indexes:
                 with self._asking:
-                    refs = index.search([term])
+                    refs = index.search([replace(term, negated=False)])
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
