@@ -23,7 +23,8 @@ MEMORIES = [
 
 def generation(home: Path, memories: list[Memory]) -> Path:
     shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    return catalog.save(home, [shard], memories, columns.build(memories)).folder
+    lines = map(catalog.line_of, memories)
+    return catalog.save(home, [shard], lines, columns.build(memories)).folder
 
 
 def found(home: Path, text: str) -> set[str]:
