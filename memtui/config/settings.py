@@ -115,8 +115,8 @@ def _days(value: Any) -> float:
 
 
 def _weight(value: Any) -> float:
-    if not _is_number(value) or not 0 <= value <= 1_000:
-        raise ValueError("must be a number from 0 to 1000")
+    if not _is_number(value) or not -100 <= value <= 100:
+        raise ValueError("must be a number from -100 to 100")
     return float(value)
 
 
@@ -206,8 +206,8 @@ SCHEMA: tuple[Setting, ...] = (
         "search.weights",
         "weights",
         _weight,
-        "Weights of the parts of the rank; `memtui search --explain` names the parts.",
-        "{ recency = 1.0, importance = 1.0 }",
+        "Weights of the parts of the rank, as shares of the text's own score.",
+        "{ recency = 0.25, importance_high = 0.5 }",
         each=True,
     ),
     Setting(

@@ -71,13 +71,13 @@ CYCLE = 8
 """Colours for types; a type keeps its colour because it is chosen by the type's name."""
 _ALIKE = (
     "decision architecture design choice",
-    "preference person identity profile user",
-    "fact knowledge discovery learning concept observation",
+    "person people preference identity profile user",
+    "fact knowledge discovery learning concept observation file-context reference tacit",
     "policy convention pattern rule guideline constraint",
-    "bug bugfix incident error problem issue",
-    "goal project task plan milestone todo",
-    "event episode session journal note meeting",
-    "config procedure tool workflow reference lesson",
+    "bug bugfix incident error error-resolution problem issue",
+    "goal project task task-update plan milestone todo",
+    "event episode session session-summary journal daily note summary meeting",
+    "company organization team place config procedure tool workflow lesson",
 )
 """Types that share a colour of the cycle; all others go by their name."""
 _SLOT = {word: at for at, words in enumerate(_ALIKE) for word in words.split()}

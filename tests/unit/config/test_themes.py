@@ -101,6 +101,12 @@ def test_type_colours_can_be_read_and_told_apart(theme: Theme) -> None:
         assert contrast(paint.colour, ground) >= 4.5
 
 
+@pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
+def test_a_match_can_be_read_when_the_cursor_gives_it_another_ground(theme: Theme) -> None:
+    for cursor in ("selection", "selection-blurred"):
+        assert contrast(theme["match"].colour, theme[cursor].ground) >= 7
+
+
 def test_the_contrast_theme_keeps_its_promise_everywhere() -> None:
     theme = SHIPPED.by_name["contrast"]
     for meaning in {*WORST} - {"thumb-focus", "border-focus"}:
