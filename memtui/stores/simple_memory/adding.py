@@ -145,7 +145,7 @@ def _fact_words(text: str) -> dict[str, str]:
     words = (
         [word.strip() for word in text.split("|")] if text.count("|") == 2 else text.split(None, 2)
     )
-    if len(words) != 3 or not all(words):
+    if len(words) != 3 or not all(any(map(str.isalnum, word)) for word in words):
         raise Refused(
             "a fact needs a subject, a predicate and an object",
             do="for example: Louis | sleeps on average | 6.2 hours; or choose a type for a rule",
