@@ -32,6 +32,7 @@ __all__ = [
     "insert_records",
     "load",
     "load_records",
+    "locate",
     "members",
     "new_record",
     "put_member",
@@ -228,14 +229,24 @@ def insert_records(
     if not records:
         return splice(text, [(start, end, _filled(text, start, new))])
     first = records[0].start
-    lead = text[start + 1 : first]
-    if index == 0:
-        return splice(text, [(first, first, "".join(raw + "," + lead for raw in new))])
     place = len(records) if index is None else min(index, len(records))
-    left = min(place, len(records) - 1) - 1
-    gap = text[records[left].end : records[left + 1].start] if left >= 0 else "," + lead
+    left = min(max(place, 1), len(records) - 1) - 1
+    if left >= 0:
+        gap = text[records[left].end : records[left + 1].start]
+    else:
+        gap = _gap_after(records[0].raw, text[start + 1 : first])
+    if place == 0:
+        return splice(text, [(first, first, "".join(raw + gap for raw in new))])
     at = records[place - 1].end
     return splice(text, [(at, at, "".join(gap + raw for raw in new))])
+
+
+def _gap_after(raw: str, lead: str) -> str:
+    """What would stand between the only item and another: as before it, or as inside it."""
+    if lead:
+        return "," + lead
+    layout = _layout(raw)
+    return layout.between if layout is not None and "\n" not in layout.between else ","
 
 
 def insert_record(text: str, array: tuple[str, ...], raw: str, index: int | None = None) -> str:
