@@ -14,6 +14,10 @@ from memtui.text.emoji import EMOJI_STYLE, SEQUENCE, ZWJ, has_glue, is_widened
 
 ELLIPSIS = "…"
 
+KEPT_BELOW = 0x20000
+"""What is worked out for a character is kept below this code point only: a text made of every
+character there is must not fill the memory."""
+
 _NO_ROOM = frozenset({"Mn", "Me", "Mc", "Cc", "Cf"})
 _TONE = range(0x1F3FB, 0x1F400)
 _JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
@@ -30,7 +34,9 @@ class _Widths(dict[str, int]):
     """Character -> cells, worked out once for each character that is met."""
 
     def __missing__(self, char: str) -> int:
-        cells = self[char] = _cells(char)
+        cells = _cells(char)
+        if ord(char) < KEPT_BELOW:
+            self[char] = cells
         return cells
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from memtui.text.cells import KEPT_BELOW
 from memtui.text.emoji import GLUE, SEQUENCE, has_glue
 
 LOST = "�"
@@ -51,7 +52,9 @@ class _Signs(dict[int, str]):
     """Code point -> what is shown for it; worked out once for each code point that is met."""
 
     def __missing__(self, code: int) -> str:
-        sign = self[code] = _sign(chr(code))
+        sign = _sign(chr(code))
+        if code < KEPT_BELOW:
+            self[code] = sign
         return sign
 
 

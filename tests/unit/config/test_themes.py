@@ -14,6 +14,7 @@ from textual.color import Color
 from textual.theme import Theme as TextualTheme
 
 from memtui import paths, themes
+from memtui.config import SCHEMA, Settings
 from memtui.themes import MEANINGS, Paint, Theme, Themes, choose, load_all, parse_paint
 
 SHIPPED = load_all([paths.shipped("themes")])
@@ -122,6 +123,13 @@ def test_what_is_shipped_is_without_fault_and_introduces_itself() -> None:
         assert theme.title
         assert theme.about
         assert set(theme.paints) == set(MEANINGS)
+
+
+def test_the_settings_name_every_theme_and_begin_with_the_default() -> None:
+    (setting,) = [setting for setting in SCHEMA if setting.key == "theme"]
+    for name in set(SHIPPED.by_name) - {themes.MONO}:
+        assert name in setting.about
+    assert Settings().theme == themes.DEFAULT
 
 
 def test_the_terminal_theme_has_only_the_terminals_colours() -> None:
