@@ -101,8 +101,8 @@ class EngramStore:
         return Home(self.label, str(self.file))
 
     def schema(self) -> Schema:
-        """The schema as of the last look. Raises sqlite3.Error."""
-        if self._schema is None or stamp(self.file) != self._seen:
+        """The schema as of the last scan; writing looks again. Raises sqlite3.Error."""
+        if self._schema is None:
             self._schema = look(self.file, inspect)
         return self._schema
 
@@ -117,6 +117,7 @@ class EngramStore:
         try:
             self._schema, found = look(self.file, _survey)
         except sqlite3.Error as error:
+            self._schema = None
             return Scan(self._scan.shards, (self._unreadable(error),))
         files = (str(self.file), f"{self.file}-wal")
         self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
@@ -131,7 +132,8 @@ class EngramStore:
             return Reading((), (self._unreadable(error),))
 
     def _memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
-        return read.memories(connection, inspect(connection), self.home, key)
+        schema = self._schema or inspect(connection)
+        return read.memories(connection, schema, self.home, key)
 
     def _unreadable(self, error: Exception) -> Unreadable:
         return Unreadable(str(self.file), f"SQLite: {error}")

@@ -647,6 +647,44 @@ def test_a_recorder_that_fails_stops_the_change(folder: Path) -> None:
     assert row(folder, 1)["content"] == "The tenor clapper weighs 38 kg"
 
 
+_DYING = """
+import os, signal, sys
+from pathlib import Path
+from memtui.changes import RowEdit
+from memtui.stores.engram import FORMAT
+
+class Last:
+    def intend(self, path, pre, post):
+        print(path, pre, post, sep="\\n", flush=True)
+        if sys.argv[2] == "intend":
+            os.kill(os.getpid(), signal.SIGKILL)
+    def done(self, path):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+folder = Path(sys.argv[1])
+edits = [
+    RowEdit(str(folder / "engram.db"), "observations", {"id": n}, {"pinned": 0}, {"pinned": 1})
+    for n in (1, 2)
+]
+FORMAT.open(folder, "bells").apply(edits, Last())
+"""
+
+
+@pytest.mark.parametrize("moment", ["intend", "done"])
+def test_after_a_crash_the_row_itself_tells_what_became_of_it(folder: Path, moment: str) -> None:
+    command = [sys.executable, "-c", _DYING, str(folder), moment]
+    died = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert died.returncode == -9
+    name, pre, post = died.stdout.split("\n")[:3]
+    store = open_store(folder)
+    assert store.row_digest(name) == (pre if moment == "intend" else post)
+    assert store.row_digest("/elsewhere.db#observations{}") is None
+    assert store.row_digest(f'{folder / "engram.db"}#observations{{"nothing": 1}}') is None
+    pinned = (0,) if moment == "intend" else (1,)
+    assert sql(folder, "SELECT pinned FROM observations WHERE id < 3") == [pinned, pinned]
+    healthy(folder)
+
+
 def test_an_edit_for_another_table_or_file_is_refused(folder: Path) -> None:
     store = open_store(folder)
     path = str(folder / "engram.db")
