@@ -236,7 +236,9 @@ def test_facets_lift_their_own_filter(home: Path) -> None:
     assert facets.entity == {"companies/shop": 1}
 
 
-@pytest.mark.parametrize("text", ['"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice'])
+@pytest.mark.parametrize(
+    "text", ['"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice']
+)
 def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path, text: str) -> None:
     library = open_library(home, tmp_path / "cache")
     library.index()
