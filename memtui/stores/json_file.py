@@ -93,15 +93,18 @@ def named_records(file: JsonFile, folder: str) -> tuple[list[Named], list[Unread
     found: list[Named] = []
     faults: list[str] = []
     for index, record in enumerate(file.records):
-        place = f"record {file.key(index)} at line {record.line}"
         if not isinstance(record.value, dict):
-            faults.append(f"{place} is not an object")
+            faults.append(f"{_place(file, index)} is not an object")
             continue
         named = _name(record, index, folder)
         if named.fault:
-            faults.append(f"{place} is shown but cannot be changed: {named.fault}")
+            faults.append(f"{_place(file, index)} is shown but cannot be changed: {named.fault}")
         found.append(named)
     return found, _listed(str(file.path), faults)
+
+
+def _place(file: JsonFile, index: int) -> str:
+    return f"record {file.key(index)} at line {file.records[index].line}"
 
 
 def _listed(file: str, faults: list[str]) -> list[Unreadable]:

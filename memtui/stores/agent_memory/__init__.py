@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memtui.stores.agent_memory.adopting import adopt
 from memtui.stores.agent_memory.layout import detect
 from memtui.stores.agent_memory.store import AgentMemory
 from memtui.stores.base import Format
@@ -12,4 +13,13 @@ FORMAT = Format(
     places=("$MEMORY_HOME",),
     detect=detect,
     open=AgentMemory,
+    belongings=(
+        "entities/*",
+        "metrics/*",
+        "logs/*",
+        "checkpoints/*",
+        "pipelines/*",
+        "status.json",
+    ),
+    adopt=adopt,
 )

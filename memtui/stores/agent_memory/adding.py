@@ -23,6 +23,7 @@ from memtui.stores.agent_memory.carried import (
 from memtui.stores.agent_memory.fact_file import FactFile, open_facts
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
 from memtui.stores.agent_memory.layout import ENTITIES
+from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.asked import content_of, created_of, word_of
 from memtui.stores.sidecar import Sidecar, edit
@@ -138,9 +139,11 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
 def plan_add(change: Change, desk: Desk) -> Plan:
     """What adding this fact would come to. Writes nothing."""
     if change.fields.get("kind") == "note":
-        return plan_add_note(change, desk.root, desk.label)
+        return plan_add_note(change, desk.root, desk.label, desk.now())
     slug, stated = slug_and_type(word_of(change, "entity", ""))
     file = desk.open(slug)
+    if slug == NOTES and not file.path.parent.exists():
+        raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
     if is_carried(change):
         return _plan_carried(change, desk, file, stated)
     content = content_of(change)

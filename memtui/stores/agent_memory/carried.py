@@ -106,9 +106,9 @@ def _note_path(root: Path, id: str) -> Path:
     )
 
 
-def plan_add_note(change: Change, root: Path, label: str) -> Plan:
-    """A new daily note, summary or MEMORY.md; its id says which, and where it lies."""
-    id = word_of(change, "id", "")
+def plan_add_note(change: Change, root: Path, label: str, now: datetime) -> Plan:
+    """A new daily note, summary or MEMORY.md; its id says which. Without one: today's note."""
+    id = word_of(change, "id", f"{now:%Y-%m-%d}.md")
     path = _note_path(root, id)
     if os.path.lexists(path):
         return Plan((change,), outcome=Outcome.DEDUPE, reason="this note is there already")

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores.json_file import JsonFile, Named, text_of
+from memtui.stores.same_ids import told_apart
 from memtui.stores.timestamps import from_iso
 
 ACTIVE = "active"
@@ -138,32 +138,5 @@ def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[M
     """
     entity = entity_path(first_type(named.value for named in records), slug)
     successors = _successors(records)
-    found, counted = [], _counted(records)
-    for number, named in counted:
-        memory = _fact(named, file, label, entity, successors.get(named.id, ()))
-        found.append(memory if number == 0 else _one_of_many(memory, number))
-    return found
-
-
-def _counted(records: list[Named]) -> list[tuple[int, Named]]:
-    """Each record with its number among those of the same id; 0 where the id is its own."""
-    total: dict[str, int] = defaultdict(int)
-    for named in records:
-        total[named.id] += 1
-    seen: dict[str, int] = defaultdict(int)
-    counted = []
-    for named in records:
-        seen[named.id] += 1
-        counted.append((seen[named.id] if total[named.id] > 1 else 0, named))
-    return counted
-
-
-def _one_of_many(memory: Memory, number: int) -> Memory:
-    fault = f"the file holds the id {memory.id} more than once"
-    id = memory.id if number == 1 else f"{memory.id}#{number}"
-    return replace(
-        memory,
-        id=id,
-        ref=f"{memory.store}:{id}",
-        extra={**memory.extra, "id": memory.id, "unaddressable": fault},
-    )
+    made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
+    return told_apart(list(made))

@@ -165,7 +165,7 @@ def _moved(
 
 def _plan_status(change: Change, memory: Memory, desk: Desk, status: str) -> Plan:
     file = desk.open(slug_of(memory))
-    named = file.record(memory.id)
+    named = _seen(memory, file) if status == HISTORICAL else file.record(memory.id)
     raw = put_member(named.record.raw, "status", status)
     edits = (file.edit(named, raw),) if raw != named.record.raw else ()
     retires = status == HISTORICAL and bool(edits)

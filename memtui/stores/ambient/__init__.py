@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memtui.stores.ambient.adopting import adopt
 from memtui.stores.ambient.layout import detect
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Format
@@ -12,4 +13,6 @@ FORMAT = Format(
     places=("~/.ambient/memory",),
     detect=detect,
     open=Ambient,
+    belongings=("*.json", "*.json.migrated"),
+    adopt=adopt,
 )

@@ -28,6 +28,7 @@ from memtui.stores.ambient.project_files import (
     made_file,
     new_branch_file,
     open_project,
+    revived,
     task_key,
     touched,
 )
@@ -207,9 +208,10 @@ def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[st
     return found
 
 
-def _crowded(files: Iterable[EventFile], rules: Rules) -> tuple[str, ...]:
-    """A warning for each file that Ambient will shorten at its next write."""
-    warnings = []
+def _warnings(files: Iterable[EventFile], desk: Desk) -> tuple[str, ...]:
+    """A warning for each file that Ambient will shorten next, or had given up."""
+    warnings = list(revived(files, desk.now))
+    rules = desk.rules
     for file in files:
         limit = rules.project_limit if file.is_project else rules.task_limit
         if len(file.file.records) >= limit:
@@ -235,20 +237,25 @@ def plan_add(change: Change, desk: Desk) -> Plan:
         changes=(change,),
         edits=_edits(change, desk, target, event, destination, tuple(old)),
         outcome=Outcome.SUPERSEDED if old else Outcome.ADDED,
-        reason=_reason(old),
+        reason=_reason(event["id"], target, old),
         refs=tuple(f"{desk.label}:{id}" for id in (event["id"], *old)),
         supersedes=tuple(f"{desk.label}:{id}" for id in old),
         warnings=(
             *((cut,) if cut else ()),
             *destination.warnings,
-            *_crowded(destination.existing, desk.rules),
+            *_warnings(destination.existing, desk),
             *target.files.warnings,
         ),
     )
 
 
-def _reason(old: Mapping[str, float]) -> str:
-    return "; ".join(f"{score:.2f} similar to {id}, which it replaces" for id, score in old.items())
+def _reason(id: str, target: Target, old: Mapping[str, float]) -> str:
+    project = target.new_name or target.files.project.path
+    added = f"Added {id} to {'/'.join(part for part in (project, target.branch) if part)}"
+    replaced = (
+        f"{score:.2f} similar to {old_id}, which it replaces" for old_id, score in old.items()
+    )
+    return "; ".join((added, *replaced))
 
 
 def _edits(

@@ -13,7 +13,7 @@ Ambient stops reading the file (90 days after its last activity), `extra["expire
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -37,30 +37,38 @@ class EventFile:
     """One project.json or branch file with its sound records."""
 
     file: JsonFile
-    records: list[Named]
+    records: list[Named] = field(repr=False)
+    is_project: bool
+    is_archived: bool
+    branch: str
+    """The branch's own name, since its file name cannot be turned back into it; empty for
+    project.json."""
+    expires: datetime | None
+    """When Ambient stops reading the file; None when it does not say when it was last active."""
 
-    @property
-    def is_project(self) -> bool:
-        return self.file.path.name == layout.PROJECT and self.file.path.parent.name not in (
-            layout.TASKS,
-            layout.ARCHIVED,
-        )
 
-    @property
-    def is_archived(self) -> bool:
-        return (
-            self.file.path.parent.name == layout.ARCHIVED or self.file.top.get("archived") is True
-        )
+def event_file(file: JsonFile, records: list[Named]) -> EventFile:
+    """What the head of a file says of all its events."""
+    folder = file.path.parent.name
+    in_branch = folder in (layout.TASKS, layout.ARCHIVED)
+    is_project = file.path.name == layout.PROJECT and not in_branch
+    name = file.top.get("branchName")
+    branch = name if isinstance(name, str) and name else file.path.stem
+    return EventFile(
+        file=file,
+        records=records,
+        is_project=is_project,
+        is_archived=folder == layout.ARCHIVED or file.top.get("archived") is True,
+        branch="" if is_project else branch,
+        expires=_end(from_milliseconds(file.top.get("lastActive"))),
+    )
 
-    @property
-    def branch(self) -> str:
-        """The branch's own name; its file name cannot be turned back into it."""
-        name = self.file.top.get("branchName")
-        return name if isinstance(name, str) and name else self.file.path.stem
 
-    @property
-    def idle_since(self) -> datetime | None:
-        return from_milliseconds(self.file.top.get("lastActive"))
+def _end(last_active: datetime | None) -> datetime | None:
+    try:
+        return None if last_active is None else last_active + IDLE_LIMIT
+    except OverflowError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,15 +144,12 @@ def _differing(first: Copy, others: Iterable[Copy]) -> list[dict[str, Any]]:
 
 
 def _expiry(copies: Iterable[Copy], now: datetime) -> dict[str, Any]:
-    """When the last of the files that Ambient would read stops being read."""
-    times = [copy.where.idle_since for copy in copies]
-    known = [time for time in times if time is not None]
-    if not known or len(known) < len(times):
+    """When the last of the files that hold the event stops being read."""
+    ends = [copy.where.expires for copy in copies]
+    known = [end for end in ends if end is not None]
+    if not known or len(known) < len(ends):
         return {}
-    try:
-        end = max(known) + IDLE_LIMIT
-    except OverflowError:
-        return {}
+    end = max(known)
     said: dict[str, Any] = {"expires": end.isoformat().replace("+00:00", "Z")}
     return {**said, "expired": True} if end < now else said
 

@@ -88,6 +88,8 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
 
 def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
     """The files of one project directory, and what in it cannot be listed."""
+    if not os.path.lexists(folder):
+        return None, []
     if not os.access(folder, os.R_OK | os.X_OK):
         return None, [Unreadable(folder, "there is no permission to read this folder")]
     own = os.path.join(folder, PROJECT)

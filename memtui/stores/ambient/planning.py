@@ -21,6 +21,7 @@ from memtui.stores.ambient.project_files import (
     ProjectFiles,
     insert_into,
     key_of,
+    revived,
     set_copy,
     touched,
 )
@@ -166,6 +167,7 @@ def _plan_edit(
             edits += promoted
             holding.append(files.own)
         edits += touched(holding, desk.milliseconds)
+        warnings += revived(holding, desk.now)
     if "tags" in asked:
         edits += tag_edits(beside, asked["tags"], native_tags)
     return _done(change, memory, edits, warnings if edits else ())

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,15 @@ def insert_into(file: EventFile, value: Mapping[str, Any]) -> RecordEdit:
     records = file.file.records
     raw = new_record(records[-1].raw if records else None, value, INDENT)
     return RecordEdit(str(file.file.path), EVENTS, "id", str(value["id"]), None, raw)
+
+
+def revived(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
+    """A warning for each file that Ambient no longer read and will read again once it is active."""
+    return tuple(
+        f"{file.file.path.name} was idle for 90 days: Ambient will read all of it again"
+        for file in files
+        if file.expires is not None and file.expires < now and not file.is_archived
+    )
 
 
 def made_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui.errors import UnreadableFile
-from memtui.stores.ambient.events import EventFile, Project, project_of
+from memtui.stores.ambient.events import EventFile, Project, event_file, project_of
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.json_file import unreadable as as_unreadable
@@ -26,5 +26,5 @@ def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project,
             continue
         records, bad = named_records(file, key)
         faults += bad
-        found.append(EventFile(file, records))
+        found.append(event_file(file, records))
     return project_of(root / key, found), faults
