@@ -1,0 +1,86 @@
+"""A workspace that somebody made to do harm: nothing raises, nothing takes long."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.errors import UnreadableFile
+from memtui.model import Memory, from_record, to_record
+from memtui.stores.workspace import injections, type_map
+from memtui.stores.workspace.documents import memory_of, take_apart
+
+LONG = 300_000
+LIMIT = 2.0
+"""Characters of a hostile document, and the seconds it may take."""
+
+
+def read(text: str, path: str = "tasks/2026-01-01-a.md") -> Memory:
+    document = take_apart(path, f"/w/{path}", text, None)
+    ruling = type_map.EMPTY.of(path, document.frontmatter)
+    return memory_of(document, ruling, label="s", by_stem=lambda _: "")
+
+
+@pytest.mark.parametrize("head", ["", "---\n", "---\na: "])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "[",
+        "](",
+        "[[a|",
+        "`",
+        "```\n",
+        "~~~\n",
+        "# ",
+        "a\n=",
+        "\n",
+        "\r\n",
+        "---\n",
+        "- ",
+        "{",
+        "](<",
+    ],
+)
+def test_no_text_holds_the_reader_up(head: str, piece: str) -> None:
+    started = time.perf_counter()
+    read(head + piece * (LONG // len(piece)))
+    assert time.perf_counter() - started < LIMIT
+
+
+FRONT = ["---\n", "state: done\n", "tags: [a, 1]\n", "created: 2026-13-01\n", "title: 1e999\n"]
+ODD = ["date: 0001-01-01T00:00:00+14:00\n", "priority: {a: .nan}\n", "? x\n", "- ", "&a ", "*a "]
+PROSE = ["# ", "[[", "]]", "](", ")", "`", "```\n", "\n", "\r\n", "a", ": ", "|\n", "!!set "]
+STRANGE = ["\ufeff", "\udc80", "\x1b[31m"]
+PIECES = st.sampled_from([*FRONT, *ODD, *PROSE, *STRANGE])
+
+
+@given(st.lists(PIECES, max_size=30).map("".join))
+def test_any_document_becomes_a_memory_that_can_be_kept(text: str) -> None:
+    memory = read(text)
+    assert from_record(json.loads(json.dumps(to_record(memory)))) == memory
+
+
+@given(st.text() | st.recursive(st.none() | st.text(), st.lists).map(json.dumps))
+def test_any_log_is_added_up(text: str) -> None:
+    injections.parse(text)
+    injections.parse(f'{{"hits": {text}}}\n{text}')
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5) | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+MAPS = st.dictionaries(st.sampled_from(["exact_paths", "glob_paths", "task_rules", "x"]), VALUES)
+
+
+@given(st.text() | MAPS.map(json.dumps))
+def test_any_map_types_or_is_named_as_broken(text: str) -> None:
+    with contextlib.suppress(UnreadableFile):
+        types = type_map.parse(text)
+        assert types.of("tasks/a.md", {"tags": text}).type in ("", *type_map.TYPES)
