@@ -49,6 +49,9 @@ class Desk:
     sidecar: Sidecar
     rules: Rules
     now: datetime
+    made: int
+    """What new files say about when they were made, in milliseconds: the same for the plans of
+    one action, so that two events added to a new branch make its file once."""
     keys: Callable[[], Mapping[str, str]]
     """Project directories by key, with the name each goes by as an entity."""
 
@@ -225,12 +228,12 @@ def _warnings(files: Iterable[EventFile], desk: Desk) -> tuple[str, ...]:
 def plan_add(change: Change, desk: Desk) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_carried(change):
-        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.keys())
+        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.made, desk.keys())
         return plan_carried(Arrival(change, *here))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)
     event = new_event(change, content, desk)
-    destination = _destination(target, event, desk.milliseconds)
+    destination = _destination(target, event, desk.made)
     is_decision = event["type"] == DECISION
     old = _replaced(content, destination.existing, desk.rules) if is_decision else {}
     return Plan(

@@ -51,6 +51,8 @@ class Arrival:
     label: str
     sidecar: Sidecar
     now: datetime
+    made: int
+    """What new files say about when they were made, in milliseconds."""
     keys: Mapping[str, str] = field(repr=False)
     """Project directories by key, with the name each goes by as an entity."""
 
@@ -58,10 +60,6 @@ class Arrival:
     def extra(self) -> Mapping[str, Any]:
         extra = self.change.fields.get("extra")
         return extra if isinstance(extra, Mapping) else {}
-
-    @property
-    def milliseconds(self) -> int:
-        return to_milliseconds(self.now)
 
     @property
     def id(self) -> str:
@@ -130,7 +128,7 @@ def _key(arrival: Arrival) -> str:
 
 def _project_head(arrival: Arrival, key: str) -> dict[str, Any]:
     name = arrival.entity.partition("/")[0]
-    now = arrival.milliseconds
+    now = arrival.made
     return {
         "projectKey": key,
         "projectName": name,
@@ -151,7 +149,7 @@ def _into_branch(
             return [insert_into(file, event)]
     if os.path.lexists(path):
         raise Refused("it cannot be read, so it is not written", where=str(path))
-    now = arrival.milliseconds
+    now = arrival.made
     head = {
         "branchKey": task_key(branch),
         "branchName": branch,

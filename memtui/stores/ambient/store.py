@@ -19,9 +19,14 @@ from memtui.stores.ambient.reading import read_project
 from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
+from memtui.stores.timestamps import to_milliseconds
 
 RULES = Rules()
 """The program's own constants."""
+
+
+ONE_ACTION = 60_000
+"""Milliseconds within which plans count as those of one action."""
 
 
 def _system_clock() -> datetime:
@@ -45,6 +50,7 @@ class Ambient:
         self.now = now
         self.rules = rules
         self.sidecar = SidecarReader(root)
+        self._made = 0
         self._names: dict[str, tuple[str, str]] = {}
 
     @property
@@ -94,12 +100,14 @@ class Ambient:
         why = self.refusal(change.act, memory)
         if why:
             raise Refused(why, where=change.ref or str(self.root))
+        now = self.now()
         desk = Desk(
             root=self.root,
             label=self.label,
             sidecar=self.sidecar.current(),
             rules=self.rules,
-            now=self.now(),
+            now=now,
+            made=self._made_at(to_milliseconds(now)),
             keys=self._project_names,
         )
         if change.act is Act.ADD:
@@ -111,6 +119,12 @@ class Ambient:
         from memtui.files.commit import commit
 
         commit(edits, recorder)
+
+    def _made_at(self, now: int) -> int:
+        """The time for files made now: that of the plan before when it was made just now."""
+        if not 0 <= now - self._made < ONE_ACTION:
+            self._made = now
+        return self._made
 
     def _project_names(self) -> dict[str, str]:
         """What each project directory goes by; project.json is read again only when it changed."""

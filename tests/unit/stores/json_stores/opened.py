@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, invert
+from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert
 from memtui.errors import RefError
 from memtui.files.recorder import Unrecorded
 from memtui.model import Memory
@@ -75,6 +75,16 @@ class Opened:
     def do_edits(self, edits: tuple[Edit, ...]) -> None:
         self.store.apply(edits, Unrecorded(self.state))
         self.reload()
+
+    def do_all(self, changes: Sequence[Change]) -> Plan:
+        """Several changes as one action, planned before any is made, a new file made once."""
+        plans = [self.store.plan(change, _View(self)) for change in changes]
+        edits: list[Edit] = []
+        for plan in plans:
+            edits += [e for e in plan.edits if not (isinstance(e, TextEdit) and e in edits)]
+        self.store.apply(edits, Unrecorded(self.state))
+        self.reload()
+        return Plan(tuple(changes), tuple(edits))
 
     def undo(self, plan: Plan) -> None:
         self.store.apply(invert(plan.edits), Unrecorded(self.state))
