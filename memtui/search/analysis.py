@@ -145,17 +145,19 @@ def _humps(run: str) -> Iterator[str]:
     return (piece.casefold()[:LONGEST_WORD] for piece in pieces if piece)
 
 
-_words_of = lru_cache(maxsize=8192)(words_of)
+KEPT = 32_768
+"""Chunks and stems whose analysis is remembered: some ten megabytes at most."""
+cached_words_of = lru_cache(maxsize=KEPT)(words_of)
 
 
 def spine(text: str) -> list[str]:
     """The words of a text in order, without the wholes."""
-    return [word for chunk in chunks(text) for word in _words_of(chunk).spine]
+    return [word for chunk in chunks(text) for word in cached_words_of(chunk).spine]
 
 
 def tokens(text: str) -> list[str]:
     """All words of a text, the wholes of a chunk after its parts."""
-    return [word for chunk in chunks(text) for words in _words_of(chunk) for word in words]
+    return [word for chunk in chunks(text) for words in cached_words_of(chunk) for word in words]
 
 
 def is_unspaced(word: str) -> bool:
@@ -163,13 +165,22 @@ def is_unspaced(word: str) -> bool:
     return not word.isascii() and _UNSPACED_RUN.fullmatch(word) is not None
 
 
-@lru_cache(maxsize=8192)
+_ENDINGS = (
+    *("s", "ed", "ing", "y", "e", "al", "ful", "ll", "er", "or", "ic", "ant", "ent", "ism", "ion"),
+    *("li", "i"),
+)
+"""What a word ends in that Porter2 would change; the rest need not be asked about."""
+
+
+@lru_cache(maxsize=KEPT)
 def stem(word: str) -> str:
     """The stem that the English forms of a word share; the word itself where that means nothing.
 
     Porter2: Whoosh's first Porter leaves doubled letters (`running` would be `runn`).
     """
     if not (3 < len(word) <= LONGEST_WORD and word.isascii() and word.isalpha()):
+        return word
+    if not word.endswith(_ENDINGS):
         return word
     from whoosh.lang.porter2 import stem as porter2
 

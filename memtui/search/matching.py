@@ -79,20 +79,20 @@ def match(
     hits = np.zeros(slots, np.uint16)
     words: dict[str, None] = {}
     missing: dict[str, None] = {}
+    must = np.ones(slots, np.bool_)
     best = 0.0
     for needle in (*asked.wanted, *asked.required):
-        tiers = list(search.tiers(needle, words))
-        scores, ceiling = _score(tiers, slots)
+        scores, ceiling = _score(list(search.tiers(needle, words)), slots)
         best += ceiling
         if scores is None:
             missing[needle.term.text] = None
-            continue
-        text[scores.slots] += scores.often
-        hits[scores.slots] += 1
+        else:
+            text[scores.slots] += scores.often
+            hits[scores.slots] += 1
+        if needle in asked.required:
+            must &= _mask((scores or _NO_HITS).slots, slots)
     looked_for = len(asked.wanted) + len(asked.required)
-    found = hits > 0 if looked_for else np.ones(slots, np.bool_)
-    for needle in asked.required:
-        found &= search.mask(needle)
+    found = must & (hits > 0) if looked_for else must
     for needle in asked.excluded:
         found &= ~search.mask(needle)
     if best:
@@ -101,6 +101,12 @@ def match(
     all_words = found & (hits == (looked_for or 1))
     title = search.titled(asked, all_words) if looked_for else np.empty(0, np.int64)
     return Match(found, text, all_words, title, tuple(words), tuple(missing))
+
+
+def _mask(held: NDArray[Any], slots: int) -> Mask:
+    mask = np.zeros(slots, np.bool_)
+    mask[held] = True
+    return mask
 
 
 def _score(tiers: Sequence[_Hits], slots: int) -> tuple[_Hits | None, float]:
@@ -154,10 +160,8 @@ class _Search:
 
     def mask(self, needle: Needle) -> Mask:
         """Where the needle is, whatever the score."""
-        mask = np.zeros(self._slots, np.bool_)
-        for hits in self.tiers(needle, {}):
-            mask[hits.slots] = True
-        return mask
+        found = [hits.slots for hits in self.tiers(needle, {})]
+        return _mask(np.concatenate(found), self._slots)
 
     def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[_Hits]:
         """Ways to hold the needle, each as rare as it is: the word itself, then its completions.

@@ -1,12 +1,13 @@
 """Search without an index: look at every loaded memory, while the index is still being made.
 
 Gives the same memories as the index would (a test compares them), from the loaded texts alone. The
-text score is rougher: the share of what is looked for, a little more for the title.
+text score is rougher: the share of what is looked for, a little more for the title. Whether a chunk
+of text holds a word is worked out once per different chunk, so that a memory costs little more than
+cutting its text: half a second for 33,000.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -15,131 +16,86 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import Document
 from memtui.search.matching import Match
-from memtui.search.needles import Needle, needles
+from memtui.search.needles import Needle, Needles, needles
 from memtui.search.postings import Cancelled, never
 
 TITLE_SHARE = 0.5
 """What a hit in the title adds to a hit."""
 _BATCH = 64
 """Memories between two looks at `cancelled`."""
-_JOINERS = re.compile(r"[._'’\-‐‑]")
 
 
-class Scan:
-    """The folded texts of loaded memories."""
+class _Holds(dict[str, bool]):
+    """Whether a chunk holds a word that passes a test, by chunk."""
 
-    def __init__(self) -> None:
-        self._held: list[tuple[int, Document, str]] = []
+    def __init__(self, test: Callable[[str], object]) -> None:
+        super().__init__()
+        self._test = test
 
-    def __len__(self) -> int:
-        return len(self._held)
-
-    def add(self, slot: int, document: Document) -> None:
-        """Look at this memory too."""
-        folded = _JOINERS.sub("", analysis.fold("\n".join(document.fields())))
-        self._held.append((slot, document, folded))
-
-    def match(
-        self, slots: int, terms: Sequence[Term], cancelled: Callable[[], bool] = never
-    ) -> Match:
-        """What the terms find among `slots` slots. Raises Cancelled."""
-        asked = needles(terms)
-        positive = (*asked.wanted, *asked.required)
-        probes = {needle: _probe(needle) for needle in (*positive, *asked.excluded)}
-        found = np.zeros(slots, np.bool_)
-        all_words = np.zeros(slots, np.bool_)
-        text = np.zeros(slots, np.float32)
-        hit: set[Needle] = set()
-        titles: list[int] = []
-        for at, (slot, document, folded) in enumerate(self._held):
-            if at % _BATCH == 0 and cancelled():
-                raise Cancelled
-            here = [needle for needle in positive if probes[needle] in folded]
-            if positive and not here:
-                continue
-            words = _Words(document)
-            here = [needle for needle in here if words.hold(needle)]
-            hit.update(here)
-            if (
-                (positive and not here)
-                or any(needle not in here for needle in asked.required)
-                or any(probes[n] in folded and words.hold(n) for n in asked.excluded)
-            ):
-                continue
-            found[slot] = True
-            if positive:
-                title = _Words(Document(document.ref, document.title))
-                in_title = sum(TITLE_SHARE for needle in here if title.hold(needle))
-                text[slot] = (len(here) + in_title) / (len(positive) * (1 + TITLE_SHARE))
-                all_words[slot] = len(here) == len(positive)
-                if document.title and title.are(asked.asked, asked.open_end):
-                    titles.append(slot)
-        return Match(
-            found,
-            text,
-            all_words,
-            np.array(titles, np.int64),
-            tuple(dict.fromkeys(word for needle in positive for word in needle.words)),
-            tuple(dict.fromkeys(n.term.text for n in positive if n not in hit)),
-        )
+    def __missing__(self, chunk: str) -> bool:
+        spine, wholes = analysis.cached_words_of(chunk)
+        verdict = any(map(self._test, spine)) or any(map(self._test, wholes))
+        self[chunk] = verdict
+        return verdict
 
 
-def _probe(needle: Needle) -> str:
-    """A piece of text that every memory with the needle holds, joiners left out."""
-    if needle.kind is TermKind.WILDCARD:
-        piece = max(re.split(r"[*?]", needle.spine[0]), key=len)
-    elif needle.kind is TermKind.FUZZY:
-        piece = needle.spine[0][:1]
-    else:
-        piece = analysis.stem_head(needle.spine[0])
-    return _JOINERS.sub("", piece)
+class _Text:
+    """The chunks of one memory, field by field."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._fields = [analysis.chunks(text) for text in texts if text]
+        self.chunks = [chunk for field in self._fields for chunk in field]
+
+    def spines(self) -> list[list[str]]:
+        """The words of each field in order."""
+        words = analysis.cached_words_of
+        return [[word for chunk in field for word in words(chunk).spine] for field in self._fields]
 
 
-class _Words:
-    """The words of one memory, to ask about."""
+class _Sought:
+    """One needle, ready to be looked for in many texts."""
 
-    def __init__(self, document: Document) -> None:
-        fields = [text for text in document.fields() if text]
-        self._spines = [analysis.spine(text) for text in fields]
-        self._words = {word for text in fields for word in analysis.tokens(text)}
-        self._stems: set[str] | None = None
+    def __init__(self, needle: Needle) -> None:
+        self.needle = needle
+        self._ways = [] if needle.kind is TermKind.PHRASE else list(_ways(needle))
 
-    def hold(self, needle: Needle) -> bool:
-        """Whether the needle is in the text."""
-        match needle.kind:
-            case TermKind.PHRASE:
-                return any(_follow(spine, needle.spine, needle.open_end) for spine in self._spines)
-            case TermKind.WILDCARD:
-                return any(map(expansion.matcher(needle.spine[0]), self._words))
-            case TermKind.FUZZY:
-                return any(expansion.is_near(needle.spine[0], word) for word in self._words)
-            case _:
-                return self._hold_words(needle)
+    def within(self, text: _Text) -> bool:
+        """Whether the text has it."""
+        if self.needle.kind is TermKind.PHRASE:
+            wanted, open_end = self.needle.spine, self.needle.open_end
+            return any(_follow(spine, wanted, open_end) for spine in text.spines())
+        chunks = text.chunks
+        return any(all(any(map(holds.__getitem__, chunks)) for holds in way) for way in self._ways)
 
-    def _hold_words(self, needle: Needle) -> bool:
-        *before, last = needle.spine
-        whole = needle.whole or ("" if before else last)
-        if whole and (self._has(whole) or (needle.open_end and self._begins(whole))):
-            return True
-        return (
-            bool(before)
-            and all(map(self._has, before))
-            and (self._has(last) or (needle.open_end and self._begins(last)))
-        )
 
-    def are(self, spine: Sequence[str], open_end: bool) -> bool:
-        """Whether the text is these words and nothing else."""
-        return any(len(own) == len(spine) and _follow(own, spine, open_end) for own in self._spines)
+def _ways(needle: Needle) -> Iterable[list[_Holds]]:
+    """Ways to hold a needle: a word each of a text's must be held for one of them."""
+    *before, last = needle.spine
+    match needle.kind:
+        case TermKind.WILDCARD:
+            yield [_Holds(expansion.matcher(last))]
+        case TermKind.FUZZY:
+            yield [_Holds(lambda word: expansion.is_near(last, word))]
+        case _:
+            parts = [_forms(word) for word in before]
+            yield [*parts, _forms(last)]
+            if before:
+                yield [_forms(needle.whole)]
+            if needle.open_end:
+                yield [*parts, _begun(last)]
+                if before:
+                    yield [_begun(needle.whole)]
 
-    def _has(self, word: str) -> bool:
-        if word in self._words:
-            return True
-        if self._stems is None:
-            self._stems = set(map(analysis.stem, self._words))
-        return analysis.stem(word) in self._stems
 
-    def _begins(self, start: str) -> bool:
-        return any(word.startswith(start) for word in self._words)
+def _forms(word: str) -> _Holds:
+    stem, head = analysis.stem(word), analysis.stem_head(word)
+    return _Holds(
+        lambda other: other == word or (other.startswith(head) and analysis.stem(other) == stem)
+    )
+
+
+def _begun(start: str) -> _Holds:
+    return _Holds(lambda word: word.startswith(start))
 
 
 def _follow(spine: Sequence[str], wanted: Sequence[str], open_end: bool) -> bool:
@@ -153,14 +109,59 @@ def _follow(spine: Sequence[str], wanted: Sequence[str], open_end: bool) -> bool
     )
 
 
+def _titled(title: _Text, asked: Needles) -> bool:
+    """Whether the title is what was asked, all of it and nothing else."""
+    return any(
+        len(spine) == len(asked.asked) and _follow(spine, asked.asked, asked.open_end)
+        for spine in title.spines()
+    )
+
+
 def scan(
     documents: Iterable[tuple[int, Document]],
     slots: int,
     terms: Sequence[Term],
     cancelled: Callable[[], bool] = never,
 ) -> Match:
-    """Look once, without keeping anything. Raises Cancelled."""
-    looked_at = Scan()
-    for slot, document in documents:
-        looked_at.add(slot, document)
-    return looked_at.match(slots, terms, cancelled)
+    """What the terms find among these documents, each with its slot below `slots`.
+
+    Raises Cancelled.
+    """
+    asked = needles(terms)
+    required = [_Sought(needle) for needle in asked.required]
+    positive = [*(_Sought(needle) for needle in asked.wanted), *required]
+    excluded = [_Sought(needle) for needle in asked.excluded]
+    found = np.zeros(slots, np.bool_)
+    all_words = np.zeros(slots, np.bool_)
+    text = np.zeros(slots, np.float32)
+    somewhere: set[_Sought] = set()
+    titles: list[int] = []
+    for at, (slot, document) in enumerate(documents):
+        if at % _BATCH == 0 and cancelled():
+            raise Cancelled
+        words = _Text(document.fields())
+        here = [sought for sought in positive if sought.within(words)]
+        somewhere.update(here)
+        if (
+            (positive and not here)
+            or any(sought not in here for sought in required)
+            or any(sought.within(words) for sought in excluded)
+        ):
+            continue
+        found[slot] = True
+        if positive:
+            title = _Text((document.title,))
+            in_title = sum(sought.within(title) for sought in here) if document.title else 0
+            share = (len(here) + TITLE_SHARE * in_title) / (1 + TITLE_SHARE)
+            text[slot] = share / len(positive)
+            all_words[slot] = len(here) == len(positive)
+            if all_words[slot] and _titled(title, asked):
+                titles.append(slot)
+    return Match(
+        found,
+        text,
+        all_words,
+        np.array(titles, np.int64),
+        tuple(dict.fromkeys(word for sought in positive for word in sought.needle.words)),
+        tuple(dict.fromkeys(s.needle.term.text for s in positive if s not in somewhere)),
+    )
