@@ -7,10 +7,10 @@ whose stamp did not change is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.files.recorder import Recorder as Recorder
@@ -121,3 +121,35 @@ class Format:
     """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
     nearby: tuple[str, ...] = field(default=(".",))
     """Places to look at, relative to a folder that is searched for stores."""
+    belongings: tuple[str, ...] = ()
+    """Patterns (`fnmatch`, relative to the root, `*` crosses folders) of files that hold no
+    memory but that its program needs: carried away with the shards' files."""
+    database: Database | None = None
+    """How to carry a store that is a database; None when it is made of text files."""
+    identity: str = ""
+    """Key of `extra` that names a memory across stores, where the id is only a row's number."""
+    adopt: Callable[[Memory], Adopted] | None = None
+    """What a memory of another format becomes here; None: its fields as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """A memory of another format as this one would hold it."""
+
+    fields: Mapping[str, Any]
+    """Of an ADD, see `memtui.changes.Change`."""
+    lost: tuple[str, ...] = ()
+    """Names of what cannot be carried, each with a word why where it is not plain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A store in one SQLite file, carried as its rows and never as its bytes."""
+
+    name: str
+    """What the file is called where nobody calls it otherwise."""
+    dump: Callable[[Path], list[str]]
+    """The rows of the store at this root as JSON lines; equal rows give equal lines.
+    Raises StoreError."""
+    rebuild: Callable[[Iterable[str], Path], None]
+    """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""

@@ -182,7 +182,7 @@ def _edits(
 ) -> tuple[Edit, ...]:
     """Old facts first, then the new one; what the file cannot hold goes beside.
 
-    `supersedes` holds one id, the last; the others are kept in the sidecar, both ways.
+    `supersedes` holds one id, the last; the others are kept in the sidecar.
     """
     edits: list[Edit] = [made_historical(file, fact.id) for fact in old]
     edits += file.insert(value)
@@ -194,6 +194,4 @@ def _edits(
         tags=[str(tag) for tag in change.fields.get("tags") or ()],
         pinned=change.fields.get("pinned") is True,
     )
-    for id in earlier:
-        edits += desk.succeeded(file.slug, id, value["id"])
     return tuple(edits)

@@ -87,7 +87,15 @@ def beside_fact(change: Change) -> dict[str, Any]:
         "reviewed": extra.get("reviewed"),
         "links": [link_value(link) for link in links if link != edge],
         "supersedes": supersedes[:-1],
+        "superseded_by": _successors(change),
     }
+
+
+def _successors(change: Change) -> list[str]:
+    """Who took its place, where no other fact's record will say so: it comes from elsewhere."""
+    if change.fields.get("status") != "superseded" or "createdAt" in extra_of(change):
+        return []
+    return [str(id) for id in change.fields.get("superseded_by") or ()]
 
 
 def _note_path(root: Path, id: str) -> Path:

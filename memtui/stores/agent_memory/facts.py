@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from memtui.model import UNTYPED, Link, Memory, Place
@@ -140,3 +141,21 @@ def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[M
     successors = _successors(records)
     made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
     return told_apart(list(made))
+
+
+def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
+    """The memories with what only the sidecar knows of their lineage said on both sides."""
+    memories = tuple(memories)
+    successors: dict[str, list[str]] = defaultdict(list)
+    for memory in memories:
+        for old in memory.supersedes:
+            successors[old].append(memory.id)
+    return tuple(_succeeded(memory, successors.get(memory.id, ())) for memory in memories)
+
+
+def _succeeded(memory: Memory, by: Iterable[str]) -> Memory:
+    known = tuple(dict.fromkeys([*memory.superseded_by, *by]))
+    if known == memory.superseded_by:
+        return memory
+    status = "superseded" if memory.status == "retired" else memory.status
+    return replace(memory, superseded_by=known, status=status)

@@ -81,7 +81,7 @@ class AgentMemory:
         is_entity = shard.key.startswith(f"{layout.ENTITIES}/")
         reading = self._entity(shard) if is_entity else self._note(shard)
         memories = laid_over(reading.memories, self.sidecar.current(), shard.key, self.label)
-        return Reading(memories, reading.unreadable)
+        return Reading(facts.with_successors(memories), reading.unreadable)
 
     def _entity(self, shard: Shard) -> Reading:
         slug = shard.key.removeprefix(f"{layout.ENTITIES}/")
