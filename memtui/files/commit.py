@@ -7,6 +7,7 @@ and when one fails on disk those before it are taken back.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,6 +33,10 @@ from memtui.files.rebase import (
 )
 from memtui.files.recorder import Recorder
 
+LINGER = 0.25
+"""Seconds to watch a file after a merge (which needs two programs within a millisecond)."""
+_PAUSE = 0.004
+"""Seconds between looks meanwhile."""
 MOST_ROUNDS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
@@ -60,6 +65,15 @@ class _Job:
     def read(self) -> bytes | None:
         expected = any(edit.before is not None for edit in self.edits)
         return save.read_settled(self.path, self.whole, expected=expected)
+
+    def read_and_rewrite(self) -> tuple[bytes | None, bytes | None]:
+        """What the file holds and what it shall hold."""
+        try:
+            old = save.read_now(self.path)
+            return old, self.rewritten(old)
+        except (UnreadableFile, Conflict):  # it may be caught just being emptied or made anew
+            old = self.read()
+            return old, self.rewritten(old)
 
     def rewritten(self, data: bytes | None) -> bytes | None:
         """The file's bytes with the edits made."""
@@ -92,9 +106,7 @@ def preview(edits: Sequence[Edit]) -> list[FileDiff]:
     """What `commit` would make of each file as it is now. Writes nothing, raises what it would."""
     diffs = []
     for job in _jobs(edits):
-        data = job.read()
-        new = job.rewritten(data)
-        before, after = (None if text is None else decode(text) for text in (data, new))
+        before, after = (None if d is None else decode(d) for d in job.read_and_rewrite())
         diffs.append(FileDiff(str(job.path), before, after))
     return diffs
 
@@ -148,6 +160,40 @@ def _taken_back(finished: list[_Job], recorder: Recorder) -> list[str]:
     return stuck
 
 
+class _Theirs:
+    """What another program has changed in a file since we read it, over all its versions."""
+
+    def __init__(self, job: _Job) -> None:
+        self._job = job
+        self._ours = {key_of(edit) for edit in job.edits if isinstance(edit, RecordEdit)}
+        self._records: dict[Key, RecordEdit] = {}
+        self._tails: list[bytes] = []
+
+    @property
+    def found(self) -> bool:
+        return bool(self._records or self._tails)
+
+    def appended(self, disk: bytes, came: bytes) -> bytes | None:
+        """The lines it only added to the end of a text; None if it did anything else."""
+        if self._job.lists or not came.startswith(disk) or not disk.endswith(b"\n"):
+            return None
+        self._tails.append(came[len(disk) :])
+        return self._tails[-1]
+
+    def merged(self, disk: bytes, came: bytes) -> bytes:
+        """Its newest version, with those of its earlier changes that this one does not know."""
+        if not self._job.lists:
+            return came + b"".join(tail for tail in self._tails if tail not in came)
+        if not self._job.whole(came):
+            return came
+        for edit in changes_between(decode(disk), decode(came), self._job.lists):
+            key = key_of(edit)
+            # A record that is missing again was not deleted: that version was made without it.
+            if key not in self._ours and (edit.after is not None or key not in self._records):
+                self._records[key] = edit
+        return encode(put_again(decode(came), list(self._records.values())))
+
+
 class _Saving:
     """One file on its way to disk."""
 
@@ -166,8 +212,7 @@ class _Saving:
         )
 
     def _once(self) -> None:
-        old = self._job.read()
-        new = self._job.rewritten(old)
+        old, new = self._job.read_and_rewrite()
         if new == old:
             return
         self._intend(old, new)
@@ -185,46 +230,65 @@ class _Saving:
         What came out is another program's version, made from what we read or from something older.
         Its changes are carried along, because its next version may again be made from an older one.
         """
-        carried: dict[Key, RecordEdit] = {}
+        theirs = _Theirs(self._job)
         failure: Conflict | None = None
         copy: kept.Copy | None = None
-        while wanted != disk:
+        placed = False
+        rounds = 0
+        while wanted != disk and rounds < MOST_ROUNDS:
+            rounds += 1
             try:
                 out = save.replace(self._path, disk, wanted, self._job.whole)
             except save.Stale:
-                if copy is None:  # nothing of ours is in place yet: begin anew
+                if not placed:  # nothing of ours is there yet: begin anew
                     raise
-                came = now = self._job.read() or b""
+                came = now = self._there()
             except SaveError:
                 self._give_back(copy)
                 raise
             else:
-                came, now = out.data, wanted
+                placed, came, now = True, out.data, wanted
                 copy = self._keep(out)
                 if came == disk or not self._job.whole(came):
-                    break
-            base = self._merged(disk, came, carried)
-            try:
-                wanted = self._job.rewritten(base) or b""
-            except Conflict as conflict:
-                wanted, failure = base, conflict
+                    later = self._stale_writing(wanted) if theirs.found else None
+                    if later is None:
+                        break
+                    disk, came, now = wanted, later, later
+            grown = theirs.appended(disk, came)
+            if grown is not None:
+                wanted += grown
+            else:
+                base = theirs.merged(disk, came)
+                try:
+                    wanted = self._job.rewritten(base) or b""
+                except Conflict as conflict:
+                    wanted, failure = base, conflict
             disk = now
             self._intend(disk, wanted)
         if failure is not None:
             self._done()
             raise failure
 
-    def _merged(self, disk: bytes, came: bytes, carried: dict[Key, RecordEdit]) -> bytes:
-        """Their newest version, with those of their earlier changes that it does not know."""
-        if not self._job.lists or not self._job.whole(came):
-            return came
-        ours = {key_of(edit) for edit in self._job.edits if isinstance(edit, RecordEdit)}
-        for edit in changes_between(decode(disk), decode(came), self._job.lists):
-            key = key_of(edit)
-            # A record that is missing again was not deleted: that version was made without it.
-            if key not in ours and (edit.after is not None or key not in carried):
-                carried[key] = edit
-        return encode(put_again(decode(came), carried.values()))
+    def _there(self) -> bytes:
+        data = self._job.read()
+        if data is None:
+            raise Conflict("the file is gone", where=str(self._path))
+        return data
+
+    def _stale_writing(self, ours: bytes) -> bytes | None:
+        """What a program writes shortly after a merge; None when it leaves the file alone.
+
+        For a moment the file lacked what had just been displaced. A program that has read it in
+        that moment writes back what it read, without its own former change.
+        """
+        until = time.monotonic() + LINGER
+        while time.monotonic() < until:
+            time.sleep(_PAUSE)
+            with contextlib.suppress(UnreadableFile):
+                now = save.read_now(self._path)
+                if now is not None and now != ours and self._job.whole(now):
+                    return now
+        return None
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         reached("intent")

@@ -1,9 +1,9 @@
 """Copies of files as they were before memtui replaced them, and as they last were whole.
 
-One folder a file under `STATE/kept/`, named by a hash of its path; each copy is named by its time
-and the SHA-256 of its content. A replaced file is moved here, not copied, so a program that still
-had it open writes into the copy: its name then no longer fits its content, and nothing is lost
-silently.
+One folder a file under `STATE/kept/`, named by a hash of its path; each copy is named by its
+number (clocks jump), its time and the SHA-256 of its content. A replaced file is moved here, not
+copied, so a program that still had it open writes into the copy: its name then no longer fits its
+content, and nothing is lost silently.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import shutil
 import time
 from collections.abc import Iterator
@@ -26,6 +25,10 @@ from memtui.files.reading import digest, read_bytes
 
 COPIES = 5
 """Copies kept of one file."""
+YOUNG = 10.0
+"""Seconds for which a program may still have a replaced file open and write into it."""
+MOST_YOUNG = 50
+"""Copies kept of one file while they are young."""
 LARGEST_TOTAL = 256 << 20
 """Bytes of all copies together."""
 LONGEST = 30 * 24 * 3600
@@ -73,15 +76,15 @@ def _prepared(path: Path, state: Path) -> Path:
     return folder
 
 
-def _new_name(folder: Path, content: str) -> Path:
-    return folder / f"{time.time_ns():020d}-{secrets.token_hex(2)}-{content}"
+def _new_name(folder: Path, known: list[Copy], content: str) -> Path:
+    number = int(known[0].file.name.partition("-")[0]) + 1 if known else 1
+    return folder / f"{number:010d}-{time.time_ns()}-{content}"
 
 
 def take(path: Path, displaced: Path, content: str, state: Path) -> Copy:
     """Move a file that was displaced from `path`, with this digest, among its copies."""
     reached("keep")
-    folder = _prepared(path, state)
-    target = _new_name(folder, content)
+    target = _new_name(_prepared(path, state), copies(path, state), content)
     try:
         os.rename(displaced, target)
     except OSError as error:
@@ -92,9 +95,16 @@ def take(path: Path, displaced: Path, content: str, state: Path) -> Copy:
         os.unlink(displaced)
     else:
         target.chmod(0o600)
-    for copy in copies(path, state)[COPIES:]:
-        copy.file.unlink(missing_ok=True)
+    _drop_old(path, state)
     return Copy(path, target, time.time(), content)
+
+
+def _drop_old(path: Path, state: Path) -> None:
+    """Delete the copies that are too many, except what a program has written into."""
+    for place, copy in enumerate(copies(path, state)):
+        old = time.time() - copy.time > YOUNG or place >= MOST_YOUNG
+        if place >= COPIES and old and copy.intact:
+            copy.file.unlink(missing_ok=True)
 
 
 def keep(path: Path, data: bytes, state: Path) -> Copy | None:
@@ -102,10 +112,9 @@ def keep(path: Path, data: bytes, state: Path) -> Copy | None:
     content, known = digest(data), copies(path, state)
     if known and known[0].digest == content:
         return None
-    target = _new_name(_prepared(path, state), content)
+    target = _new_name(_prepared(path, state), known, content)
     _write(target, data)
-    for copy in known[COPIES - 1 :]:
-        copy.file.unlink(missing_ok=True)
+    _drop_old(path, state)
     return Copy(path, target, time.time(), content)
 
 
@@ -124,10 +133,9 @@ def _copies_in(folder: Path, path: Path) -> list[Copy]:
     found = []
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
-            stamp, _, rest = name.partition("-")
-            if stamp.isdecimal() and rest:
-                content = rest.rpartition("-")[2]
-                found.append(Copy(path, folder / name, int(stamp) / 1e9, content))
+            parts = name.split("-")
+            if len(parts) == 3 and parts[0].isdecimal() and parts[1].isdecimal():
+                found.append(Copy(path, folder / name, int(parts[1]) / 1e9, parts[2]))
     return sorted(found, key=lambda copy: copy.file.name, reverse=True)
 
 
@@ -160,7 +168,7 @@ def _all(state: Path) -> Iterator[Copy]:
 def prune(state: Path, now: float) -> None:
     """Delete what is too old or too much, oldest first; called now and then, at start."""
     total, newest = 0, set()
-    for copy in sorted(_all(state), key=lambda copy: copy.file.name, reverse=True):
+    for copy in sorted(_all(state), key=lambda copy: (copy.time, copy.file.name), reverse=True):
         with contextlib.suppress(OSError):
             total += copy.file.stat().st_size
             old = now - copy.time > LONGEST and copy.file.parent in newest

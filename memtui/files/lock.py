@@ -48,8 +48,8 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
     A program that keeps a `flock` on `NAME.lock` beside the file, as some agents do, is waited for
     as well.
     """
-    reached("lock")
     try:
+        reached("lock")
         private_folder(state / "locks")
         own = os.open(
             lock_file(path, state), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600

@@ -51,8 +51,17 @@ def reason(error: OSError) -> str:
     return _REASONS.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
 
 
+class NotThere(UnreadableFile):
+    """There is no file of this name (any more)."""
+
+
 def _unreadable(path: Path, why: str) -> UnreadableFile:
     return UnreadableFile(why, where=str(path))
+
+
+def _failed(path: Path, error: OSError) -> UnreadableFile:
+    kind = NotThere if error.errno == errno.ENOENT else UnreadableFile
+    return kind(reason(error), where=str(path))
 
 
 def _target(path: Path, root: Path | None) -> Path:
@@ -64,7 +73,7 @@ def _target(path: Path, root: Path | None) -> Path:
         if root is not None and target.is_relative_to(root.resolve(strict=True)):
             return target
     except OSError as error:
-        raise _unreadable(path, reason(error)) from None
+        raise _failed(path, error) from None
     except (RuntimeError, ValueError):  # a circle of links (3.11), a NUL in the name
         raise _unreadable(path, _REASONS[errno.ELOOP]) from None
     raise _unreadable(path, "it is a symbolic link to a place outside the store")
@@ -79,7 +88,7 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
     try:
         descriptor = os.open(_target(path, root), _OPEN_FLAGS)
     except OSError as error:
-        raise _unreadable(path, reason(error)) from None
+        raise _failed(path, error) from None
     except ValueError:
         raise _unreadable(path, "its name holds a NUL") from None
     try:
@@ -92,7 +101,7 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(LARGEST_FILE)
     except OSError as error:
-        raise _unreadable(path, reason(error)) from None
+        raise _failed(path, error) from None
     finally:
         os.close(descriptor)
 

@@ -82,13 +82,18 @@ def _in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], where:
             changed[index] = wanted
         elif wanted is not None:
             added.append((edit.index, wanted))
-    result = spans.replace_records(text, array, changed) if changed else text
+    if array:
+        spans.locate(text, array)  # refuses a way that leads over a doubled key
+    result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
     if removed:
         result = spans.remove_records(result, array, removed)
     for place, raw in sorted((item for item in added if item[0] is not None), key=_first):
         result = spans.insert_record(result, array, raw, place)
-    result = spans.insert_records(result, array, [raw for place, raw in added if place is None])
-    _check_records(records, result, array, set(changed) | removed, [raw for _, raw in added], where)
+    last = [raw for place, raw in added if place is None]
+    if last:
+        result = spans.insert_records(result, array, last)
+    if result != text:
+        _check_records(records, result, array, set(changed) | removed, len(added), where)
     return result
 
 
@@ -163,16 +168,15 @@ def _check_records(
     result: str,
     array: tuple[str, ...],
     touched: set[int],
-    added: list[str],
+    added: int,
     where: str,
 ) -> None:
     """Every record that no edit names must be there, byte for byte and in order."""
+    now = [record.raw for record in spans.load_records(result, array, where)]
     kept = [record.raw for index, record in enumerate(old) if index not in touched]
-    waiting = iter(record.raw for record in spans.load_records(result, array, where))
-    if not all(any(raw == found for found in waiting) for raw in kept):
+    waiting = iter(now)
+    if not all(raw in waiting for raw in kept) or len(now) < len(kept) + added:
         raise Refused("the edit would change another record", where=where)
-    if added and len(spans.load_records(result, array)) < len(kept) + len(added):
-        raise Refused("the edit would not arrive in the file", where=where)
 
 
 # ---- values and texts -----------------------------------------------------------------------
@@ -231,11 +235,12 @@ def _text(text: str | None, edit: TextEdit, where: str) -> str | None:
 
 def _grown(text: str | None, edit: TextEdit) -> str | None:
     """Yours with the lines that another program has appended meanwhile; None if it did more."""
-    if not text or not edit.before or not edit.after or not text.startswith(edit.before):
+    if text is None or edit.before is None or edit.after is None:
         return None
-    if not (edit.before.endswith("\n") and edit.after.endswith("\n")):
+    bases = [base for base in (edit.before, edit.after) if text.startswith(base)]
+    if not bases or not (edit.before.endswith("\n") and edit.after.endswith("\n")):
         return None
-    return edit.after + text[len(edit.before) :]
+    return edit.after + text[max(map(len, bases)) :]
 
 
 # ---- what another program did ---------------------------------------------------------------
@@ -269,11 +274,13 @@ def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, s
     return found
 
 
-def put_again(text: str, edits: Iterable[RecordEdit]) -> str:
+def put_again(text: str, edits: Sequence[RecordEdit]) -> str:
     """The text with those of the edits made that still fit; the others are passed over."""
-    for edit in edits:
-        try:
-            text = _records(text, [edit], "")
-        except (Conflict, Refused):
-            continue
-    return text
+    lists = {(edit.array, edit.id_key) for edit in edits}
+    known = {name: records_by_id(text, *name) for name in lists}
+    fitting = [
+        edit
+        for edit in edits
+        if same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
+    ]
+    return _records(text, fitting, "") if fitting else text

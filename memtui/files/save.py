@@ -22,7 +22,7 @@ from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import exchange as exchanging
 from memtui.files.faults import reached
 from memtui.files.lock import private_folder
-from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, read_bytes, reason
+from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, NotThere, read_bytes, reason
 
 PIECE = 1 << 20
 """Bytes written at a time."""
@@ -60,21 +60,17 @@ class Displaced:
 
 def read_now(path: Path) -> bytes | None:
     """What the (resolved) file holds; None when there is none. Raises UnreadableFile."""
-    if not os.path.lexists(path):
+    try:
+        return read_bytes(path)
+    except NotThere:
         return None
-    return read_bytes(path)
 
 
 def read_settled(path: Path, whole: Whole, *, expected: bool) -> bytes | None:
     """The same, after a short wait for a program that is just emptying or making the file."""
     until = time.monotonic() + SETTLING
     while True:
-        try:
-            data = read_now(path)
-        except UnreadableFile:
-            if time.monotonic() > until or os.path.lexists(path):
-                raise
-            data = None
+        data = read_now(path)
         good = whole(data) if data is not None else not expected
         if good or time.monotonic() > until:
             return data

@@ -54,7 +54,6 @@ class Action:
     def edits(self) -> tuple[Edit, ...]:
         return tuple(edit for part in self.parts for edit in part.edits)
 
-    @property
     def inverted(self) -> tuple[Part, ...]:
         """What takes it back."""
         return tuple(Part(part.store, invert(part.edits)) for part in reversed(self.parts))

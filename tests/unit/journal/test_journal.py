@@ -42,7 +42,7 @@ def do(journal: Journal, title: str, *edits: Edit) -> Action:
 def undo(journal: Journal) -> None:
     action = journal.undoable()[0]
     with journal.undoing(action.id) as recording:
-        for part in action.inverted:
+        for part in action.inverted():
             commit(part.edits, recording)
 
 

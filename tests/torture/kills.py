@@ -1,0 +1,161 @@
+"""T1, T2, T8: killed at every named point and at random times, the files are old or new."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from memtui.changes import Edit
+from memtui.files import faults
+from memtui.files.commit import commit
+from memtui.files.reading import decode, encode
+from memtui.files.rebase import rebase
+from memtui.journal import Action, Journal, Part, State
+from tests.torture.cases import AGENT, CASES, Case
+from tests.torture.processes import KILLED, fork, in_child, wait
+
+
+def do(journal: Journal, edits: tuple[Edit, ...], title: str = "edit") -> None:
+    with journal.begin(title, [Part("store", edits)]) as recording:
+        commit(edits, recording)
+
+
+def take_back(journal: Journal, action: Action) -> None:
+    with journal.undoing(action.id) as recording:
+        for part in action.inverted():
+            commit(part.edits, recording)
+
+
+def strangers(folder: Path, known: Iterable[str]) -> list[str]:
+    """Files in the memory folder that nobody put there."""
+    found = (
+        os.path.relpath(Path(base) / name, folder)
+        for base, _, names in os.walk(folder)
+        for name in names
+    )
+    return sorted(set(found) - set(known) - {".memtui/sidecar.jsonl"})
+
+
+def at_every_point(folder: Path, rounds: int, seed: int, cases: Iterable[Case] = CASES) -> str:
+    """T1. Kill the process at every point of a save, `rounds` times for each kind of file."""
+    kills = new = 0
+    for case in cases:
+        for point in faults.POINTS:
+            for number in range(rounds):
+                place = folder / f"{case.name}-{point}-{number}"
+                died, arrived = _one_kill(place, case, f"{point}:{1 + number % 2}", seed + number)
+                kills += died
+                new += arrived
+    assert kills
+    return f"T1 fault points: {kills:,} kills at {len(faults.POINTS)} points, 0 torn ({new:,} new)"
+
+
+def _one_kill(place: Path, case: Case, fault: str, seed: int) -> tuple[bool, bool]:
+    store, state = place / "store", place / "state"
+    store.mkdir(parents=True)
+    case.make(store)
+    if os.geteuid() == 0:
+        for name in case.files:
+            if (store / name).exists():
+                os.chown(store / name, 65534, 65534)
+                os.setxattr(store / name, "user.memtui", b"kept")
+    old = case.contents(store)
+    edits = case.plan(store, random.Random(seed))
+
+    def work() -> None:
+        faults.install(faults.kill_at(fault))
+        do(Journal(state), edits)
+
+    status = in_child(work)
+    assert status in (0, KILLED), f"{fault}: the child ended with {status}"
+    now = case.contents(store)
+    journal = Journal(state)
+    journal.recover()
+    assert case.contents(store) == now, "recovering changed a memory file"
+    assert not strangers(store, case.files), strangers(store, case.files)
+    log = journal.log()
+    arrived = [name for name in case.files if now[name] != old[name]]
+    wanted = State.DONE if arrived else State.VOID
+    assert [action.state for action in log] in ([wanted], [] if not arrived else [wanted]), log
+    for action in log:
+        if action.state is State.DONE:
+            _forward(action, old, now, store)
+            take_back(journal, action)
+    if case.name != "sidecar":
+        assert case.contents(store) == old, f"{fault}: undo did not give the first bytes"
+    assert not strangers(store, case.files)
+    journal.close()
+    return status == KILLED, bool(arrived)
+
+
+def _forward(
+    action: Action, old: dict[str, bytes | None], now: dict[str, bytes | None], store: Path
+) -> None:
+    """Each file is what it was, or exactly what the edits make of it."""
+    for name, before in old.items():
+        edits = [e for e in action.edits if getattr(e, "path", "") == str(store / name)]
+        if not edits or now[name] == before:
+            continue
+        text = rebase(None if before is None else decode(before), edits)  # type: ignore[arg-type]
+        assert now[name] == (None if text is None else encode(text)), f"{name} is torn"
+
+
+def at_random_times(folder: Path, kills: int, seed: int, case: Case = AGENT) -> str:
+    """T2 and T8. Kill a busy process; afterwards the journal accounts for every byte."""
+    rng = random.Random(seed)
+    store, state = folder / "store", folder / "state"
+    store.mkdir(parents=True)
+    case.make(store)
+    first = case.contents(store)
+    for number in range(kills):
+        _kill_busy(store, state, case, rng, number)
+        journal = Journal(state)
+        journal.recover()
+        assert not strangers(store, case.files), strangers(store, case.files)
+        journal.close()
+    journal = Journal(state)
+    actions = [action for action in reversed(journal.log(1_000_000)) if action.parts]
+    assert all(a.state in (State.DONE, State.VOID, State.UNDONE) for a in actions)
+    done = [action for action in actions if action.state is State.DONE]
+    text = decode(first[case.files[0]] or b"")
+    for action in done:
+        text = rebase(text, action.edits) or ""  # type: ignore[arg-type]
+    assert encode(text) == (store / case.files[0]).read_bytes(), "the file is not its journal"
+    for action in journal.undoable(1_000_000):
+        take_back(journal, action)
+    assert case.contents(store) == first, "undoing everything did not give the first bytes"
+    journal.close()
+    void = sum(action.state is State.VOID for action in actions)
+    return (
+        f"T2/T8 random kills: {kills:,} kills, {len(done):,} edits done, {void} void, 0 unsure,"
+        " 0 torn, all undone to the first bytes"
+    )
+
+
+def _kill_busy(store: Path, state: Path, case: Case, rng: random.Random, number: int) -> None:
+    reading, writing = os.pipe()
+    seed = rng.getrandbits(32)
+
+    def work() -> None:
+        child_rng = random.Random(seed)
+        journal = Journal(state)
+        os.write(writing, b"!")
+        while True:
+            do(journal, case.plan(store, child_rng), f"round {number}")
+            if child_rng.random() < 0.2:
+                take_back(journal, journal.undoable()[0])
+
+    child = fork(work)
+    os.close(writing)
+    ready, _, _ = select.select([reading], [], [], 10)
+    assert ready
+    assert os.read(reading, 1) == b"!", "the worker failed to start"
+    os.close(reading)
+    time.sleep(rng.uniform(0, 0.02))  # the instant of the kill, not a synchronisation
+    os.kill(child, signal.SIGKILL)
+    assert wait(child) == KILLED, "the worker failed by itself"

@@ -1,0 +1,37 @@
+"""Run a piece of work in a process that may be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+
+KILLED = -signal.SIGKILL
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Start the work in a child; returns its process id."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    status = 1
+    try:
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def wait(child: int) -> int:
+    """The exit status; negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def in_child(work: Callable[[], None]) -> int:
+    return wait(fork(work))
