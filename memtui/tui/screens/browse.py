@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from memtui.library import Found
 
 TINY = "memtui needs at least\n40 columns and 12 rows"
+LOOKED_NEAR = 50
+"""Rows around the cursor, and at the top, among which a changed memory is looked for."""
 REST = 0.06
 """Seconds the cursor must rest before a memory's references are asked for."""
 
@@ -59,6 +61,10 @@ class BrowseScreen(ActingScreen):
         self.view = view
         self.pane = Pane.MEMORIES
         self.zoomed = False
+        self.is_ready = False
+        """Everything has been read, and search answers from the index."""
+        self.resting = False
+        """The references of the memory under the cursor are still to be asked for."""
         self.unit: Unit | None = None
         self.found: Found | None = None
         self.shown_panes: frozenset[Pane] = frozenset(Pane)
@@ -290,7 +296,7 @@ class BrowseScreen(ActingScreen):
         if slot < 0 or not slots:
             return 0, 0
         try:
-            cursor = int(slots.index(slot))
+            cursor: int = slots.index(slot)
         except ValueError:
             cursor = self._same_ref(found, memories.memory)
         if cursor == 0 or (memories.cursor == 0 and memories.top == 0 and not memories.has_focus):
@@ -299,14 +305,14 @@ class BrowseScreen(ActingScreen):
 
     def _same_ref(self, found: Found, memory: Memory | None) -> int:
         """Where a changed memory stands now: it has another slot but the same ref."""
-        rows = self.work.library.snapshot.rows if self.work.library else ()
-        near = range(
-            max(0, self.memories.cursor - 100), min(len(found.slots), self.memories.cursor + 100)
-        )
-        for index in (*range(min(50, len(found.slots))), *near):
-            if memory is not None and rows[found.slots[index]].ref == memory.ref:
-                return index
-        return min(self.memories.cursor, len(found.slots) - 1)
+        at, count = self.memories.cursor, len(found.slots)
+        if memory is not None and self.work.library is not None:
+            rows = self.work.library.snapshot.rows
+            near = range(max(0, at - LOOKED_NEAR), min(count, at + LOOKED_NEAR))
+            for index in (*range(min(LOOKED_NEAR, count)), *near):
+                if rows[found.slots[index]].ref == memory.ref:
+                    return index
+        return min(at, count - 1)
 
     @on(messages.Overviewed)
     def _overviewed(self, event: messages.Overviewed) -> None:
@@ -332,9 +338,11 @@ class BrowseScreen(ActingScreen):
         before = self.detail.memory
         self.detail.show(memory, self.found.words if self.found else ())
         if memory is not None and memory is not before:
+            self.resting = True
             self.set_timer(REST, lambda: self._rested(memory))
 
     def _rested(self, memory: Memory) -> None:
+        self.resting = self.detail.memory is not memory
         if memory is self.detail.memory:
             self.work.relate(memory)
 
@@ -368,6 +376,7 @@ class BrowseScreen(ActingScreen):
 
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
+        self.is_ready = True
         if self.view.text:
             self.search(typing=self.search_bar.line.has_focus)
         self.app.watch_stores()

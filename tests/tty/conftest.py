@@ -1,0 +1,156 @@
+"""A pseudo-terminal with an emulator behind it, for tests that start the real program."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pyte
+import pytest
+
+from memtui import __file__ as package
+
+ANSWERS = {
+    b"\x1b[6n": b"\x1b[1;1R",
+    b"\x1b[c": b"\x1b[?62;22c",
+    b"\x1b[?2026$p": b"\x1b[?2026;2$y",
+}
+"""Questions that programs ask of a terminal, and what a plain one says."""
+MODE = re.compile(rb"\x1b\[\?([\d;]+)([hl])")
+KEPT = {"25", "7"}
+"""Modes that are on in a terminal nobody has touched: the cursor, wrapping."""
+LONGEST = 15.0
+"""Seconds to wait for a text before the test fails; a busy machine needs some."""
+
+
+Start = Callable[..., AbstractContextManager["Terminal"]]
+
+
+class Terminal:
+    """The program's screen, and its keyboard."""
+
+    def __init__(self, child: int, handle: int, size: tuple[int, int]) -> None:
+        self._child, self._handle = child, handle
+        self.screen = pyte.Screen(*size)
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = bytearray()
+        self.status: int | None = None
+
+    def send(self, keys: str) -> None:
+        """Press keys, as the bytes a terminal would send."""
+        os.write(self._handle, keys.encode())
+
+    def text(self) -> str:
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def wait_for(self, words: str) -> str:
+        """Read until the words are on the screen; returns the screen."""
+        end = time.monotonic() + LONGEST
+        while time.monotonic() < end:
+            self._read(0.05)
+            if words in self.text():
+                return self.text()
+        raise AssertionError(f"{words!r} did not come up:\n{self.text()}")
+
+    def wait_until_gone(self, words: str) -> None:
+        """Read until the words are no longer on the screen."""
+        end = time.monotonic() + LONGEST
+        while words in self.text():
+            assert time.monotonic() < end, f"{words!r} stays:\n{self.text()}"
+            self._read(0.05)
+
+    def wait_for_end(self) -> int:
+        """Read until the program has ended; returns its exit status."""
+        end = time.monotonic() + LONGEST
+        while time.monotonic() < end:
+            self._read(0.05)
+            child, status = os.waitpid(self._child, os.WNOHANG)
+            if child:
+                self.status = os.waitstatus_to_exitcode(status)
+                while self._read(0.05):
+                    pass
+                return self.status
+        raise AssertionError(f"the program did not end:\n{self.text()}")
+
+    def modes_left_on(self) -> set[str]:
+        """Terminal modes that were switched on and never off again."""
+        on: set[str] = set()
+        for numbers, way in MODE.findall(bytes(self.raw)):
+            for number in numbers.decode().split(";"):
+                (on.add if way == b"h" else on.discard)(number)
+        return on - KEPT
+
+    def _read(self, wait: float) -> bool:
+        ready, _, _ = select.select([self._handle], [], [], wait)
+        if not ready:
+            return False
+        try:
+            data = os.read(self._handle, 65536)
+        except OSError:
+            return False
+        for question, answer in ANSWERS.items():
+            if question in data:
+                with contextlib.suppress(OSError):
+                    os.write(self._handle, answer)
+        self.raw += data
+        self._stream.feed(data)
+        return bool(data)
+
+    def close(self) -> None:
+        if self.status is None:
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self._child, signal.SIGKILL)
+                os.waitpid(self._child, 0)
+        os.close(self._handle)
+
+
+@pytest.fixture
+def memtui() -> Start:
+    """Starts the program; see `start`."""
+    return start
+
+
+@contextmanager
+def start(
+    arguments: Sequence[str],
+    home: Path,
+    *,
+    size: tuple[int, int] = (120, 35),
+    environ: Mapping[str, str] | None = None,
+) -> Iterator[Terminal]:
+    """`memtui ARGUMENTS` in a terminal of its own, with a home that nothing else uses."""
+    settings = {
+        **{key: os.environ[key] for key in ("PATH", "LANG") if key in os.environ},
+        "HOME": str(home),
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "PYTHONUTF8": "1",
+        "PYTHONPATH": str(Path(package).resolve().parents[1]),
+        "MEMTUI_CONFIG": str(home / "config"),
+        "MEMTUI_STATE": str(home / "state"),
+        "MEMTUI_CACHE": str(home / "cache"),
+        **(environ or {}),
+    }
+    child, handle = pty.fork()
+    if child == 0:
+        os.chdir(home)
+        os.execve(sys.executable, [sys.executable, "-m", "memtui", *arguments], settings)
+    columns, rows = size
+    fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    terminal = Terminal(child, handle, size)
+    try:
+        yield terminal
+    finally:
+        terminal.close()
