@@ -62,7 +62,13 @@ class Change:
     """The memory; empty for ADD."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """By the names of `Memory`: content, title, type, importance, entity, tags, kind, source;
-    LINK and UNLINK: relation, target; MERGE: others (ids); RATE: rating."""
+    LINK and UNLINK: relation, target; MERGE: others (ids); RATE: rating.
+
+    An ADD with an `id` brings a memory from elsewhere (import, copy, move): the id is kept where
+    the format can, and so are created, updated (datetimes or ISO), status, source, confidence,
+    pinned, supersedes, superseded_by, links (`Link` values) and extra (native keys, when it comes
+    from the same format). No rule is asked, and nothing that is there is superseded or counted as
+    seen again. `document` is the whole text of its file, for a format where a memory is a file."""
     force: bool = False
     """Go on where a rule of the store would refuse (never where data would be harmed)."""
 

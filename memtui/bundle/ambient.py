@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,27 +20,12 @@ from typing import Any
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory
+from memtui.stores.adopting import uuid_of
+from memtui.stores.ambient.adopting import type_of
 
 VERSION = 1
 MOST_UNITS = 1000
 """UTF-16 units of an event's content (Ambient, src/types/index.ts)."""
-TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
-_TYPE_OF = {
-    "architecture": "decision",
-    "bugfix": "error-resolution",
-    "goal": "decision",
-    "policy": "decision",
-    "preference": "decision",
-    "session": "session-summary",
-    "session_summary": "session-summary",
-    "summary": "session-summary",
-    "value": "decision",
-}
-"""Words of other stores; what is not here becomes a task-update."""
-_NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
-"""For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
-
-
 @dataclass(slots=True)
 class Backup:
     """The document, and how many memories lost something on the way into it."""
@@ -149,21 +133,14 @@ def _add_foreign(made: Backup, memory: Memory) -> None:
     made.cut += len(content) < len(memory.content)
     task["events"].append(
         {
-            "id": _event_id(memory),
-            "type": memory.type if memory.type in TYPES else _TYPE_OF.get(memory.type, TYPES[2]),
+            "id": uuid_of(memory.store, memory.id),
+            "type": type_of(memory.type),
             "timestamp": at,
             "content": content,
             "importance": memory.importance,
             "metadata": {"source": memory.ref, "entity": memory.entity, "type": memory.type},
         }
     )
-
-
-def _event_id(memory: Memory) -> str:
-    try:
-        return str(uuid.UUID(memory.id))
-    except ValueError:
-        return str(uuid.uuid5(_NAMESPACE, memory.ref.encode("utf-8", "replace").decode()))
 
 
 def _fit(content: str) -> str:

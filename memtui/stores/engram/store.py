@@ -13,11 +13,22 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
-from memtui.stores.base import Format, Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.base import (
+    Database,
+    Format,
+    Reading,
+    Recorder,
+    Scan,
+    Shard,
+    Unreadable,
+    View,
+)
 from memtui.stores.engram import export, intake, read
+from memtui.stores.engram.adopting import adopt
 from memtui.stores.engram.connect import look, stamp
 from memtui.stores.engram.marks import digest_of
 from memtui.stores.engram.plan import Planner, refusal
+from memtui.stores.engram.rebuild import dump, rebuild
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.engram.write import apply
@@ -183,6 +194,10 @@ def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
     return schema, read.stamps(connection, schema)
 
 
+def _dump(root: Path) -> list[str]:
+    return dump(root / DATABASE if root.is_dir() else root)
+
+
 FORMAT = Format(
     name=NAME,
     title="Engram: persistent memory for coding agents (SQLite)",
@@ -190,4 +205,7 @@ FORMAT = Format(
     detect=detect,
     open=open_store,
     nearby=(".", ".engram"),
+    database=Database(DATABASE, _dump, rebuild),
+    identity="sync_id",
+    adopt=adopt,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.base import Format
+from memtui.stores.simple_memory.adopting import adopt
 from memtui.stores.simple_memory.store import SimpleMemoryStore, detect
 
 FORMAT = Format(
@@ -12,5 +13,6 @@ FORMAT = Format(
     detect=detect,
     open=SimpleMemoryStore,
     nearby=(".", "simple-memory"),
+    adopt=adopt,
 )
 """No program of its own keeps it in a known place."""

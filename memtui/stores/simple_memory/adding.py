@@ -47,10 +47,10 @@ DEFAULT_KIND = "preference"
 def add(change: Change, desk: Desk) -> Plan:
     """The plan of an ADD. Raises Refused."""
     part = _part_for(change)
-    value = _value(part, change, desk)
+    value = new_value(part, change, desk)
     id = new_id(part, content_of(change), desk)
     record = {"id": id, **value}
-    beside = {"rating": _rating(part, record, change), "tags": list(change.fields.get("tags", ()))}
+    beside = {"rating": rating(part, record, change), "tags": list(change.fields.get("tags", ()))}
     noted = sidecar_edit(desk.root, desk.sidecar, id, SHARD, **beside)
     edits = (_inserted(part, id, record, desk), *([] if noted is None else [noted]))
     return Plan(
@@ -113,7 +113,10 @@ def _part_for(change: Change) -> Part:
     return EPISODES if change.fields.get("title") else FACTS
 
 
-def _value(part: Part, change: Change, desk: Desk) -> dict[str, Any]:
+def new_value(
+    part: Part, change: Change, desk: Desk, words: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The keys of a new record; `words` are a fact's own three, where they are known."""
     text = content_of(change)
     domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
     place = {"domain": domain, "topic": topic}
@@ -122,7 +125,7 @@ def _value(part: Part, change: Change, desk: Desk) -> dict[str, Any]:
     if part is FACTS:
         confidence = change.fields.get("confidence")
         return {
-            **_fact_words(text),
+            **(_fact_words(text) if words is None else words),
             "time": _today(when),
             "source_ids": [str(source)] if source else [],
             "confidence": CERTAIN if confidence is None else confidence,
@@ -153,7 +156,7 @@ def _fact_words(text: str) -> dict[str, str]:
     return dict(zip(("s", "p", "o"), words, strict=True))
 
 
-def _rating(part: Part, record: Mapping[str, Any], change: Change) -> int | None:
+def rating(part: Part, record: Mapping[str, Any], change: Change) -> int | None:
     wanted = change.fields.get("importance")
     if not wanted or wanted == importance(part, record, None):
         return None

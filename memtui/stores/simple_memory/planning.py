@@ -11,6 +11,7 @@ from memtui.model import Memory
 from memtui.stores.base import View
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 from memtui.stores.simple_memory import adding, editing, merging, pins
+from memtui.stores.simple_memory.carried import is_carried, plan_carried
 from memtui.stores.simple_memory.records import SCHEMA, tags_of
 from memtui.stores.simple_memory.targets import Desk, fixed
 
@@ -50,6 +51,8 @@ def refusal(act: Act, memory: Memory | None) -> str:
 
 def plan(change: Change, desk: Desk) -> Plan:
     """The plan of any act. Raises Refused, RefError or Conflict."""
+    if change.act is Act.ADD and is_carried(change):
+        return plan_carried(change, desk)
     if change.act is Act.ADD:
         return adding.add(change, desk)
     memory = desk.view.get(change.ref)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from memtui.stores.base import Format
+from memtui.stores.workspace.adopting import adopt
+from memtui.stores.workspace.injections import LOG_PATH
 from memtui.stores.workspace.store import WorkspaceStore
+from memtui.stores.workspace.type_map import MAP_PATH
 from memtui.stores.workspace.walking import detect
 
 FORMAT = Format(
@@ -13,5 +16,7 @@ FORMAT = Format(
     detect=detect,
     open=WorkspaceStore,
     nearby=(".", "workspace"),
+    belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
+    adopt=adopt,
 )
 """A workspace is a repository of its own and may lie anywhere."""

@@ -11,6 +11,7 @@ from memtui.stores.asked import asked_values
 from memtui.stores.base import View
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 from memtui.stores.workspace.adding import new_document
+from memtui.stores.workspace.carried import is_carried, plan_carried
 from memtui.stores.workspace.desk import Desk
 from memtui.stores.workspace.documents import LESSONS, TASKS
 from memtui.stores.workspace.editing import (
@@ -55,6 +56,8 @@ def plan(change: Change, desk: Desk, view: View) -> Plan:
     why = refusal(change.act, None)
     if why:
         raise Refused(why, where=change.ref or change.store)
+    if change.act is Act.ADD and is_carried(change):
+        return plan_carried(change, desk)
     if change.act is Act.ADD:
         return _add(change, desk)
     if change.act is Act.RETYPE and change.fields.get("pattern"):

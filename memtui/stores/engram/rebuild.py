@@ -1,0 +1,256 @@
+"""A database as lines of JSON, and a new database from such lines.
+
+A copy of the file would miss what is in the `-wal` and would differ with every free page. The rows
+say all: the schema as its SQL, then each table's rows in the order of their numbers. Equal contents
+give equal lines. A full-text table whose text lies in another table is built anew from that.
+
+The lines may come from a stranger. Nothing but CREATE statements of tables, indexes, views,
+triggers and FTS5 tables is run, under an authorizer that refuses everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import BundleError, SaveError, StoreError
+from memtui.stores.engram.connect import look
+from memtui.stores.engram.rows import encode, is_whole
+
+_SETTINGS = ("application_id", "encoding", "page_size", "user_version")
+_KINDS = ("table", "virtual", "view", "index", "trigger")
+"""In the order in which they are made."""
+_SEQUENCE = "sqlite_sequence"
+_ENCODINGS = frozenset({"UTF-8", "UTF-16le", "UTF-16be"})
+_LARGEST_PAGE = 65_536
+
+Row = dict[str, Any]
+
+
+def dump(file: Path) -> list[str]:
+    """The whole database as lines. Raises StoreError."""
+    try:
+        return look(file, lambda connection: list(_lines(connection)))
+    except sqlite3.Error as error:
+        raise StoreError(f"SQLite: {error}", where=str(file)) from error
+
+
+def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+    settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SETTINGS}
+    yield _json({"database": settings})
+    parts = _schema(connection)
+    for kind in _KINDS:
+        for name, sql in parts[kind]:
+            yield _json({"kind": kind, "name": name, "sql": sql})
+    tables = [name for name, _ in parts["table"]]
+    tables += [name for name, sql in parts["virtual"] if not _is_index_of_another(sql)]
+    if _has(connection, _SEQUENCE):
+        tables.append(_SEQUENCE)
+    for table in tables:
+        yield from _table(connection, table)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def _has(connection: sqlite3.Connection, table: str) -> bool:
+    found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,))
+    return found.fetchone() is not None
+
+
+def _schema(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
+    """Name and SQL of everything that somebody created, by kind, by name."""
+    found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _KINDS}
+    rows = connection.execute(
+        "SELECT m.type, m.name, m.sql FROM sqlite_master m"
+        " WHERE m.sql IS NOT NULL AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY m.name"
+    ).fetchall()
+    shadows = {
+        str(row[0])
+        for row in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'shadow'")
+    }
+    for kind, name, sql in rows:
+        if name in shadows:
+            continue
+        virtual = kind == "table" and sql.upper().startswith("CREATE VIRTUAL TABLE")
+        found["virtual" if virtual else kind].append((name, sql))
+    return found
+
+
+def _is_index_of_another(sql: str) -> bool:
+    return "content=" in "".join(sql.lower().split())
+
+
+def _table(connection: sqlite3.Connection, table: str) -> Iterator[str]:
+    """One line that names the columns, then one for each row."""
+    columns = [
+        str(row[1])
+        for row in connection.execute(f"PRAGMA table_xinfo({_quoted(table)})")
+        if row[6] == 0
+    ]
+    listed = ", ".join(map(_quoted, columns))
+    try:
+        rows = connection.execute(f"SELECT rowid, {listed} FROM {_quoted(table)} ORDER BY rowid")
+        named = ["rowid", *columns]
+    except sqlite3.OperationalError:  # a table WITHOUT ROWID is ordered by its key
+        rows = connection.execute(f"SELECT {listed} FROM {_quoted(table)}")
+        named = columns
+    yield _json({"table": table, "columns": named})
+    for row in rows:
+        yield _json([_value(value) for value in row])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _value(value: object) -> object:
+    """As JSON: bytes, text that is no UTF-8 and odd numbers say what they are."""
+    if isinstance(value, bytes):
+        return {"blob": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, str) and not is_whole(value):
+        return {"text": base64.b64encode(encode(value)).decode("ascii")}
+    if isinstance(value, float) and value - value != 0:
+        return {"number": repr(value)}
+    return value
+
+
+# ---- building -----------------------------------------------------------------------------------
+
+
+def rebuild(lines: Iterable[str], file: Path) -> None:
+    """Make the database that these lines describe; it appears whole or not at all.
+
+    Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
+    """
+    if os.path.lexists(file):
+        raise SaveError("there is a database already", where=str(file))
+    try:
+        connection = sqlite3.connect(file, isolation_level=None)
+    except sqlite3.Error as error:
+        raise SaveError(f"SQLite: {error}", where=str(file)) from error
+    try:
+        with contextlib.closing(connection):
+            os.chmod(file, 0o600)
+            _build(connection, iter(lines))
+    except BaseException as error:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            Path(f"{file}{suffix}").unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error | ValueError | KeyError | TypeError | StopIteration):
+            raise BundleError(f"its rows make no database ({error})", where=str(file)) from error
+        raise
+
+
+def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
+    settings = json.loads(next(lines))["database"]
+    _set(connection, settings)
+    connection.execute("PRAGMA foreign_keys = OFF")
+    connection.execute("BEGIN")
+    later: list[Row] = []
+    indexes: list[str] = []
+    head = ""
+    for line in lines:
+        record = json.loads(line)
+        if isinstance(record, list):
+            marks = ", ".join(map(_mark, record))
+            connection.execute(f"{head} VALUES ({marks})", [_native(value) for value in record])
+        elif "sql" in record:
+            if record["kind"] in ("table", "virtual"):
+                _create(connection, record)
+                if record["kind"] == "virtual" and _is_index_of_another(record["sql"]):
+                    indexes.append(record["name"])
+            else:
+                later.append(record)
+        else:
+            head = _insert(connection, record)
+    for table in indexes:
+        name = _quoted(table)
+        connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
+    for record in later:
+        _create(connection, record)
+    connection.execute("COMMIT")
+    connection.execute("PRAGMA journal_mode = WAL")
+    if connection.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
+        raise BundleError("its rows make no sound database")
+
+
+def _set(connection: sqlite3.Connection, settings: Row) -> None:
+    size = settings["page_size"]
+    if not isinstance(size, int) or not 512 <= size <= _LARGEST_PAGE:
+        raise ValueError("page_size")
+    if settings["encoding"] not in _ENCODINGS:
+        raise ValueError("encoding")
+    connection.execute(f"PRAGMA page_size = {size}")
+    connection.execute(f"PRAGMA encoding = '{settings['encoding']}'")
+    for name in ("application_id", "user_version"):
+        connection.execute(f"PRAGMA {name} = {int(settings[name])}")
+
+
+def _create(connection: sqlite3.Connection, record: Row) -> None:
+    """Run one CREATE statement, with the right to do that and nothing else."""
+    sql, kind, name = str(record["sql"]), record["kind"], str(record["name"])
+    words = sql.upper().split(None, 3)
+    wanted = {"virtual": ["CREATE", "VIRTUAL"], "index": ["CREATE"]}.get(
+        kind, ["CREATE", str(kind).upper()]
+    )
+    if kind not in _KINDS or words[: len(wanted)] != wanted:
+        raise ValueError(f"{name} is not made by a CREATE {kind}")
+    connection.set_authorizer(_allowed)
+    try:
+        connection.execute(sql)
+    finally:
+        connection.set_authorizer(None)
+
+
+_DENIED = frozenset(
+    {
+        sqlite3.SQLITE_ATTACH,
+        sqlite3.SQLITE_DETACH,
+        sqlite3.SQLITE_PRAGMA,
+        sqlite3.SQLITE_DROP_TABLE,
+        sqlite3.SQLITE_ALTER_TABLE,
+    }
+)
+
+
+def _allowed(action: int, first: str | None, second: str | None, *_: object) -> int:
+    """Refuses what creating never asks for, other modules than FTS5, and code from libraries."""
+    if action in _DENIED:
+        # FTS5 asks for these while it makes its tables.
+        asked = first in ("data_version", "page_size")
+        return sqlite3.SQLITE_OK if asked else sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() != "fts5":
+        return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _insert(connection: sqlite3.Connection, record: Row) -> str:
+    """The beginning of the statement that takes the rows of a table."""
+    table, columns = str(record["table"]), [str(name) for name in record["columns"]]
+    if table == _SEQUENCE:
+        connection.execute(f"DELETE FROM {_SEQUENCE}")
+    elif table.lower().startswith("sqlite_"):
+        raise ValueError(f"{table} belongs to SQLite")
+    return f"INSERT INTO {_quoted(table)} ({', '.join(map(_quoted, columns))})"
+
+
+def _mark(value: object) -> str:
+    """Text that is no UTF-8 can only be handed over as bytes."""
+    return "CAST(? AS TEXT)" if isinstance(value, dict) and "text" in value else "?"
+
+
+def _native(value: object) -> object:
+    if not isinstance(value, dict):
+        return value
+    if "number" in value:
+        return float(value["number"])
+    return base64.b64decode(value["blob" if "blob" in value else "text"], validate=True)
