@@ -304,11 +304,14 @@ def facets(columns: Columns, query: Query, text: Mask | None) -> Facets:
                 found &= passed
         return found
 
-    everything = passing("")
+    # Taking by number is five times faster than by mask, and one look for the numbers will do.
+    everything = np.flatnonzero(passing(""))
     return Facets(
         **{
             name: _counts(
-                getattr(columns, name)[passing(name) if name in filtered else everything],
+                getattr(columns, name)[
+                    np.flatnonzero(passing(name)) if name in filtered else everything
+                ],
                 names(columns),
             )
             for name, names in _NAMES.items()
