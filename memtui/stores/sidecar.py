@@ -192,6 +192,11 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
+def ids_in(entry: Entry, key: str) -> tuple[str, ...]:
+    """The ids under `supersedes` or `superseded_by`; what is not one is left out."""
+    return _texts(entry.get(key))
+
+
 def _time(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None

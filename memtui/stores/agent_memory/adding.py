@@ -26,7 +26,7 @@ from memtui.stores.agent_memory.layout import ENTITIES
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.asked import content_of, created_of, word_of
-from memtui.stores.sidecar import Sidecar, edit
+from memtui.stores.sidecar import Sidecar, edit, ids_in
 from memtui.stores.timestamps import to_iso_seconds
 
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
@@ -57,7 +57,7 @@ class Desk:
 
     def succeeded(self, slug: str, id: str, by: str) -> tuple[Edit, ...]:
         """The sidecar edit that names one more successor of a fact."""
-        known = self.sidecar.entry(id).get("superseded_by", ())
+        known = ids_in(self.sidecar.entry(id), "superseded_by")
         return self.beside(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
 
 

@@ -22,6 +22,7 @@ from memtui.stores.agent_memory.note_planning import NOTE_ACTS, plan_note
 from memtui.stores.asked import asked_values, content_of, same_as_seen, word_of
 from memtui.stores.base import View
 from memtui.stores.json_file import Named, text_of
+from memtui.stores.sidecar import ids_in
 from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
@@ -234,7 +235,7 @@ def _plan_merge(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:
     if change.fields.get("content") not in (None, "", memory.content):
         named = _seen(memory, file, content_of(change))
         edits = (file.edit(named, set_member(named.record.raw, "content", content_of(change))),)
-    known = desk.sidecar.entry(memory.id).get("supersedes", ())
+    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     edits += desk.beside(file.slug, memory.id, supersedes=ids)
     for other in others:

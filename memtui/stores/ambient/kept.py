@@ -97,5 +97,6 @@ def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
             and isinstance(place.get("file"), str)
             and isinstance(place.get("raw"), str)
             and isinstance(place.get("index"), int)
+            and place["index"] >= 0
         ):
             yield place

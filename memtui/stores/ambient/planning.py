@@ -35,6 +35,7 @@ from memtui.stores.asked import (
 )
 from memtui.stores.base import View
 from memtui.stores.json_file import text_of
+from memtui.stores.sidecar import edit, ids_in
 from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
@@ -235,8 +236,6 @@ def _plan_supersede(change: Change, memory: Memory, files: ProjectFiles, desk: D
 
 def _lineage(beside: Beside, id: str, change: Change) -> tuple[Edit, ...]:
     """What the sidecar says of a successor: what it replaced, and the tags it was given."""
-    from memtui.stores.sidecar import edit
-
     made = edit(
         beside.root,
         beside.sidecar,
@@ -270,7 +269,7 @@ def _plan_merge(
             raise Refused(why, where=other.ref)
         home = desk.open(key_of(other))
         edits += desk.archive.remove(home, other.id, "superseded", (memory.id,))
-    known = desk.sidecar.entry(memory.id).get("supersedes", ())
+    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     beside = Beside(memory, desk.root, desk.sidecar, files.shard)
     return Plan(

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from memtui.changes import Act
+from memtui.errors import MemtuiError
 from memtui.model import from_record, to_record
 
 from .opened import Opened, open_agent_memory, open_ambient
@@ -87,3 +89,47 @@ def test_ambient(shop: tuple[AmbientProgram, list[Path]], data: st.DataObject, n
         check(open_ambient(ambient.root))
     finally:
         path.write_bytes(whole)
+
+
+ENTRY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["relation", "target", "memory", "places", "file", "raw", "index"]),
+            inner,
+        )
+    ),
+    max_leaves=8,
+)
+ENTRIES = st.dictionaries(
+    st.sampled_from(
+        ["pinned", "tags", "links", "kept", "supersedes", "superseded_by", "shard", "rating"]
+    ),
+    ENTRY,
+)
+
+
+@quick
+@given(entry=ENTRIES, act=st.sampled_from(list(Act)))
+def test_any_sidecar(
+    shop: tuple[AmbientProgram, list[Path]], entry: dict[str, object], act: Act
+) -> None:
+    ambient, _ = shop
+    path = ambient.root / ".memtui" / "sidecar.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    opened = open_ambient(ambient.root)
+    id = opened.memories[0].id
+    lines = [json.dumps({"id": name, "set": entry}) for name in (id, "gone")]
+    path.write_text("\n".join(lines))
+    try:
+        opened.reload()
+        check(opened)
+        fields = {"content": "new", "tags": ["x"], "relation": "see", "target": "y", "rating": 3}
+        try:
+            plan = opened.plan(act, id, others=["gone"], **fields)
+        except MemtuiError:
+            return
+        assert all(isinstance(item, str) for item in plan.refs)
+    finally:
+        path.unlink()

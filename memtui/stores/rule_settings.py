@@ -1,0 +1,44 @@
+"""A store's constants as a person set them: a table of config.toml laid over a frozen dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from memtui.errors import ConfigError
+
+Rules = TypeVar("Rules")
+
+
+def overridden(rules: Rules, table: Mapping[str, Any], where: str = "") -> Rules:
+    """The rules with the values of the table, each of the kind that it replaces.
+
+    A list takes the place of a list as a whole. Raises ConfigError for a name that is no constant
+    and for a value of another kind.
+    """
+    if not is_dataclass(rules) or isinstance(rules, type):
+        raise TypeError("rules are a dataclass")
+    known = {f.name: getattr(rules, f.name) for f in fields(rules)}
+    changed: dict[str, Any] = {}
+    for name, value in table.items():
+        if name not in known:
+            raise ConfigError(
+                f"there is no constant {name!r}", where=where, do=f"known: {', '.join(known)}"
+            )
+        changed[name] = _of_kind(known[name], value, f"{where}.{name}" if where else name)
+    return replace(rules, **changed)
+
+
+def _of_kind(default: object, value: object, where: str) -> object:
+    if isinstance(default, tuple | frozenset):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return type(default)(value)
+        raise ConfigError("it must be a list of texts", where=where)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ConfigError("it must be a number", where=where)
+    if isinstance(default, int) and not isinstance(value, int):
+        raise ConfigError("it must be a whole number", where=where)
+    if value < 0:
+        raise ConfigError("it must not be negative", where=where)
+    return type(default)(value) if isinstance(default, int | float) else value
