@@ -27,6 +27,9 @@ from memtui.stores.workspace.type_map import (
     is_pattern,
 )
 
+EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\n"
+"""What a workspace without a map gets, before its first entry."""
+
 
 def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
     """The edit that makes one entry, a path or a pattern, give this type ("": no entry).
@@ -47,7 +50,8 @@ def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
         )
     section = PATTERNS if is_pattern(entry) else EXACT
     if not desk.map_path.exists():
-        return (TextEdit(str(desk.map_path), None, _new_map(section, entry, wanted)),)
+        made = TextEdit(str(desk.map_path), None, EMPTY_MAP)
+        return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
     return _in_map(_text(desk), section, entry, wanted, str(desk.map_path))
 
 
@@ -70,12 +74,6 @@ def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tupl
 
 def _json(word: str) -> str:
     return json.dumps(word, ensure_ascii=False)
-
-
-def _new_map(section: str, entry: str, wanted: str) -> str:
-    value: dict[str, dict[str, str]] = {EXACT: {}, PATTERNS: {}, TASK_RULES: {}}
-    value[section][entry] = wanted
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
 def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:

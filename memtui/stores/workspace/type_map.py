@@ -126,27 +126,6 @@ def parse(text: str) -> TypeMap:
     )
 
 
-def matches(types: TypeMap, pattern: str, paths: Iterable[str]) -> tuple[str, ...]:
-    """The documents that an entry `pattern` would give its type, in the order of `paths`.
-
-    An entry without wildcards is an exact path. Documents that the map already types by an exact
-    path or by an earlier pattern are left out, because the new entry comes after those.
-    """
-    if not is_pattern(pattern):
-        return tuple(path for path in paths if path == pattern)
-    earlier = [known for known, word in types.patterns if known != pattern and word in TYPES]
-    if any(known == pattern for known, _ in types.patterns):
-        position = [known for known, _ in types.patterns].index(pattern)
-        earlier = [known for known, word in types.patterns[:position] if word in TYPES]
-    return tuple(
-        path
-        for path in paths
-        if globs.matches(pattern, path)
-        and types.exact.get(path) not in TYPES
-        and not any(globs.matches(known, path) for known in earlier)
-    )
-
-
 def is_pattern(text: str) -> bool:
     """Does an entry belong to the patterns, not to the exact paths?"""
     return not WILDCARDS.isdisjoint(text)

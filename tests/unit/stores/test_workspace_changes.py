@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memtui.changes import Act, Outcome, TextEdit
+from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.files.reading import decode
 from memtui.model import Link
 from memtui.stores.workspace.documents import take_apart, with_body
-from memtui.stores.workspace.type_map import MAP_PATH, TypeMap, matches, parse
+from memtui.stores.workspace.type_map import MAP_PATH, TypeMap, parse
 
 from .json_stores.opened import LABEL, Opened, files_below
 from .workspaces import TYPES, make, opened, put, put_map
@@ -361,9 +361,17 @@ def test_a_workspace_without_a_map_gets_one(root: Path) -> None:
     store = opened(root)
     plan = store.do(Act.RETYPE, "README.md", type="goal")
     assert typed(root).exact == {"README.md": "goal"}
-    assert isinstance(plan.edits[0], TextEdit)
     store.undo(plan)
     assert not (root / MAP_PATH).exists()
+
+
+def test_several_types_planned_side_by_side_make_one_map(root: Path) -> None:
+    (root / MAP_PATH).unlink()
+    store = opened(root)
+    plans = [store.plan(Act.RETYPE, path, type="goal") for path in ("README.md", "ABOUT.md")]
+    shared, *others = dict.fromkeys(edit for plan in plans for edit in plan.edits)
+    store.do_edits((shared, *others))
+    assert typed(root).exact == {"README.md": "goal", "ABOUT.md": "goal"}
 
 
 def test_a_map_without_that_part_gets_it(root: Path) -> None:
@@ -374,13 +382,6 @@ def test_a_map_without_that_part_gets_it(root: Path) -> None:
     assert json.loads(file.read_text()) == {"glob_paths": {}, "exact_paths": {"README.md": "goal"}}
     store.undo(plan)
     assert file.read_text() == '{\n\t"glob_paths": {}\n}'
-
-
-def test_the_preview_leaves_out_what_earlier_rules_type() -> None:
-    types = parse(json.dumps(TYPES))
-    paths = ["ABOUT.md", "README.md", "knowledge/designs/lamp.md", "knowledge/lantern.md"]
-    assert matches(types, "**/*.md", paths) == ("README.md", "knowledge/lantern.md")
-    assert matches(types, "README.md", paths) == ("README.md",)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
