@@ -263,8 +263,10 @@ _NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
 
 def _counts(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
     counts = np.bincount(codes, minlength=len(names))
-    pairs = [(name, int(count)) for name, count in zip(names, counts, strict=False) if count]
-    return dict(sorted(pairs, key=lambda pair: -pair[1]))
+    held = np.flatnonzero(counts)
+    frequent = held[np.argsort(-counts[held], kind="stable")]
+    found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
+    return {names[code]: count for code, count in found}
 
 
 def counts(columns: Columns, slots: Sequence[int]) -> dict[str, dict[str, int]]:
