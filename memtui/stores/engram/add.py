@@ -21,6 +21,7 @@ from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules
+from memtui.stores.engram.carried import next_number
 from memtui.stores.engram.rows import count_of, text
 from memtui.stores.engram.schema import Schema
 
@@ -95,9 +96,9 @@ class Adding:
 
     def _insert(self, change: Change, columns: dict[str, Any], warnings: tuple[str, ...]) -> Plan:
         project = columns["project"] or ""
-        session = f"{rules.MANUAL_SESSION}-{project}" if project else rules.MANUAL_SESSION
+        session = rules.manual_session(project)
         sync_id = rules.new_sync_id("obs")
-        number = self._next_number()
+        number = next_number(self.connection)
         row = {
             "id": number,
             "sync_id": sync_id,
@@ -191,13 +192,6 @@ class Adding:
     def _one(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
         row = self.connection.execute(sql, values).fetchone()
         return None if row is None else dict(row)
-
-    def _next_number(self) -> int:
-        found = self.connection.execute(
-            "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
-            " coalesce((SELECT max(id) FROM observations), 0))"
-        ).fetchone()
-        return int(found[0]) + 1
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:

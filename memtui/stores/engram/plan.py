@@ -31,6 +31,7 @@ from memtui.model import Memory
 from memtui.stores.base import View
 from memtui.stores.engram import rules
 from memtui.stores.engram.add import Adding
+from memtui.stores.engram.carried import Carrying, is_carried
 from memtui.stores.engram.outcome import nothing
 from memtui.stores.engram.rows import DAMAGED, PROMPT, plain
 from memtui.stores.engram.schema import Schema
@@ -95,6 +96,9 @@ class Planner:
         return rules.timestamp(self.moment)
 
     def plan(self, change: Change, view: View) -> Plan:
+        if change.act is Act.ADD and is_carried(change):
+            held = (self.path, self.label, self.connection, self.schema, self.moment)
+            return Carrying(*held).plan(change)
         if change.act is Act.ADD:
             return self._adding().add(change)
         memory = view.get(change.ref)

@@ -15,7 +15,7 @@ Rules of memtui's own, because Engram says nothing:
   comes from an observation that is itself alive; else active. Engram hides no superseded row.
 
 A link is a relation that is judged or pending, shown on its source. Judging sets nothing else in
-the database, so orphaned and ignored relations stay in `extra` only.
+the database. All relations that start here stand in `extra` too, orphaned and ignored ones as well.
 """
 
 from __future__ import annotations
@@ -94,9 +94,8 @@ def observation(
     extra = rest(row, _FIELDS)
     if versions:
         extra["versions"] = [dict(version) for version in versions]
-    closed = [dict(each.columns) for each in outgoing if each.status not in OPEN_STATUSES]
-    if closed:
-        extra["closed_relations"] = closed
+    if outgoing:
+        extra["relations"] = [dict(each.columns) for each in outgoing]
     return Memory(
         ref=f"{home.label}:{number}",
         id=number,

@@ -78,9 +78,19 @@ def review_after(kind: str, moment: datetime) -> str | None:
     return timestamp(first + timedelta(days=moment.day - 1))
 
 
+def manual_session(project: str) -> str:
+    """The session of what no agent saved, one per project."""
+    return f"{MANUAL_SESSION}-{project}" if project else MANUAL_SESSION
+
+
 def new_sync_id(kind: str) -> str:
     """`obs-` or `rel-` and 16 hex digits."""
     return f"{kind}-{secrets.token_hex(8)}"
+
+
+def sync_id_of(kind: str, id: str) -> str:
+    """A sync_id that follows from an id, so that the same memory arrives once."""
+    return f"{kind}-{hashlib.sha256(id.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def trim(value: str) -> str:

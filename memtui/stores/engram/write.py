@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -79,6 +79,8 @@ class _Writer:
     connection: sqlite3.Connection
     schema: Schema
     book: Book
+    made: set[str] = field(default_factory=set)
+    """Sessions that this transaction made."""
 
     def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> str:
         """Do the edits, and tell the recorder before they are committed.
@@ -155,6 +157,7 @@ class _Writer:
     def _insert(self, edit: RowEdit, row: Row | None) -> None:
         columns = {name: native(value) for name, value in (edit.after or {}).items()}
         if edit.table == "sessions" and row is not None:
+            self._describe_session(row, columns)
             return
         if edit.table == "memory_relations" and row is not None:
             self._judge_again(edit, row, columns)
@@ -166,11 +169,23 @@ class _Writer:
             return
         number = insert(self.connection, self.schema, edit.table, columns)
         if edit.table == "sessions":
+            self.made.add(str(columns["id"]))
             self.book.session_saved(self._row(edit) or {})
         elif edit.table == "user_prompts":
             self.book.prompt_saved(self._fresh("user_prompts", number))
         elif edit.table == "memory_relations":
             self.book.relation_saved(self._fresh("memory_relations", number))
+
+    def _describe_session(self, row: Row, columns: Row) -> None:
+        """A session that is there stays; one that this change made bare takes what is known."""
+        if row["id"] not in self.made:
+            return
+        known = {name: value for name, value in columns.items() if value and not row[name]}
+        if columns.get("summary"):
+            known["started_at"] = columns.get("started_at", row["started_at"])
+        if known:
+            self._set("sessions", row["id"], known)
+            self.book.session_saved({**row, **known})
 
     def _insert_observation(self, columns: dict[str, Any]) -> None:
         """A new row takes the number it was promised, or the next one if somebody was faster."""
@@ -201,15 +216,16 @@ class _Writer:
 
     def _delete(self, edit: RowEdit, row: Row | None) -> None:
         before = edit.before or {}
+        if edit.table == "sessions":
+            self._delete_session(row)
+            return
         ignored = DERIVED | ({"id"} - set(edit.key))
         if row is None or any(
             row[name] != native(value) for name, value in before.items() if name not in ignored
         ):
             raise self._conflict(edit, row)
         _refuse_damaged(row)
-        if edit.table == "sessions":
-            self._delete_session(row)
-        elif edit.table == "memory_relations":
+        if edit.table == "memory_relations":
             self._delete_relation(row)
         else:
             self.connection.execute(f"DELETE FROM {edit.table} WHERE id = ?", (row["id"],))
@@ -218,8 +234,10 @@ class _Writer:
             elif edit.table == "user_prompts":
                 self.book.prompt_deleted(row)
 
-    def _delete_session(self, row: Row) -> None:
-        """Engram refuses while anything points to the session; then it simply stays."""
+    def _delete_session(self, row: Row | None) -> None:
+        """Only ever the undoing of one that was made: it stays while anything points to it."""
+        if row is None:
+            return
         for table in ("observations", "user_prompts"):
             if self.schema.has(table, "session_id"):
                 used = self.connection.execute(
