@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -305,9 +306,10 @@ class BrowseScreen(ActingScreen):
 
     def _same_ref(self, found: Found, memory: Memory | None) -> int:
         """Where a changed memory stands now: it has another slot but the same ref."""
-        at, count = self.memories.cursor, len(found.slots)
+        at: int = self.memories.cursor
+        count = len(found.slots)
         if memory is not None and self.work.library is not None:
-            rows = self.work.library.snapshot.rows
+            rows: Sequence[Memory] = self.work.library.snapshot.rows
             near = range(max(0, at - LOOKED_NEAR), min(count, at + LOOKED_NEAR))
             for index in (*range(min(LOOKED_NEAR, count)), *near):
                 if rows[found.slots[index]].ref == memory.ref:

@@ -1,0 +1,214 @@
+"""A small store on disk and the app over it, for tests of the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from memtui import paths
+from memtui.config import Loaded, Settings
+from memtui.keymap import key_name
+from memtui.library import Library
+from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.screens.browse import REST, BrowseScreen
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+UPDATE = "MEMTUI_UPDATE_SNAPSHOTS"
+"""Set it to write the snapshots anew; then look at the differences before keeping them."""
+
+
+def fact(
+    number: int,
+    content: str,
+    created: str,
+    kind: str = "fact",
+    *,
+    status: str = "active",
+    supersedes: int | None = None,
+    source: str = "conversation",
+) -> dict[str, Any]:
+    """One fact as agent-memory writes it."""
+    return {
+        "id": _id(number),
+        "content": content,
+        "source": source,
+        "sourceRef": "session-0001",
+        "entityType": kind,
+        "createdAt": f"{created}T09:00:00Z",
+        "status": status,
+        "supersedes": None if supersedes is None else _id(supersedes),
+    }
+
+
+def _id(number: int) -> str:
+    return f"{number:08d}-0000-4000-8000-000000000000"
+
+
+FACTS: Mapping[str, Sequence[dict[str, Any]]] = {
+    "people/alice": [
+        fact(1, "Alice prefers tea in the morning", "2026-03-02", "preference"),
+        fact(2, "Alice lives in Porto", "2026-05-10", "person", status="historical"),
+        fact(3, "Alice lives in Lisbon since June", "2026-06-12", "person", supersedes=2),
+    ],
+    "people/bob": [
+        fact(4, "Bob reviews every migration himself", "2026-10-01", "person"),
+        fact(5, "Bob drinks tea only when the coffee is out", "2026-11-19", "preference"),
+    ],
+    "shop-api": [
+        fact(6, "Use Postgres for the ledger, not SQLite", "2026-02-14", "decision"),
+        fact(7, "The login redirect loops when the cookie is stale", "2026-11-20", "bug"),
+        fact(
+            8,
+            "Tokens expire after 24 hours\nand are renewed by the gateway",
+            "2026-11-20",
+            "decision",
+        ),
+        fact(9, "Deploys happen on Tuesdays", "2026-08-04", "policy"),
+        fact(10, "森の鐘は朝に鳴る: the bell of the wood rings at dawn", "2026-09-09", "fact"),
+    ],
+}
+
+
+def write_store(root: Path, facts: Mapping[str, Sequence[Mapping[str, Any]]] = FACTS) -> Path:
+    """An agent-memory store; returns the path to open."""
+    for entity, items in facts.items():
+        folder = root / "memory" / "entities" / entity.replace("/", "-")
+        folder.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(list(items), indent=2, ensure_ascii=False) + "\n"
+        (folder / "items.json").write_text(text, encoding="utf-8")
+    return root / "memory"
+
+
+@dataclass
+class Stage:
+    """The running app, and what a test asks of it."""
+
+    app: MemtuiApp
+    pilot: Pilot[None]
+
+    @property
+    def browse(self) -> BrowseScreen:
+        return self.app.browse
+
+    async def press(self, *keys: str) -> None:
+        """Press keys, each followed by everything it sets off.
+
+        The pilot's own `press` waits until the processor is idle, which on a busy machine is a
+        second; here it is known when the work is done.
+        """
+        for key in keys:
+            name = key_name(key) or key
+            letter = " " if key == "space" else key if len(key) == 1 else None
+            self.app.post_message(events.Key(name, letter))
+            await self.settle()
+
+    async def type(self, words: str) -> None:
+        """Type into what has the focus."""
+        await self.press(*("space" if c == " " else c for c in words))
+
+    async def settle(self) -> None:
+        """Wait until no worker runs and every message has been handled."""
+        for _ in range(3):
+            await self._handled()
+            await self.app.workers.wait_for_complete()
+        await self._handled()
+        if self.browse.resting:
+            await asyncio.sleep(REST)
+            for _ in range(2):
+                await self._handled()
+                await self.app.workers.wait_for_complete()
+            await self._handled()
+        self.app.screen._on_timer_update()
+
+    async def sees(self, words: str) -> None:
+        """The words come up on the screen within a few frames."""
+        for _ in range(100):
+            await self.settle()
+            if words in self.text():
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{words!r} is not on the screen:\n{self.text()}")
+
+    async def still(self) -> str:
+        """The screen once two looks at it are the same."""
+        before = ""
+        for _ in range(100):
+            await self.settle()
+            now = self.text()
+            if now == before:
+                return now
+            before = now
+            await asyncio.sleep(0.03)
+        return before
+
+    async def _handled(self) -> None:
+        await self.pilot._wait_for_screen()
+
+    def text(self) -> str:
+        """The screen as plain text, blanks at the ends of lines left out."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join(strip.text.rstrip() for strip in strips)
+
+    def headlines(self) -> list[str]:
+        """What the list shows, in order."""
+        memories = self.browse.memories
+        rows = self.browse.work.library.snapshot.rows if self.browse.work.library else ()
+        return [rows[slot].headline for slot in memories.slots]
+
+    @property
+    def query(self) -> str:
+        return self.app.screen.query_one(Input).value
+
+
+@asynccontextmanager
+async def stage(
+    root: Path,
+    size: tuple[int, int] = (120, 35),
+    *,
+    settings: Settings | None = None,
+    state: Path | None = None,
+    config_file: Path | None = None,
+    theme: str = "dusk",
+    toasts: bool = False,
+) -> AsyncIterator[Stage]:
+    """Run the app over a store until the block ends."""
+    chosen = settings or Settings(theme=theme)
+    launch = Launch(
+        lambda: Library.open([root], cache=None, state=state, now=lambda: NOW),
+        loaded=Loaded(chosen),
+        config_file=config_file,
+        state=state,
+        themes=(paths.shipped("themes"),),
+        roots=(root,),
+        now=lambda: NOW,
+    )
+    app = MemtuiApp(launch)
+    async with app.run_test(size=size, notifications=toasts) as pilot:
+        running = Stage(app, pilot)
+        await pilot.pause()
+        while not running.browse.is_ready:
+            await running.settle()
+        await running.settle()
+        yield running
+
+
+def compare(name: str, text: str) -> None:
+    """The screen is as it was when somebody last looked at it and found it good."""
+    path = SNAPSHOTS / f"{name}.txt"
+    if os.environ.get(UPDATE):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text + "\n", encoding="utf-8")
+    expected = path.read_text(encoding="utf-8").rstrip("\n")
+    assert text == expected, f"{name} looks different; {UPDATE}=1 writes it anew"

@@ -1,0 +1,362 @@
+"""Every key of the main screen does what the help says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.layout import Pane
+from memtui.tui.screens.help import HelpScreen
+from memtui.tui.screens.history import HistoryScreen
+from memtui.tui.screens.picker import Picker
+from memtui.tui.screens.themes import ThemePicker
+from memtui.tui.screens.unreadable import UnreadableScreen
+
+from .stage import Stage, stage, write_store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+async def test_moving_in_the_list(root: Path) -> None:
+    async with stage(root, (100, 20)) as on:
+        memories = on.browse.memories
+        last = memories.last
+        for keys, place in (
+            (["j", "down", "j"], 3),
+            (["k", "up"], 1),
+            (["G"], last),
+            (["g"], 0),
+            (["end"], last),
+            (["home"], 0),
+            (["ctrl+d"], memories.page // 2),
+            (["ctrl+u"], 0),
+            (["pagedown"], min(last, memories.page)),
+            (["pageup"], 0),
+            (["ctrl+f"], min(last, memories.page)),
+            (["ctrl+b"], 0),
+        ):
+            await on.press(*keys)
+            assert memories.cursor == place, keys
+            assert memories.top <= memories.cursor < memories.top + memories.page
+
+
+async def test_digits_and_tab_give_the_keys_to_panes(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        for number, pane in enumerate(Pane, 1):
+            await on.press(str(number))
+            assert on.browse.pane is pane
+            assert on.app.focused is on.browse.pane_widget(pane)
+        await on.press("2", "tab")
+        assert on.browse.pane is Pane.DETAIL
+        await on.press("shift+tab", "shift+tab")
+        assert on.browse.pane is Pane.ENTITIES
+
+
+async def test_enter_goes_on_to_the_detail_and_h_comes_back(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("enter")
+        assert on.browse.pane is Pane.DETAIL
+        await on.press("h")
+        assert on.browse.pane is Pane.MEMORIES
+        await on.press("l")
+        assert on.browse.pane is Pane.DETAIL
+        await on.press("left")
+        assert on.browse.pane is Pane.MEMORIES
+        await on.press("right")
+        assert on.browse.pane is Pane.DETAIL
+
+
+async def test_zoom_and_back(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("3", "z")
+        assert on.browse.shown_panes == {Pane.DETAIL}
+        assert not on.browse.memories.display
+        await on.press("z")
+        assert Pane.MEMORIES in on.browse.shown_panes
+        await on.press("z", "escape")
+        assert not on.browse.zoomed
+
+
+async def test_search_as_you_type_and_leave_it(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("tea")
+        assert on.headlines() == [
+            "Bob drinks tea only when the coffee is out",
+            "Alice prefers tea in the morning",
+        ] or set(on.headlines()) == {
+            "Bob drinks tea only when the coffee is out",
+            "Alice prefers tea in the morning",
+        }
+        await on.press("enter")
+        assert on.app.focused is on.browse.memories
+        assert on.query == "tea"
+        await on.press("escape")
+        assert on.query == ""
+        assert len(on.headlines()) > 5
+
+
+async def test_typed_filters_become_chips(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("tea type:preference since:30d")
+        assert on.headlines() == ["Bob drinks tea only when the coffee is out"]
+        await on.press("enter")
+        assert on.query == "tea"
+        await on.sees("type preference ×")
+        await on.sees("last 30d ×")
+        assert on.headlines() == ["Bob drinks tea only when the coffee is out"]
+        await on.press("F")
+        assert "type preference" not in on.text()
+        assert len(on.headlines()) == 2
+
+
+async def test_former_searches_come_back_with_up(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter", "escape", "/", "up")
+        assert on.query == "tea"
+        await on.press("down")
+        assert on.app.focused is on.browse.memories
+
+
+@pytest.mark.parametrize(
+    ("key", "title", "words", "expected"),
+    [
+        ("t", "Filter by type", "dec", 2),
+        ("s", "Filter by status", "", None),
+        ("i", "Filter by importance", "", None),
+    ],
+)
+async def test_pickers_filter(
+    root: Path, key: str, title: str, words: str, expected: int | None
+) -> None:
+    async with stage(root) as on:
+        await on.press(key)
+        assert isinstance(on.app.screen, Picker)
+        await on.sees(title)
+        await on.press("escape")
+        assert not on.browse.view.is_filtered
+        await on.press(key, "down", "space", "enter")
+        assert on.app.screen is on.browse
+        assert on.browse.view.is_filtered
+        await on.sees("×")
+        await on.press(key, "space", "enter")
+        assert not on.browse.view.is_filtered
+
+
+async def test_a_picker_narrows_as_you_type(tmp_path: Path) -> None:
+    from .stage import fact
+
+    kinds = [f"kind-{letter}" for letter in "abcdefghijk"]
+    facts = [fact(n, f"About {kind}", "2026-11-01", kind) for n, kind in enumerate(kinds)]
+    async with stage(write_store(tmp_path, {"many": facts})) as on:
+        await on.press("t")
+        await on.type("kind-g")
+        assert "kind-a" not in on.text().split("Filter by type")[1].split("╰")[0].split("│")[1]
+        await on.press("enter")
+        assert on.headlines() == ["About kind-g"]
+
+
+async def test_recency(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("r")
+        await on.sees("the last 7 days")
+        await on.press("j", "j", "enter")
+        assert len(on.headlines()) == 3
+        await on.sees("last 7d ×")
+
+
+async def test_the_order_goes_round(root: Path) -> None:
+    async with stage(root) as on:
+        first = on.headlines()
+        await on.press("v")
+        assert on.headlines() == first[::-1]
+        for _ in range(3):
+            await on.press("v")
+        assert on.headlines() == first
+
+
+async def test_saved_filters(root: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with stage(root, config_file=config) as on:
+        await on.press("f")
+        await on.sees("Search or filter for something first")
+        await on.press("escape", "/")
+        await on.type("type:decision")
+        await on.press("enter", "f", "enter")
+        await on.type("what we decided")
+        await on.press("enter", "F")
+        assert not on.browse.view.is_filtered
+        await on.press("f", "enter")
+        assert on.headlines() == [
+            "Tokens expire after 24 hours",
+            "Use Postgres for the ledger, not SQLite",
+        ]
+    assert "what we decided" in config.read_text()
+
+
+async def test_marks(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("space", "space")
+        assert len(on.browse.marked_memories()) == 2
+        assert on.browse.memories.cursor == 2
+        await on.sees("2 marked")
+        await on.press("a")
+        assert len(on.browse.marked_memories()) == len(on.headlines())
+        await on.press("a")
+        assert not on.browse.marked_memories()
+        await on.press("space", "escape")
+        assert not on.browse.marked_memories()
+
+
+async def test_copy_goes_to_the_clipboard_without_controls(tmp_path: Path) -> None:
+    from .stage import fact
+
+    root = write_store(tmp_path, {"x": [fact(1, "a\x1b]0;evil\x07b\ttab\nline", "2026-11-01")]})
+    async with stage(root) as on:
+        await on.press("y")
+        assert on.app.clipboard == "a]0;evilb\ttab\nline"
+
+
+async def test_history_shows_what_changed_and_leads_there(root: Path) -> None:
+    async with stage(root) as on:
+        await find(on, "lisbon")
+        await on.press("H")
+        assert isinstance(on.app.screen, HistoryScreen)
+        await on.sees("this one")
+        await on.sees("superseded")
+        await on.press("j", "enter")
+        assert on.app.screen is on.browse
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.content == "Alice lives in Porto"
+
+
+async def test_references_can_be_followed_and_left(root: Path) -> None:
+    async with stage(root) as on:
+        await find(on, "lisbon")
+        await on.press("enter")
+        await on.sees("Replaces")
+        await on.press("]", "enter")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.content == "Alice lives in Porto"
+        await on.press("backspace")
+        assert "Lisbon" in on.browse.detail.memory.content
+        await on.press("[")
+        assert on.browse.detail.targets == 1
+
+
+async def test_entities_filter_and_fold(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("1", "j", "enter")
+        chosen = on.browse.view.chips.conditions[0]
+        assert chosen.field == "entity"
+        assert "entity" in on.text().splitlines()[1]
+        count = len(on.headlines())
+        assert count < 9
+        await on.press("enter")
+        assert not on.browse.view.is_filtered
+
+
+async def test_a_tree_unfolds_and_folds(root: Path) -> None:
+    async with stage(root) as on:
+        tree = on.browse.entities
+        tree.show({"a/b": 2, "a/c": 1, "d": 4}, ())
+        await on.press("1", "g", "j", "l")
+        assert tree.line_count() == 5
+        await on.press("h")
+        assert tree.line_count() == 3
+        await on.press("l")
+        assert tree.line_count() == 5
+        await on.press("right")
+        assert tree.cursor == 2
+        await on.press("left")
+        assert tree.cursor == 1
+
+
+async def test_statistics_filter(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("5", "enter")
+        assert on.browse.view.chips.conditions[0].field == "type"
+        await on.press("enter")
+        assert not on.browse.view.is_filtered
+
+
+async def test_the_timeline_filters_and_changes_its_unit(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        timeline = on.browse.timeline
+        await on.press("4")
+        await on.press("+", "+")
+        assert timeline.unit == "day"
+        await on.press("-", "-")
+        assert timeline.unit == "month"
+        await on.press("G", "enter")
+        assert {h[:3] for h in on.headlines()} == {"Bob", "The", "Tok"}
+        assert on.browse.view.is_filtered
+        assert len(on.browse.timeline._bars) > 1, "the other bars can still be chosen"
+        await on.press("enter")
+        assert not on.browse.view.is_filtered
+        at = timeline.cursor
+        await on.press("h", "left")
+        assert timeline.cursor == at - 2
+        await on.press("l", "right", "g")
+        assert timeline.cursor == 0
+        await on.press("home", "end")
+        assert timeline.cursor == at
+
+
+async def test_help_theme_unreadable_palette(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("?")
+        assert isinstance(on.app.screen, HelpScreen)
+        await on.sees("Search as you type")
+        await on.press("escape", "U")
+        assert isinstance(on.app.screen, UnreadableScreen)
+        await on.press("escape", "T")
+        assert isinstance(on.app.screen, ThemePicker)
+        await on.press("escape")
+        for key in (":", "ctrl+p"):
+            await on.press(key)
+            await on.sees("Search for commands")
+            await on.press("escape")
+            assert on.app.screen is on.browse
+
+
+async def test_the_palette_does_what_a_key_does(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press(":")
+        await on.type("zoom")
+        await on.pilot.pause(0.3)
+        await on.press("down", "enter")
+        await on.settle()
+        assert on.browse.zoomed
+
+
+@pytest.mark.parametrize("key", ["e", "E", "n", "S", "d", "D", "p", "L", "u", "ctrl+r", "x", "I"])
+async def test_keys_that_write_say_why_not_or_do_it(root: Path, key: str) -> None:
+    """No key of the design is without an answer."""
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    async with stage(root) as on:
+        await on.press(key)
+        answered = bool(on.app._notifications) or on.app.screen is not on.browse
+        assert answered
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+async def test_quit(root: Path) -> None:
+    async with stage(root) as on:
+        await on.pilot.press("q")
+        await on.pilot.pause()
+        assert not on.app.is_running or on.app._exit
+
+
+async def find(on: Stage, words: str) -> None:
+    """Search for words and go to the first hit."""
+    await on.press("/")
+    await on.type(words)
+    await on.press("enter")

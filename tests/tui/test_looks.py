@@ -1,0 +1,132 @@
+"""What the main screens look like, as plain text at three sizes, and their colours."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.segment import Segment
+
+from memtui import paths, themes
+from memtui.model import Place
+
+from .stage import Stage, compare, stage, write_store
+
+SIZES = [(160, 45), (120, 35), (80, 24)]
+THEMES = sorted(themes.load_all([paths.shipped("themes")]).by_name)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+def _name(what: str, size: tuple[int, int]) -> str:
+    return f"{what}-{size[0]}x{size[1]}"
+
+
+async def _steady(on: Stage) -> str:
+    """The screen with the same place of the store in every run."""
+    await on.still()
+    detail = on.browse.detail
+    if detail.memory is not None:
+        place = Place("/home/pat/agent/memory/entities/shop-api/items.json", 23, "[2]")
+        detail.show(replace(detail.memory, origin=place), ("tea",))
+    return await on.still()
+
+
+@pytest.mark.parametrize("size", [*SIZES, (40, 12)], ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_browsing(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        compare(_name("browse", size), await _steady(on))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_searching(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await on.press("/")
+        await on.type("tea type:preference")
+        await on.press("enter")
+        compare(_name("search", size), await _steady(on))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_help(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await on.press("z")
+        await on.press("?")
+        compare(_name("help", size), await _steady(on))
+
+
+async def test_nothing_found_says_what_to_do(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("/")
+        await on.type("zebra type:decision")
+        await on.press("enter")
+        await on.sees("Nothing matches.")
+        await on.sees("Press F to clear the filters.")
+
+
+async def test_an_empty_store_says_so(tmp_path: Path) -> None:
+    root = write_store(tmp_path, {"nobody": []})
+    async with stage(root, (80, 24)) as on:
+        await on.sees("no memories yet")
+
+
+async def test_below_the_smallest_size_no_key_acts(root: Path) -> None:
+    async with stage(root, (39, 11)) as on:
+        await on.sees("at least")
+        await on.press("space", "z", "/", "t")
+        assert on.app.screen is on.browse
+        assert not on.browse.marked_memories()
+        assert not on.browse.zoomed
+        await on.pilot.resize_terminal(80, 24)
+        await on.sees("2 Memories")
+
+
+async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.sees("5 Statistics")
+        for width, height, present, absent in (
+            (100, 30, "3 Detail", "5 Statistics"),
+            (60, 20, "2 Memories", "3 Detail"),
+            (40, 12, "2 Memories", "1 Entities"),
+            (160, 45, "4 Timeline", "at least"),
+        ):
+            await on.pilot.resize_terminal(width, height)
+            await on.sees(present)
+            assert absent not in on.text()
+            assert all(len(line) <= width for line in on.text().splitlines())
+
+
+@pytest.mark.parametrize("theme", THEMES)
+async def test_every_theme_sets_meanings_apart(root: Path, theme: str) -> None:
+    """Headline, match, border and cursor line can be told apart, by colour or by attribute."""
+    async with stage(root, (120, 35), theme=theme) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter")
+        await on.still()
+        style = styles_of(on)
+        match, plain = style("tea"), style("preference")
+        assert match != plain
+        rows = [y for y, line in enumerate(on.text().splitlines()) if "▌" in line]
+        assert rows, "the cursor line has a sign besides its colour"
+        if theme in ("terminal", themes.MONO):
+            assert not any(
+                segment.style and segment.style.color and segment.style.color.triplet
+                for strip in on.app.screen._compositor.render_strips()
+                for segment in strip
+            ), "only the terminal's own colours"
+
+
+def styles_of(on: Stage):  # type: ignore[no-untyped-def]
+    """A function from a text on the screen to the look of its first segment."""
+    strips = on.app.screen._compositor.render_strips()[2:]  # without the search line
+    segments: list[Segment] = [segment for strip in strips for segment in strip]
+
+    def style(words: str) -> str:
+        return next(str(s.style) for s in segments if s.text.strip() == words)
+
+    return style
