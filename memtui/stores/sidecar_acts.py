@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Outcome, Plan, SidecarEdit
+from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Link, Memory
+from memtui.stores.outcomes import done
 from memtui.stores.sidecar import Sidecar, edit, link_value, links_of
 from memtui.stores.timestamps import from_iso, to_iso_seconds
 
@@ -135,10 +136,4 @@ def plan_beside(
             edits = beside.set(reviewed=to_iso_seconds(now()))
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.DONE if edits else Outcome.NOTHING,
-        reason="" if edits else "it is so already",
-        refs=(beside.memory.ref,),
-    )
+    return done(change, beside.memory, edits)

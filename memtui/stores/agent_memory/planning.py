@@ -7,11 +7,12 @@ restoring makes it active again. A note is a file: its text can be changed, or t
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import put_member, set_member
+from memtui.files.json_spans import put_member
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.adding import Desk, made_historical, new_fact, slug_and_type
@@ -22,6 +23,7 @@ from memtui.stores.agent_memory.note_planning import NOTE_ACTS, plan_note
 from memtui.stores.asked import asked_values, content_of, same_as_seen, word_of
 from memtui.stores.base import View
 from memtui.stores.json_file import Named, text_of
+from memtui.stores.outcomes import done
 from memtui.stores.sidecar import ids_in
 from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
 
@@ -102,22 +104,6 @@ def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
     return named
 
 
-# ---- facts --------------------------------------------------------------------------------------
-
-
-def _done(
-    change: Change, memory: Memory, edits: tuple[Edit, ...], warnings: tuple[str, ...] = ()
-) -> Plan:
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.DONE if edits else Outcome.NOTHING,
-        reason="" if edits else "it is so already",
-        refs=(memory.ref,),
-        warnings=warnings,
-    )
-
-
 def _plan_edit(change: Change, memory: Memory, beside: Beside, desk: Desk) -> Plan:
     asked = asked_values(change, memory, FACT_FIELDS)
     file = desk.open(slug_of(memory))
@@ -140,7 +126,7 @@ def _plan_edit(change: Change, memory: Memory, beside: Beside, desk: Desk) -> Pl
         edits = (file.edit(named, raw),)
     if "tags" in asked:
         edits += tag_edits(beside, asked["tags"])
-    return _done(change, memory, edits, tuple(warnings))
+    return done(change, memory, edits, tuple(warnings))
 
 
 def _moved(
@@ -169,11 +155,8 @@ def _plan_status(change: Change, memory: Memory, desk: Desk, status: str) -> Pla
     named = _seen(memory, file) if status == HISTORICAL else file.record(memory.id)
     raw = put_member(named.record.raw, "status", status)
     edits = (file.edit(named, raw),) if raw != named.record.raw else ()
-    retires = status == HISTORICAL and bool(edits)
-    plan = _done(change, memory, edits, _successor_warning(memory, status))
-    if not retires:
-        return plan
-    return Plan(plan.changes, plan.edits, refs=plan.refs, supersedes=plan.refs)
+    plan = done(change, memory, edits, _successor_warning(memory, status))
+    return replace(plan, supersedes=plan.refs) if edits and status == HISTORICAL else plan
 
 
 def _successor_warning(memory: Memory, status: str) -> tuple[str, ...]:
@@ -220,13 +203,13 @@ def _plan_delete(change: Change, memory: Memory, beside: Beside, desk: Desk) -> 
     edits: tuple[Edit, ...] = (file.edit(named, None), *beside.forget())
     naming = [fact.id for fact in file.memories if memory.id in fact.supersedes]
     warnings = [f"{id} will name a fact that is no longer there" for id in naming]
-    return _done(change, memory, edits, tuple(warnings))
+    return done(change, memory, edits, tuple(warnings))
 
 
 def _plan_merge(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:
     """Keep this fact, with a new text if one is given; the others become historical."""
     others = [view.get(_ref(memory, other)) for other in change.fields.get("others", ())]
-    if not others:
+    if not others or memory in others:
         raise Refused("there is nothing to merge with")
     if any(other.store != memory.store or other.kind != "fact" for other in others):
         raise Refused("only facts of one store can be merged")
@@ -234,7 +217,7 @@ def _plan_merge(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         named = _seen(memory, file, content_of(change))
-        edits = (file.edit(named, set_member(named.record.raw, "content", content_of(change))),)
+        edits = (file.edit(named, put_member(named.record.raw, "content", content_of(change))),)
     known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     edits += desk.beside(file.slug, memory.id, supersedes=ids)
@@ -258,13 +241,11 @@ def _merged_away(other: Memory, into: Memory, desk: Desk) -> tuple[Edit, ...]:
     if why:
         raise Refused(why, where=other.ref)
     file = desk.open(slug_of(other))
+    _seen(other, file)
     edits: tuple[Edit, ...] = ()
     if other.extra.get("status") != HISTORICAL:
         edits = (made_historical(file, other.id),)
     return edits + desk.succeeded(file.slug, other.id, into.id)
-
-
-# ---- edges --------------------------------------------------------------------------------------
 
 
 def _is_edge(change: Change, memory: Memory) -> bool:
@@ -277,8 +258,8 @@ def _unlink_edge(change: Change, memory: Memory, desk: Desk) -> Plan:
     """The edge becomes null, which the format reads as none."""
     file = desk.open(slug_of(memory))
     named = file.record(memory.id)
-    raw = set_member(named.record.raw, "edge", None)
-    return _done(change, memory, (file.edit(named, raw),))
+    raw = put_member(named.record.raw, "edge", None)
+    return done(change, memory, (file.edit(named, raw),))
 
 
 def writable(root: Path) -> str:

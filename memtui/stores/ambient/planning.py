@@ -35,6 +35,7 @@ from memtui.stores.asked import (
 )
 from memtui.stores.base import View
 from memtui.stores.json_file import text_of
+from memtui.stores.outcomes import done
 from memtui.stores.sidecar import edit, ids_in
 from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
 
@@ -79,7 +80,7 @@ def plan_existing(change: Change, desk: Desk, view: View) -> Plan:
         return plan_beside(change, beside, lambda: desk.now, native_tags)
     kept = memory.extra.get("kept") is True
     if kept and change.act is Act.DELETE:
-        return _done(change, memory, beside.forget())
+        return done(change, memory, beside.forget())
     files = desk.open(key_of(memory))
     match change.act:
         case Act.EDIT | Act.RETYPE:
@@ -90,26 +91,13 @@ def plan_existing(change: Change, desk: Desk, view: View) -> Plan:
             return _plan_retire(change, memory, files, desk)
         case Act.RESTORE:
             edits = desk.archive.put_back(files, memory.id, desk.milliseconds)
-            return _done(change, memory, edits, _restore_warning(memory))
+            return done(change, memory, edits, _restore_warning(memory))
         case Act.DELETE:
             return _plan_delete(change, memory, beside, files)
         case Act.MERGE:
             return _plan_merge(change, memory, files, desk, view)
         case _:
             raise Refused(refusal(change.act, memory) or "this cannot be done here")
-
-
-def _done(
-    change: Change, memory: Memory, edits: tuple[Edit, ...], warnings: tuple[str, ...] = ()
-) -> Plan:
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.DONE if edits else Outcome.NOTHING,
-        reason="" if edits else "it is so already",
-        refs=(memory.ref,),
-        warnings=warnings,
-    )
 
 
 def _restore_warning(memory: Memory) -> tuple[str, ...]:
@@ -171,7 +159,7 @@ def _plan_edit(
         warnings += revived(holding, desk.now)
     if "tags" in asked:
         edits += tag_edits(beside, asked["tags"], native_tags)
-    return _done(change, memory, edits, warnings if edits else ())
+    return done(change, memory, edits, warnings if edits else ())
 
 
 def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) -> tuple[Edit, ...]:
@@ -184,7 +172,7 @@ def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) 
 
 def _plan_delete(change: Change, memory: Memory, beside: Beside, files: ProjectFiles) -> Plan:
     removals = tuple(set_copy(copy, None) for copy in _seen(memory, files))
-    return _done(change, memory, (*removals, *beside.forget()), files.warnings)
+    return done(change, memory, (*removals, *beside.forget()), files.warnings)
 
 
 def _plan_retire(change: Change, memory: Memory, files: ProjectFiles, desk: Desk) -> Plan:
@@ -254,7 +242,7 @@ def _plan_merge(
     prefix = f"{memory.store}:"
     asked = [str(other) for other in change.fields.get("others", ())]
     others = [view.get(o if o.startswith(prefix) else prefix + o) for o in asked]
-    if not others:
+    if not others or memory in others:
         raise Refused("there is nothing to merge with")
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
@@ -268,6 +256,7 @@ def _plan_merge(
         if why:
             raise Refused(why, where=other.ref)
         home = desk.open(key_of(other))
+        _seen(other, home)
         edits += desk.archive.remove(home, other.id, "superseded", (memory.id,))
     known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))

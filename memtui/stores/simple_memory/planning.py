@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import View
+from memtui.stores.outcomes import done
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 from memtui.stores.simple_memory import adding, editing, merging, pins
 from memtui.stores.simple_memory.carried import is_carried, plan_carried
@@ -69,11 +70,11 @@ def plan(change: Change, desk: Desk) -> Plan:
         case Act.LINK | Act.UNLINK:
             native = pins.native_link(change, desk)
             if native is not None:
-                return _done(change, memory, native)
+                return done(change, memory, native)
     if change.act in _ONE_RECORD:
-        done = _done(change, memory, _ONE_RECORD[change.act](change, desk))
-        ends = change.act in (Act.RETIRE, Act.DECLINE) and done.does_something
-        return replace(done, supersedes=done.refs) if ends else done
+        made = done(change, memory, _ONE_RECORD[change.act](change, desk))
+        ends = change.act in (Act.RETIRE, Act.DECLINE) and made.does_something
+        return replace(made, supersedes=made.refs) if ends else made
     if change.act in BESIDE:
         return _beside(change, desk, memory)
     raise Refused("Simple Memory has no way to do this", where=memory.ref)
@@ -93,7 +94,7 @@ def _delete(change: Change, desk: Desk) -> Plan:
     plural = "memory names" if len(naming) == 1 else "memories name"
     warnings = (f"{len(naming)} {plural} it and will point nowhere",) if naming else ()
     edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
-    return _done(change, target.memory, edits, warnings)
+    return done(change, target.memory, edits, warnings)
 
 
 def _naming(memory: Memory, view: View) -> list[str]:
@@ -102,16 +103,3 @@ def _naming(memory: Memory, view: View) -> list[str]:
         for other in view.memories(memory.store)
         if any(link.target == memory.id for link in other.links)
     ]
-
-
-def _done(
-    change: Change, memory: Memory, edits: tuple[Edit, ...], warnings: tuple[str, ...] = ()
-) -> Plan:
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.DONE if edits else Outcome.NOTHING,
-        reason="" if edits else "it is so already",
-        refs=(memory.ref,),
-        warnings=warnings,
-    )

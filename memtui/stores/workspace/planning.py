@@ -9,6 +9,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.asked import asked_values
 from memtui.stores.base import View
+from memtui.stores.outcomes import done
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 from memtui.stores.workspace.adding import new_document
 from memtui.stores.workspace.carried import is_carried, plan_carried
@@ -70,10 +71,10 @@ def plan(change: Change, desk: Desk, view: View) -> Plan:
         case Act.EDIT | Act.RETYPE | Act.TAG:
             return _edit(change, memory, desk)
         case Act.RETIRE:
-            done = _done(change, memory, with_state(desk.open(memory), RETIRED_WORD))
-            return replace(done, supersedes=done.refs) if done.does_something else done
+            made = done(change, memory, with_state(desk.open(memory), RETIRED_WORD))
+            return replace(made, supersedes=made.refs) if made.does_something else made
         case Act.RESTORE:
-            return _done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
+            return done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
         case Act.DELETE:
             return _delete(change, memory, desk, view)
     if change.act in BESIDE:
@@ -88,7 +89,7 @@ def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
         edits = edit_document(change, asked, desk.open(memory), desk)
     if "type" in asked:
         edits += _typed(memory, str(asked["type"] or ""), desk)
-    return _done(change, memory, edits)
+    return done(change, memory, edits)
 
 
 def _typed(memory: Memory, wanted: str, desk: Desk) -> tuple[Edit, ...]:
@@ -145,17 +146,4 @@ def _delete(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:
         if any(link.target == memory.id for link in other.links)
     ]
     warnings = tuple(f"{path} links to it" for path in naming)
-    return _done(change, memory, (*page.written(None), *desk.beside(memory).forget()), warnings)
-
-
-def _done(
-    change: Change, memory: Memory, edits: tuple[Edit, ...], warnings: tuple[str, ...] = ()
-) -> Plan:
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.DONE if edits else Outcome.NOTHING,
-        reason="" if edits else "it is so already",
-        refs=(memory.ref,),
-        warnings=warnings,
-    )
+    return done(change, memory, (*page.written(None), *desk.beside(memory).forget()), warnings)
