@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from memtui.changes import Change
@@ -40,7 +40,9 @@ def importance_of(change: Change, otherwise: str) -> str:
 def created_of(change: Change, otherwise: datetime) -> datetime:
     """When it was first written down: given by an import, else now."""
     value = change.fields.get("created")
-    return value if isinstance(value, datetime) else from_iso(value) or otherwise
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return from_iso(value) or otherwise
 
 
 def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
@@ -52,7 +54,9 @@ def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> d
     values: dict[str, Any] = {}
     for name, value in change.fields.items():
         now = getattr(memory, name, None)
-        if value == now or (isinstance(now, tuple) and tuple(value) == now):
+        if value == now or (
+            isinstance(now, tuple) and isinstance(value, list) and tuple(value) == now
+        ):
             continue
         if name not in editable:
             can = ", ".join(sorted(editable)) or "nothing"

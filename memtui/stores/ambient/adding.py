@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -159,7 +160,7 @@ def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destinat
     elif target.new_name:
         made += _new_project_file(target, event if high else None, now)
         warnings.append(_UNKNOWN_PROJECT)
-    elif high:
+    elif high and not os.path.lexists(target.files.folder / layout.PROJECT):
         warnings.append(_NO_PROJECT_FILE)
     if branch:
         file = target.files.branch(branch)
@@ -204,8 +205,9 @@ def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[st
     """The decisions that a new one supersedes: the best match of each file it goes into."""
     found: dict[str, float] = {}
     for file in files:
-        addressable = ((named.id, named.value) for named in file.records if not named.fault)
-        best = superseded(content, addressable, rules)
+        count = Counter(named.id for named in file.records)
+        alone = [named for named in file.records if count[named.id] == 1 and not named.fault]
+        best = superseded(content, ((named.id, named.value) for named in alone), rules)
         if best is not None:
             found.setdefault(*best)
     return found
