@@ -59,6 +59,8 @@ class WorkspaceStore:
         self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)
         self._around: _Surroundings | None = None
         self._paths: tuple[str, ...] = ()
+        self._marked_by: Parsed[TypeMap] | None = None
+        self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
     @property
@@ -99,18 +101,28 @@ class WorkspaceStore:
         """A shard for each document, by one stat each."""
         around = self._look_around()
         faults = self._faults(around)
+        usage, sidecar = around.log.value.usage, around.sidecar
+        type_marks = self._type_marks(around.types)
         shards = []
         for found in documents(self.root, faults):
             path = found.path
-            usage = around.log.value.usage.get(path)
-            marks = [found.mark, _type_mark(around.types, path), _usage_mark(usage)]
-            if around.sidecar.entries:
-                marks.append(around.sidecar.mark(path))
-            shards.append(Shard(path, (found.file,), "|".join(marks)))
+            type_mark = type_marks.get(path)
+            if type_mark is None:
+                type_mark = type_marks[path] = _type_mark(around.types, path)
+            stamp = f"{found.mark}|{type_mark}|{_usage_mark(usage.get(path))}"
+            if sidecar.entries:
+                stamp += f"|{sidecar.mark(path)}"
+            shards.append(Shard(path, (found.file,), stamp))
         paths = tuple(shard.key for shard in shards)
         if paths != self._paths:
             self._paths, self._stems = paths, None
         return Scan(tuple(shards), tuple(faults))
+
+    def _type_marks(self, types: Parsed[TypeMap]) -> dict[str, str]:
+        """What the map says of each path, worked out once for each version of the map."""
+        if self._marked_by is not types:
+            self._marked_by, self._marks = types, {}
+        return self._marks
 
     def _look_around(self) -> _Surroundings:
         now = _Surroundings(self._map.current(), self._log.current(), self._sidecar.current())
