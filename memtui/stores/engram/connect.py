@@ -41,6 +41,8 @@ BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
 READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
+TICK_NANOSECONDS = 50_000_000
+"""Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
 _STEPS = 1_000_000
 _WRITE = "mode=rw"
 _TRIES = 5
@@ -77,7 +79,10 @@ def _turn(path: Path) -> Iterator[None]:
 
 
 def trace(path: Path) -> Trace:
-    """Stat of the database, its `-wal` and its `-journal`, and whether there is a `-shm`."""
+    """Stat of the database, its `-wal` and its `-journal`, and whether there is a `-shm`.
+
+    The first three change whenever a change may have been committed.
+    """
     real = os.path.realpath(path)
     found: list[tuple[int, ...] | None] = []
     for suffix in ("", "-wal", "-journal"):
@@ -93,9 +98,10 @@ def trace(path: Path) -> Trace:
     return tuple(found)
 
 
-def stamp(path: Path) -> str:
-    """One text that changes whenever a committed change may have happened."""
-    return repr(trace(path)[:3])
+def is_settled(seen: Trace) -> bool:
+    """Whether a further change would show in the trace: file times move in steps of a few ms."""
+    now = time.time_ns()
+    return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in seen[:3])
 
 
 def _way(seen: Trace) -> Way:

@@ -191,7 +191,8 @@ class Planner:
         if memory.kind == "note":
             row = self._row("user_prompts", int(memory.id.removeprefix(PROMPT)))
             edit = RowEdit(self.path, "user_prompts", {"id": row["id"]}, _whole(row), None)
-            return Plan((change,), (edit,), reason="prompts are deleted for good")
+            reason = "prompts are deleted for good"
+            return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
             raise Refused(
                 "deleting takes the row out of the database for good",

@@ -25,7 +25,7 @@ from memtui.stores.base import (
 )
 from memtui.stores.engram import export, intake, read
 from memtui.stores.engram.adopting import adopt
-from memtui.stores.engram.connect import look, stamp
+from memtui.stores.engram.connect import Trace, is_settled, look, trace
 from memtui.stores.engram.marks import digest_of
 from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rebuild import dump, rebuild
@@ -88,7 +88,7 @@ class EngramStore:
     file: Path
     format: str = NAME
     clock: Callable[[], datetime] = _now
-    _seen: str = field(default="", init=False)
+    _seen: Trace = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
     _schema: Schema | None = field(default=None, init=False)
 
@@ -122,7 +122,7 @@ class EngramStore:
 
         On an error the last shards that were seen are listed beside the reason.
         """
-        seen = stamp(self.file)
+        seen = trace(self.file)[:3]
         if seen == self._seen:
             return self._scan
         try:
@@ -132,7 +132,7 @@ class EngramStore:
             return Scan(self._scan.shards, (self._unreadable(error),))
         files = (str(self.file), f"{self.file}-wal")
         self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
-        self._seen = seen
+        self._seen = seen if is_settled(seen) else ()
         return self._scan
 
     def read(self, shard: Shard) -> Reading:

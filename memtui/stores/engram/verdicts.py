@@ -79,6 +79,8 @@ class Verdicts:
         """Take back every verdict that something supersedes this memory."""
         own = memory.extra.get("sync_id")
         verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
+        if not verdicts:
+            return nothing(change, memory, "nothing supersedes it any more")
         names = ", ".join(each.source_name for each in verdicts)
         return Plan(
             (change,),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -216,6 +217,7 @@ def test_every_kind_of_change_is_noticed(folder: Path, statement: str) -> None:
 
 
 def test_an_unchanged_database_is_not_asked_again(folder: Path) -> None:
+    os.utime(folder / "engram.db", (1_700_000_000, 1_700_000_000))
     store = open_store(folder)
     assert store.scan() is store.scan()
     assert open_store(folder).scan() == store.scan()

@@ -563,6 +563,16 @@ def test_several_additions_planned_together_all_arrive(folder: Path) -> None:
     ]
 
 
+def test_a_session_stays_while_something_else_is_in_it(folder: Path) -> None:
+    store = open_store(folder)
+    first = do(store, change(Act.ADD, content="first", entity="belfry"))
+    do(store, change(Act.ADD, content="second", entity="belfry"))
+    store.apply(invert(first.edits), Told())
+    assert sql(folder, "SELECT content FROM observations WHERE id > 8") == [("second",)]
+    assert sql(folder, "SELECT count(*) FROM sessions WHERE id = 'manual-save-belfry'") == [(1,)]
+    healthy(folder)
+
+
 # -- beside other programs -------------------------------------------------------------------
 
 
