@@ -1,0 +1,88 @@
+"""A folder that this user may not read is named, and the rest of the store is shown.
+
+Run in a process of its own, as nobody where the tests run as root: root may read everything.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import memtui
+
+from .programs import AgentMemoryPrograms, AmbientProgram
+
+LOOK = """
+import json, os, sys
+from pathlib import Path
+from memtui.stores import registry
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+known, root = registry.detect(Path("."))
+store = known.open(root, "s")
+scan = store.scan()
+readings = [store.read(shard) for shard in scan.shards]
+print(json.dumps({
+    "read": [memory.id for reading in readings for memory in reading.memories],
+    "unreadable": [fault.file for fault in scan.unreadable]
+    + [fault.file for reading in readings for fault in reading.unreadable],
+    "read_only": store.read_only,
+}))
+"""
+
+
+def look(folder: Path) -> dict[str, object]:
+    """What a user without rights sees of the store in this folder."""
+    folder.chmod(0o755)
+    home = Path(memtui.__file__).parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK],
+        cwd=folder,
+        env={"PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_agent_memory(tmp_path: Path) -> None:
+    programs = AgentMemoryPrograms(tmp_path / "work")
+    programs.add_fact("closed", "person", "nobody may read this folder")
+    programs.add_fact("shut", "person", "nobody may read this file")
+    good = programs.add_fact("open", "person", "everybody may read this")
+    programs.items("closed").parent.chmod(0)
+    programs.items("shut").chmod(0)
+    programs.home.chmod(0o555)
+    try:
+        found = look(programs.home)
+    finally:
+        programs.items("closed").parent.chmod(0o755)
+        programs.home.chmod(0o755)
+    assert found["read"] == [good]
+    assert found["unreadable"] == ["entities/closed", "entities/shut/items.json"]
+    assert found["read_only"] == "the folder is read-only for this user"
+
+
+def test_ambient(tmp_path: Path) -> None:
+    ambient = AmbientProgram(tmp_path / "home")
+    event = ambient.event("everybody may read this")
+    ambient.project("4d3a12e5f267cd60", "shop", event)
+    closed = ambient.branch("4d3a12e5f267cd60", "main", event).parent
+    shut = ambient.project("013b1d8a56ed1609", "notes", ambient.event("not this")).parent
+    closed.chmod(0)
+    shut.chmod(0)
+    try:
+        found = look(ambient.root)
+    finally:
+        closed.chmod(0o755)
+        shut.chmod(0o755)
+    assert found["read"] == [event["id"]]
+    assert found["unreadable"] == [
+        "projects/013b1d8a56ed1609",
+        "projects/4d3a12e5f267cd60/tasks",
+    ]
