@@ -28,6 +28,7 @@ KEPT_ACTIONS = 10_000
 
 _SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
+_PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
 
 
 class Recording:
@@ -158,7 +159,7 @@ class Journal:
         elif fates <= {Fate.AWAY}:
             state = former
         elif Fate.AWAY in fates or len(writes) < len(_paths(self.get(action))):
-            state, note = (wanted if wanted is State.DONE else State.UNSURE), _PARTLY
+            state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
         return state

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.errors import Refused, UnreadableFile
@@ -235,6 +235,7 @@ def documents(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     return text + draw(st.sampled_from(["", "\n", "\r\n\r\n"])), records
 
 
+@settings(max_examples=400)
 @given(documents(), st.data(), VALUES)
 def test_any_document_keeps_every_other_byte(
     document: tuple[str, list[dict[str, Any]]], data: st.DataObject, value: Any

@@ -1,0 +1,325 @@
+"""A save changes what was asked, keeps everything else, and says no when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert
+from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
+from memtui.files import kept, late, save
+from memtui.files.commit import Standing, commit, preview, standing
+from memtui.files.json_spans import load_records, set_member
+from memtui.files.lock import locked
+from memtui.files.recorder import Unrecorded
+from memtui.files.sidecar_lines import sidecar_path
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Unrecorded:
+    return Unrecorded(tmp_path / "state")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    found = folder / "items.json"
+    records = [{"id": f"r{i}", "content": f"fact {i}", "n": 1} for i in range(4)]
+    found.write_text(json.dumps(records, indent=2) + "\n")
+    return found
+
+
+def edit(path: Path, index: int, content: str | None) -> RecordEdit:
+    record = load_records(path.read_text())[index]
+    after = None if content is None else set_member(record.raw, "content", content)
+    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
+
+
+def test_the_preview_is_what_is_saved(path: Path, recorder: Unrecorded) -> None:
+    note = path.parent / "note.md"
+    edits = [edit(path, 1, "new"), TextEdit(str(note), None, "# hi\n"), edit(path, 2, None)]
+    before = path.read_text()
+    diffs = preview(edits)
+    assert (path.read_text(), note.exists()) == (before, False)
+    commit(edits, recorder)
+    assert [(d.path, d.before, d.after) for d in diffs] == [
+        (str(path), before, path.read_text()),
+        (str(note), None, note.read_text()),
+    ]
+
+
+def test_other_programs_records_are_kept_and_the_edit_finds_its_own(
+    path: Path, recorder: Unrecorded
+) -> None:
+    mine = edit(path, 2, "mine")
+    records = json.loads(path.read_text())
+    records[0]["content"] = "theirs"
+    records.insert(0, {"id": "new", "content": "theirs too"})
+    path.write_text(json.dumps(records))  # and it wrote the file out in another layout
+    commit([mine], recorder)
+    records[3]["content"] = "mine"
+    assert path.read_text() == json.dumps(records)
+
+
+def test_a_conflict_shows_all_three_and_writes_nothing(path: Path, recorder: Unrecorded) -> None:
+    mine, gone, new = edit(path, 0, "mine"), edit(path, 1, "mine"), edit(path, 2, "x")
+    path.write_text(path.read_text().replace("fact 0", "theirs").replace('"r1"', '"r9"'))
+    before = path.read_bytes()
+    with pytest.raises(Conflict, match="changed by another program") as caught:
+        commit([mine], recorder)
+    shown = (caught.value.base, caught.value.theirs, caught.value.yours)
+    assert ["fact 0" in (shown[0] or ""), "theirs" in (shown[1] or "")] == [True, True]
+    assert "mine" in (shown[2] or "")
+    with pytest.raises(Conflict, match="gone"):
+        commit([gone], recorder)
+    with pytest.raises(Conflict, match="already"):
+        commit([RecordEdit(str(path), (), "id", "r2", None, '{"id": "r2"}')], recorder)
+    with pytest.raises(Conflict):
+        commit([new, mine], recorder)
+    assert path.read_bytes() == before
+
+
+def test_an_edit_that_stands_there_already_writes_nothing(path: Path, recorder: Unrecorded) -> None:
+    mine = edit(path, 0, "mine")
+    commit([mine], recorder)
+    seen = path.stat()
+    commit([mine], recorder)
+    assert path.stat().st_ino == seen.st_ino
+
+
+def test_many_edits_of_one_file_are_one_save_and_one_undo(path: Path, recorder: Unrecorded) -> None:
+    before = path.read_bytes()
+    edits = tuple(edit(path, index, None if index % 2 else f"n{index}") for index in range(4))
+    commit(edits, recorder)
+    assert [r["content"] for r in json.loads(path.read_text())] == ["n0", "n2"]
+    commit(invert(edits), recorder)
+    assert path.read_bytes() == before
+
+
+def test_records_with_one_id_are_told_apart_by_their_text(path: Path, recorder: Unrecorded) -> None:
+    path.write_text('[{"id": 7, "content": "a"}, {"id": 7, "content": "b"}]')
+    mine = edit(path, 1, "c")
+    commit([RecordEdit(mine.path, (), "id", "7", mine.before, mine.after)], recorder)
+    assert path.read_text() == '[{"id": 7, "content": "a"}, {"id": 7, "content": "c"}]'
+
+
+def test_values_are_set_where_they_are_and_made_where_they_are_not(
+    path: Path, recorder: Unrecorded
+) -> None:
+    path.write_text('{\n  "lastActive": 1,\n  "events": []\n}')
+    commit([ValueEdit(str(path), ("lastActive",), "0", "2")], recorder)
+    commit([ValueEdit(str(path), ("archived",), "null", "true")], recorder)
+    assert path.read_text() == '{\n  "lastActive": 2,\n  "events": [],\n  "archived": true\n}'
+
+
+@pytest.mark.parametrize("data", [b"", b"\0\0\0", b'[{"id": "r0"', b"[] []", b'{"a": 1}'])
+def test_a_broken_file_is_never_written(path: Path, recorder: Unrecorded, data: bytes) -> None:
+    mine = edit(path, 0, "mine")
+    path.write_bytes(data)
+    with pytest.raises((UnreadableFile, Conflict)):
+        commit([mine], recorder)
+    assert path.read_bytes() == data
+
+
+def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: Unrecorded) -> None:
+    note = path.parent / "note.md"
+    note.write_text("# a\nbody\n")
+    mine = TextEdit(str(note), "# a\nbody\n", "# b\nbody\n")
+    note.write_text("# a\nbody\n- theirs\n")
+    commit([mine], recorder)
+    assert note.read_text() == "# b\nbody\n- theirs\n"
+    commit(invert((mine,)), recorder)
+    assert note.read_text() == "# a\nbody\n- theirs\n"
+    note.write_text("# c\nbody\n")
+    with pytest.raises(Conflict):
+        commit([mine], recorder)
+
+
+def test_mode_owner_attributes_and_links_survive(path: Path, recorder: Unrecorded) -> None:
+    path.chmod(0o640)
+    os.setxattr(path, "user.note", b"kept")
+    link = path.parent / "link.json"
+    link.symlink_to("items.json")
+    owner = (os.geteuid(), os.getegid())
+    if owner[0] == 0:
+        owner = (12345, 54321)
+        os.chown(path, *owner)
+    commit([RecordEdit(**{**_fields(edit(path, 0, "x")), "path": str(link)})], recorder)
+    status = path.stat()
+    assert stat.S_IMODE(status.st_mode) == 0o640
+    assert (status.st_uid, status.st_gid) == owner
+    assert os.getxattr(path, "user.note") == b"kept"
+    assert link.is_symlink()
+    assert '"x"' in path.read_text()
+
+
+def _fields(one: RecordEdit) -> dict[str, object]:
+    return {name: getattr(one, name) for name in one.__dataclass_fields__}
+
+
+def test_a_file_with_two_names_is_refused_with_the_reason(path: Path, recorder: Unrecorded) -> None:
+    os.link(path, path.parent / "other.json")
+    before = path.read_bytes()
+    with pytest.raises(Refused, match="hard links"):
+        commit([edit(path, 0, "x")], recorder)
+    assert (path.read_bytes(), path.stat().st_nlink) == (before, 2)
+
+
+def test_new_files_are_private_and_their_undo_takes_them_away(
+    path: Path, recorder: Unrecorded
+) -> None:
+    new = path.parent / "entities" / "bob" / "items.json"
+    made = TextEdit(str(new), None, "[]\n")
+    old = os.umask(0)
+    try:
+        commit([made], recorder)
+    finally:
+        os.umask(old)
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (new, new.parent, new.parent.parent)]
+    assert modes == [0o600, 0o700, 0o700]
+    with pytest.raises(Conflict, match="already"):
+        commit([TextEdit(str(new), None, "[1]\n")], recorder)
+    commit(invert((made,)), recorder)
+    assert not new.exists()
+
+
+def test_the_longest_and_oddest_names_can_be_saved(path: Path, recorder: Unrecorded) -> None:
+    for name in ("x" * 250 + ".json", "é" * 120, "a\udcffb.md", " -rf\n"):
+        file = path.parent / name
+        commit([TextEdit(str(file), None, "a\n")], recorder)
+        commit([TextEdit(str(file), "a\n", "b\n")], recorder)
+        assert file.read_text() == "b\n"
+    assert len(os.listdir(path.parent)) == 5
+
+
+def test_when_the_second_file_fails_the_first_is_taken_back(
+    path: Path, recorder: Unrecorded
+) -> None:
+    other = path.parent / "other.json"
+    other.write_text(path.read_text())
+    os.link(other, path.parent / "second-name.json")
+    before = path.read_bytes()
+    with pytest.raises(Refused):
+        commit([edit(path, 0, "x"), edit(other, 0, "x")], recorder)
+    assert (path.read_bytes(), other.read_bytes()) == (before, before)
+
+
+def test_a_lock_held_elsewhere_is_waited_for_then_reported(
+    path: Path, recorder: Unrecorded
+) -> None:
+    with (
+        locked(path, recorder.state),
+        pytest.raises(SaveError, match="another memtui"),
+        locked(path, recorder.state, patience=0.05),
+    ):
+        pass
+    commit([edit(path, 0, "x")], recorder)
+
+
+def test_table_rows_and_half_characters_are_not_saved_as_files(
+    path: Path, recorder: Unrecorded
+) -> None:
+    with pytest.raises(Refused, match="row"):
+        commit([RowEdit(str(path), "t", {"id": 1}, None, {})], recorder)
+    for text in ("\ud83d", "\udcc3\udca9"):
+        with pytest.raises(Refused):
+            commit([TextEdit(str(path.parent / "n.md"), None, text)], recorder)
+    assert os.listdir(path.parent) == ["items.json"]
+
+
+def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
+    path: Path, recorder: Unrecorded
+) -> None:
+    root, odd = path.parent, "half \ud83d"
+    first = SidecarEdit(str(root), "m", None, {"pinned": True, "tags": [odd]})
+    commit([first], recorder)
+    file = sidecar_path(root)
+    file.write_bytes(file.read_bytes() + b'{"torn')
+    torn = file.read_bytes()
+    commit([SidecarEdit(str(root), "n", None, {"rating": 3})], recorder)
+    commit(invert((first,)), recorder)
+    lines = file.read_bytes()[len(torn) :].split(b"\n")
+    assert file.read_bytes().startswith(torn + b"\n")
+    assert [json.loads(line)["set"] for line in lines if line] == [{"rating": 3}, None]
+    with pytest.raises(Conflict):
+        commit([SidecarEdit(str(root), "n", {"rating": 1}, {"rating": 2})], recorder)
+    assert sidecar_path(path) == root / ".memtui" / "items.json.jsonl"
+
+
+def test_an_edit_that_an_agent_undoes_is_noticed(path: Path, recorder: Unrecorded) -> None:
+    agent_has_read = path.read_text()
+    edits = [edit(path, 0, "mine"), edit(path, 1, None)]
+    commit(edits, recorder)
+    assert [how for _, how in standing(edits)] == [Standing.HELD, Standing.HELD]
+    path.write_text(agent_has_read)
+    assert [how for _, how in standing(edits)] == [Standing.UNDONE, Standing.UNDONE]
+    path.write_text(agent_has_read.replace("fact 0", "else"))
+    assert [how for _, how in standing(edits)] == [Standing.CHANGED, Standing.UNDONE]
+    path.write_text("")
+    assert standing(edits) == []
+
+
+def test_the_last_good_copy_is_whole_whatever_the_clock_says(
+    path: Path, recorder: Unrecorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.time()
+    for number, jump in enumerate((0, 86_400, -86_400, 3)):
+        monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
+        monkeypatch.setattr(time, "time_ns", lambda jump=jump: int((now + jump) * 1e9))
+        os.utime(path, (now + jump * 1000, now + jump * 1000))
+        expected = path.read_bytes()
+        commit([edit(path, 0, f"n{number}")], recorder)
+    copy = kept.last_good(path, recorder.state)
+    assert copy is not None
+    assert copy.read() == expected
+    copies = kept.copies(path, recorder.state)
+    copies[0].file.write_bytes(b"")
+    good = kept.last_good(path, recorder.state)
+    assert good == copies[1]
+    kept.forget(path, recorder.state)
+    assert kept.last_good(path, recorder.state) is None
+
+
+def test_copies_are_capped_by_number_and_age(
+    path: Path, recorder: Unrecorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(12):
+        commit([edit(path, 0, f"n{number}")], recorder)
+    assert len(kept.copies(path, recorder.state)) == 12  # a program may still have them open
+    later = time.time() + kept.YOUNG + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    commit([edit(path, 0, "last")], recorder)
+    assert len(kept.copies(path, recorder.state)) == kept.COPIES
+    kept.prune(recorder.state, later + kept.LONGEST)
+    assert len(kept.copies(path, recorder.state)) == 1
+    assert kept.keep(path, path.read_bytes(), recorder.state) is not None
+    assert kept.keep(path, path.read_bytes(), recorder.state) is None
+
+
+def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
+    path: Path, recorder: Unrecorded
+) -> None:
+    note = path.parent / "note.md"
+    note.write_text("# a\n")
+    with note.open("a") as agent, path.open("r+") as other:
+        commit([TextEdit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
+        agent.write("- late\n")
+        other.write("[]      ")
+    assert [one.rescued for one in late.rescue(note, recorder)] == [True]
+    assert note.read_text() == "# b\n- late\n"
+    assert late.rescue(note, recorder) == []
+    assert [one.rescued for one in late.rescue(path, recorder)] == [False]
+    assert '"mine"' in path.read_text()
+
+
+def test_leftovers_are_only_those_of_the_file(path: Path) -> None:
+    (path.parent / ".items.json.memtui-1f").write_text("")
+    (path.parent / ".items.json2.memtui-1f").write_text("")
+    (path.parent / "items.json.tmp").write_text("")
+    assert [found.name for found in save.leftovers(path)] == [".items.json.memtui-1f"]

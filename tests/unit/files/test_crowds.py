@@ -1,0 +1,31 @@
+"""Several programs write one file at once, and nobody's work is lost (P3, P4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.torture import crowds
+
+
+def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
+    figures(crowds.two_writers(tmp_path, 1000, 1))
+
+
+@pytest.mark.parametrize(
+    ("style", "theirs"), [*((style, 500) for style in crowds.STYLES), ("jq script", 100)]
+)
+def test_a_program_that_takes_no_lock(
+    tmp_path: Path, figures: Callable[[str], None], style: str, theirs: int
+) -> None:
+    figures(crowds.foreign(tmp_path, style, 500, theirs, 1))
+
+
+def test_a_program_that_appends(tmp_path: Path, figures: Callable[[str], None]) -> None:
+    figures(crowds.appending(tmp_path, 500, 500, 1))
+
+
+def test_files_that_others_have_destroyed(tmp_path: Path, figures: Callable[[str], None]) -> None:
+    figures(crowds.broken_by_others(tmp_path))
