@@ -313,8 +313,8 @@ class BrowseScreen(ActingScreen):
             near = range(max(0, at - LOOKED_NEAR), min(count, at + LOOKED_NEAR))
             for index in (*range(min(LOOKED_NEAR, count)), *near):
                 if rows[found.slots[index]].ref == memory.ref:
-                    return index
-        return min(at, count - 1)
+                    return int(index)
+        return int(min(at, count - 1))
 
     @on(messages.Overviewed)
     def _overviewed(self, event: messages.Overviewed) -> None:
