@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui import text
@@ -53,6 +54,8 @@ class Detail(Window):
 
     def show_references(self, references: Sequence[Reference]) -> None:
         """Add what the shown memory refers to."""
+        if references == self._references:
+            return
         self._references = references
         self._lay_out()
 
@@ -87,6 +90,7 @@ class Detail(Window):
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
+        before = self._look()
         self._laid_out_for = width
         self._lines = []
         if self._memory is not None and width > 0:
@@ -96,8 +100,23 @@ class Detail(Window):
         if self._target >= len(self._lines):
             self._target = -1
         self.top = max(0, min(self.top, len(self._lines) - self.page))
-        self.border_subtitle = Content("")
-        self.redraw()
+        self._strips.clear()
+        after = self._look()
+        for y, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old != new:
+                self.refresh(Region(0, y, self.size.width, 1))
+
+    def _look(self) -> list[object]:
+        """What each line in view looks like, so that only those that change are drawn."""
+        height, count = self.size.height, len(self._lines)
+        rows = self._lines[self.top : self.top + height]
+        thumb = self._thumb(height, count) if count > height else (0, 0)
+        looks: list[object] = []
+        for y in range(height):
+            line = rows[y].segments if y < len(rows) else None
+            in_thumb = thumb[0] <= y < thumb[0] + thumb[1]
+            looks.append((line, in_thumb, self.top + y == self._target, not count))
+        return looks
 
     # Window
 

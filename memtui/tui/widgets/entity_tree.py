@@ -92,7 +92,7 @@ class EntityTree(Window):
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
         count = len(named)
-        self.border_subtitle = Content(text.number(count) if count else "")
+        self.say_below(Content(text.number(count) if count else ""))
 
     @property
     def _path(self) -> str:

@@ -156,7 +156,7 @@ class MemoryList(Window):
         count = len(self._slots)
         marks = f"{text.number(len(self.marked))} marked · " if self.marked else ""
         place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
-        self.border_subtitle = Content(marks + place)
+        self.say_below(Content(marks + place))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         slot = int(self._slots[index])

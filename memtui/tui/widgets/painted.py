@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from textual.content import Content
+from textual.geometry import Region
 from textual.theme import Theme
 from textual.widget import Widget
 
@@ -28,6 +30,17 @@ class Painted(Widget):
 
     def _theme_changed(self, _: Theme) -> None:
         self.recolour()
+
+    def say_below(self, words: Content) -> None:
+        """Set the words in the lower border and draw that line only.
+
+        Textual's own setter draws the whole widget: 13 KB for each step of the cursor.
+        """
+        if words == self._border_subtitle:
+            return
+        self._border_subtitle = words
+        edge = self.gutter
+        self.refresh(Region(-edge.left, self.size.height, self.outer_size.width, 1))
 
     def recolour(self) -> None:
         """The colours are other ones."""

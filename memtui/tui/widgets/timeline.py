@@ -94,14 +94,14 @@ class TimelinePane(Painted, can_focus=True):
 
     def _tell(self) -> None:
         if not self._timeline or not self._bars:
-            self.border_subtitle = Content("")
+            self.say_below(Content(""))
             return
         bar = self._bars[self.cursor]
         undated = self._timeline.undated
         parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
         parts += [f"{text.number(undated)} without a time"] if undated else []
         self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
-        self.border_subtitle = Content(" · ".join(parts))
+        self.say_below(Content(" · ".join(parts)))
 
     # Drawing
 
