@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -20,9 +21,10 @@ import numpy as np
 from memtui.query import parse
 from memtui.search import columns as columns_module
 from memtui.search import postings
-from memtui.search.documents import document
+from memtui.search.documents import Document, document
 from memtui.search.matching import match
 from memtui.search.ranking import best_first, rank
+from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -50,6 +52,32 @@ def keystroke(
 def percentiles(values: Sequence[float]) -> str:
     p50, p95 = np.percentile(values, (50, 95))
     return f"{p50:7.2f} {p95:7.2f} {max(values):7.2f}"
+
+
+def whoosh(folder: Path, documents: Sequence[Document], segment: postings.Segment) -> None:
+    """The index on disk: build, open, ask, change one memory."""
+    with WhooshIndex(folder) as index:
+        build = timed(partial(index.build, documents, segment=segment))
+        size = sum(file.stat().st_size for file in index.folder.iterdir()) / 1e6
+        print(f"  whoosh build     {build:8.0f} ms   {size:.1f} MB on disk")
+        opened = timed(lambda: index.search(parse("zzz", NOW).terms))
+        print(f"  whoosh open      {opened:8.0f} ms   import and sums of all files included")
+        for kind, line in (
+            ("word", "{0}"),
+            ("three words", "{0} {1} {2}"),
+            ("phrase", '"{0} {1}"'),
+            ("fuzzy", "{0}~"),
+            ("wildcard", "{0:.3}*e?"),
+        ):
+            times = []
+            for number in range(40):
+                words = documents[number * 31 % len(documents)].content.split()
+                at = number % (len(words) - 3)
+                terms = parse(line.format(*words[at : at + 3]).lower(), NOW).terms
+                times.append(timed(partial(index.search, terms, limit=50)))
+            print(f"    {kind:14} {percentiles(times)}")
+        changed = replace(documents[0], content=documents[1].content)
+        print(f"  whoosh update    {timed(lambda: index.update([changed])):8.0f} ms")
 
 
 def run(count: int) -> None:
@@ -90,6 +118,7 @@ def run(count: int) -> None:
                 query = parse(line.format(*text[3:6], "x", "y", "z"), NOW)
                 times.append(timed(partial(match, [segment], count, query.terms)))
             print(f"    {kind:14} {percentiles(times)}")
+        whoosh(folder, documents, segment)
         update = timed(lambda: postings.build(documents[:1], count))
         both = [segment, postings.build(documents[:1], count)]
         wider = columns_module.concat([columns, columns_module.build([next(corpus.memories(1))])])
