@@ -26,6 +26,8 @@ from memtui.stores.ambient.adopting import type_of
 VERSION = 1
 MOST_UNITS = 1000
 """UTF-16 units of an event's content (Ambient, src/types/index.ts)."""
+
+
 @dataclass(slots=True)
 class Backup:
     """The document, and how many memories lost something on the way into it."""

@@ -36,6 +36,9 @@ COMMANDS = {
     "undo": ("memtui.cli.journal:undo", "Take back the last change."),
     "redo": ("memtui.cli.journal:redo", "Do it again."),
     "log": ("memtui.cli.journal:log", "Show what memtui changed."),
+    "export": ("memtui.cli.transfer:export", "Write memories to a file: bundle, jsonl, csv..."),
+    "import": ("memtui.cli.transfer:import_", "Read memories from a file, by a plan."),
+    "verify": ("memtui.cli.transfer:verify", "Check that an export file is whole."),
     "check": ("memtui.cli.checking:check", "Look for faults: unreadable files, odd ids, secrets."),
 }
 """Name -> where the command is and one line about it; a command is imported when it is used."""

@@ -1,0 +1,94 @@
+"""A memory of one store as the change that adds it to another, and what that loses.
+
+Within a format every field comes along. Across formats the target's own `adopt` says what the
+memory becomes. The source is always kept: the id stays where it can, and the new memory names the
+ref it came from, so that a second import finds it again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from memtui.bundle.packing import format_of
+from memtui.changes import Act, Change
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores import registry
+from memtui.stores.base import Store
+
+_NOT_CARRIED = frozenset({"ref", "store", "origin", "also"})
+"""Where a memory lay says nothing about where it goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """One memory and what it becomes."""
+
+    memory: Memory
+    change: Change
+    native: bool
+    """It comes from the same format, with all its fields."""
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What copying some memories into a store asks for."""
+
+    mapped: tuple[Mapped, ...]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(item.change for item in self.mapped)
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """What cannot be carried, and for how many memories; the commonest first."""
+        return lost_in(self.mapped)
+
+
+def lost_in(mapped: Iterable[Mapped]) -> dict[str, int]:
+    found = Counter(name for item in mapped for name in item.lost)
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def guessed_format(label: str) -> str:
+    """The format that a store of this label most likely has; empty when nothing says so."""
+    for known in registry.FORMATS:
+        if label == known.name or label.startswith(f"{known.name}-"):
+            return known.name
+    return ""
+
+
+def mapped(memory: Memory, format: str, target: Store, document: str | None = None) -> Mapped:
+    """The change that adds the memory to the target. `document`: the text of its whole file."""
+    known = format_of(target.format)
+    if format == target.format or known is None or known.adopt is None:
+        values = _fields(memory)
+        if document is not None:
+            values["document"] = document
+        return Mapped(memory, _add(target, values), True)
+    adopted = known.adopt(memory)
+    return Mapped(memory, _add(target, adopted.fields), False, adopted.lost)
+
+
+def _fields(memory: Memory) -> dict[str, Any]:
+    names = (field.name for field in fields(memory))
+    return {name: getattr(memory, name) for name in names if name not in _NOT_CARRIED}
+
+
+def _add(target: Store, values: Mapping[str, Any]) -> Change:
+    return Change(Act.ADD, target.label, "", values, force=True)
+
+
+def plan_copy(memories: Iterable[Memory], formats: Mapping[str, str], target: Store) -> Copies:
+    """The changes that copy memories of open stores into another, and what is lost on the way.
+
+    `formats`: store label -> format. Raises Refused when the target cannot be written.
+    """
+    if target.read_only:
+        raise Refused(target.read_only, where=target.label)
+    return Copies(tuple(mapped(m, formats.get(m.store, ""), target) for m in memories))

@@ -1,0 +1,103 @@
+"""Names inside a bundle: a store's files as they lie to each other, wherever the store lies.
+
+A file's name is its path from the store's base, with every byte that is no plain ASCII written as
+`%XX`. Where two names would be one to a program that ignores case, the later one has its capitals
+written so too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, unquote_to_bytes
+
+from memtui.errors import BundleError
+from memtui.stores.sidecar import sidecar_file
+
+SIDECAR = ".memtui/sidecar.jsonl"
+"""The sidecar's name in a bundle, also where the store is a single file."""
+_PLAIN = "/ !#$&'()+,;=@[]{}^~"
+_NEVER = frozenset({".git", ".hg", ".svn", ".ssh", ".memtui"})
+"""Folders that no bundle may bring along; `SIDECAR` is the one exception."""
+
+
+def quoted(name: str) -> str:
+    """A file name or path as part of an entry's name."""
+    text = quote(os.fsencode(name), safe=_PLAIN)
+    return "/".join("%2E" * len(p) if p in (".", "..") else p for p in text.split("/"))
+
+
+def unquoted(name: str) -> str:
+    return os.fsdecode(unquote_to_bytes(name))
+
+
+def quoted_apart(paths: Iterable[str]) -> dict[str, str]:
+    """Each path and its name, no two of which are the same but for case."""
+    found: dict[str, str] = {}
+    taken: set[str] = set()
+    for path in sorted(paths):
+        name = quoted(path)
+        if name.casefold() in taken:
+            name = "".join(f"%{ord(c):02X}" if c.isupper() else c for c in path_kept(name))
+        taken.add(name.casefold())
+        found[path] = name
+    return found
+
+
+def path_kept(name: str) -> str:
+    """The name with its escapes in small letters, so that no capital is left but the path's."""
+    parts = name.split("%")
+    return "%".join([parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])])
+
+
+def safe_path(name: str) -> str:
+    """The relative path that an entry's name stands for. Raises BundleError if it leads away."""
+    path = unquoted(name)
+    parts = PurePosixPath(path).parts
+    plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
+    if not parts or not plain or ".." in parts:
+        raise BundleError("a file's name leads out of its store")
+    if not path.endswith(SIDECAR) and any(part.casefold() in _NEVER for part in parts):
+        raise BundleError("a file's name is one that no bundle may bring along")
+    if path.endswith(SIDECAR) and any(p.casefold() in _NEVER for p in parts[:-2]):
+        raise BundleError("a file's name is one that no bundle may bring along")
+    return path
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """Where a store lies, and how its files are called from there."""
+
+    base: Path
+    """The folder that every file of the store lies in."""
+    inner: str
+    """Name of the root in `base`; empty when they are the same."""
+    root: Path
+    database: Path | None = None
+    database_name: str = ""
+
+    def name(self, file: str) -> str:
+        """The path from the base; empty for a file that lies elsewhere."""
+        if self.database is not None and file == str(self.database):
+            return self.database_name
+        if file == str(sidecar_file(self.root)):
+            return f"{self.inner}/{SIDECAR}" if self.inner else SIDECAR
+        start = os.path.join(str(self.base), "")
+        return file.removeprefix(start) if file.startswith(start) else ""
+
+
+def home_of(root: Path, files: Iterable[str]) -> Home:
+    """The home of a store of text files."""
+    start = os.path.join(str(root), "")
+    if all(file.startswith(start) for file in files):
+        return Home(root, "", root)
+    return Home(root.parent, root.name, root)
+
+
+def home_of_database(root: Path, name: str) -> Home:
+    """The home of a store in one file, which may be called otherwise than usual."""
+    if root.is_dir():
+        return Home(root, "", root, root / name, name)
+    return Home(root.parent, "", root, root, name)

@@ -1,0 +1,255 @@
+"""From a file to the stores and memories that it brings, whatever memtui can read.
+
+Bundles, Ambient's backups, Engram's own export, and memories as JSON lines. A file is read whole
+and checked whole before anything of it is used; one fault refuses all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memtui.bundle import archive as archives
+from memtui.bundle.archive import Archive
+from memtui.bundle.naming import quoted, safe_path
+from memtui.errors import BundleError
+from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, from_record
+from memtui.text import visible
+
+LARGEST_TEXT = 256 << 20
+"""Bytes of a file that is no bundle; larger ones are refused unread."""
+_TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One store as the file has it."""
+
+    label: str
+    format: str
+    memories: Sequence[Memory] = field(repr=False)
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    """Every file of the store by its path from the base; empty when only memories came."""
+    times: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """When each file was changed, in nanoseconds since 1970."""
+    root: str = ""
+    """Name of the store's root in the base; empty when they are the same."""
+    rows: Callable[[], list[str]] | None = None
+    """The rows of a database, see `stores.base.Database`."""
+    document: str = field(default="", repr=False)
+    """The file's own text, where the store's program reads such files itself."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether the store can be brought back exactly."""
+        return bool(self.files) or self.rows is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that can be imported."""
+
+    path: Path
+    kind: str
+    """`bundle`, `ambient`, `engram` or `jsonl`."""
+    stores: tuple[Incoming, ...]
+    entries: int = 0
+    """Entries of a bundle, each checked by its SHA-256."""
+
+    @property
+    def count(self) -> int:
+        return sum(len(store.memories) for store in self.stores)
+
+
+def read_document(path: Path) -> Document:
+    """Read and check a file whole. Raises BundleError, or OSError when it cannot be read."""
+    if archives.is_bundle(_text_bytes(path, 4)):
+        return _bundle(path)
+    data = _text_bytes(path, LARGEST_TEXT + 1)
+    if len(data) > LARGEST_TEXT:
+        raise BundleError(f"it is larger than {LARGEST_TEXT >> 20} MiB", where=visible(str(path)))
+    try:
+        return _text(path, data.decode("utf-8-sig"))
+    except BundleError as error:
+        raise _placed(error, path) from None
+    except (ValueError, RecursionError) as error:
+        raise BundleError(
+            f"memtui cannot read this ({error})",
+            where=visible(str(path)),
+            do="it reads its own bundles and JSON lines, Ambient backups and Engram exports",
+        ) from None
+
+
+def _placed(error: BundleError, path: Path) -> BundleError:
+    do = error.do or "nothing was imported"
+    return BundleError(error.what, where=visible(str(path)), do=do)
+
+
+def _text_bytes(path: Path, most: int) -> bytes:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise BundleError("it is not a file", where=visible(str(path)))
+        return file.read(most)
+
+
+# ---- bundles ------------------------------------------------------------------------------------
+
+
+def _bundle(path: Path) -> Document:
+    archive = archives.read(path)
+    try:
+        stores = tuple(_incoming(archive, about) for about in archive.stores)
+        if len({store.label for store in stores}) != len(stores):
+            raise BundleError("two of its stores have the same label")
+        _refuse_strays(archive)
+    except BundleError as error:
+        archives.close(archive)
+        raise _placed(error, path) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        archives.close(archive)
+        raise BundleError(
+            f"its manifest or records are not as memtui writes them ({type(error).__name__})",
+            where=visible(str(path)),
+            do="nothing was imported",
+        ) from error
+    return Document(path, "bundle", stores, len(archive.entries))
+
+
+def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
+    label, format = str(about["label"]), str(about["format"])
+    lines = archive.entries[f"memories/{quoted(label)}.jsonl"].decode("ascii").splitlines()
+    memories = [memory_from(json.loads(line)) for line in lines]
+    if len(memories) != about["memories"] or any(m.store != label for m in memories):
+        raise BundleError("its memories are not those that its manifest names")
+    if about["whole"] is not True:
+        return Incoming(label, format, memories)
+    root = safe_path(quoted(about["root"])) if about["root"] else ""
+    if "/" in root:
+        raise BundleError("a store's root leads out of the bundle")
+    files, times = _files(archive, label, about["files"])
+    rows = f"rows/{quoted(label)}.jsonl"
+    return Incoming(
+        label,
+        format,
+        memories,
+        files=files,
+        times=times,
+        root=root,
+        rows=_lines(archive, rows) if rows in archive.entries else None,
+    )
+
+
+def _files(
+    archive: Archive, label: str, listed: Mapping[str, Mapping[str, int]]
+) -> tuple[dict[str, Callable[[], bytes]], dict[str, int]]:
+    prefix = f"files/{quoted(label)}/"
+    held = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
+    if held != listed.keys():
+        raise BundleError("its files are not those that its manifest names")
+    files: dict[str, Callable[[], bytes]] = {}
+    times: dict[str, int] = {}
+    for name, about in listed.items():
+        path = safe_path(name)
+        if type(about["mtime_ns"]) is not int or path in files:
+            raise BundleError("its manifest is not as memtui writes it")
+        files[path] = _loader(archive, prefix + name)
+        times[path] = about["mtime_ns"]
+    folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
+    if folders & files.keys():
+        raise BundleError("one of its files stands where another has a folder")
+    return files, times
+
+
+def _loader(archive: Archive, name: str) -> Callable[[], bytes]:
+    return lambda: archive.entries[name]
+
+
+def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:
+    return lambda: archive.entries[name].decode("ascii").splitlines()
+
+
+def _refuse_strays(archive: Archive) -> None:
+    """Every entry belongs to a store that the manifest names."""
+    labels = {quoted(str(about["label"])) for about in archive.stores}
+    for name in archive.entries:
+        part, _, rest = name.partition("/")
+        label = rest.partition("/")[0] if part == "files" else rest.removesuffix(".jsonl")
+        if part not in ("memories", "files", "rows") or label not in labels:
+            raise BundleError("it holds a file that belongs to no store")
+
+
+def memory_from(record: Any) -> Memory:
+    """A memory from its record. Raises BundleError when it is none."""
+    try:
+        memory = from_record(record)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BundleError(f"a record is no memory ({type(error).__name__})") from error
+    if not _is_sound(memory):
+        raise BundleError("a record holds a value of the wrong kind")
+    return memory
+
+
+def _is_sound(memory: Memory) -> bool:
+    words = (getattr(memory, name) for name in _TEXTS)
+    lists = (*memory.tags, *memory.supersedes, *memory.superseded_by)
+    number = memory.confidence
+    return (
+        all(isinstance(word, str) for word in (*words, *lists, memory.origin.file))
+        and all(isinstance(link.target, str) for link in memory.links)
+        and memory.kind in KINDS
+        and memory.status in STATUSES
+        and memory.importance in IMPORTANCES
+        and isinstance(memory.pinned, bool)
+        and isinstance(memory.extra, dict)
+        and (number is None or isinstance(number, int | float))
+        and all(t is None or t.tzinfo is not None for t in (memory.created, memory.updated))
+    )
+
+
+# ---- other files --------------------------------------------------------------------------------
+
+
+def _text(path: Path, text: str) -> Document:
+    """What kind of JSON this is, and its memories."""
+    head = text.lstrip()[:1]
+    if head == "[":
+        return Document(path, "jsonl", _grouped(json.loads(text)))
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise BundleError("it is empty")
+    if len(lines) > 1 and _is_object(lines[0]):
+        return Document(path, "jsonl", _grouped(map(json.loads, lines)))
+    whole = json.loads(text)
+    if not isinstance(whole, dict):
+        raise BundleError("it holds no memories")
+    if "projects" in whole:
+        from memtui.bundle import ambient_reading
+
+        return Document(path, "ambient", (ambient_reading.incoming(whole),))
+    if "observations" in whole:
+        from memtui.bundle import engram_reading
+
+        return Document(path, "engram", (engram_reading.incoming(text),))
+    return Document(path, "jsonl", _grouped([whole]))
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _grouped(records: Iterable[Any]) -> tuple[Incoming, ...]:
+    """The memories by the store they came from; nobody says of which format that was."""
+    found: dict[str, list[Memory]] = {}
+    for record in records:
+        memory = memory_from(record)
+        found.setdefault(memory.store, []).append(memory)
+    return tuple(Incoming(label, "", memories) for label, memories in found.items())

@@ -1,0 +1,311 @@
+"""`export`, `import`, `verify`: carry memories away and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.cli.filters import filter_options, query_from
+from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.output import print_json
+from memtui.errors import MemtuiError, Refused
+from memtui.text import number, one_line, size
+
+if TYPE_CHECKING:
+    from memtui.bundle.merging import ImportPlan
+    from memtui.bundle.restoring import Restoration
+    from memtui.bundle.unpacking import Document
+    from memtui.library import Library
+    from memtui.model import Memory
+
+FORMATS = ("bundle", "ambient", "jsonl", "csv", "markdown", "engram")
+LISTED = 20
+"""Conflicts and refusals printed one by one; the rest are counted."""
+
+
+# ---- export -------------------------------------------------------------------------------------
+
+
+@click.command("export")
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="bundle", show_default=True)
+@click.option("--pretty", is_flag=True, help="Indented, for --format ambient.")
+@store_option
+@filter_options
+def export(
+    output: Path | None, form: str, pretty: bool, stores: Sequence[str], **filters: Any
+) -> int:
+    """Write memories to a file, or to standard output.
+
+    Without filters a bundle holds the stores whole, memories of every status and memtui's own notes
+    included: imported into an empty place it gives the same files. The other formats, and filters,
+    take what `list` shows.
+    """
+    query = query_from("", **filters)
+    whole = form == "bundle" and not (query.conditions or query.since or query.until)
+    if output is None and form == "bundle" and sys.stdout.isatty():
+        raise click.UsageError("a bundle is no text; name a file with -o FILE")
+    library = loaded(stores)
+    chosen = None if whole else _chosen(library, query)
+    pieces, said = _pieces(library, form, chosen, pretty)
+    _write(output, pieces)
+    for line in said:
+        click.echo(f"memtui: {one_line(line)}", err=True)
+    return 0
+
+
+def _chosen(library: Library, query: Any) -> list[Memory]:
+    found = library.find(query)
+    return [library.snapshot.rows[slot] for slot in found.slots]
+
+
+def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
+    from memtui.bundle import output as out
+
+    if output is not None:
+        out.write_file(output, pieces)
+    else:
+        sys.stdout.flush()
+        out.write_stream(sys.stdout.fileno(), pieces)
+
+
+def _pieces(
+    library: Library, form: str, chosen: list[Memory] | None, pretty: bool
+) -> tuple[Iterable[bytes], list[str]]:
+    """What is to be written, and what the person should know of it."""
+    from memtui.bundle import tables
+
+    if form == "bundle":
+        return _bundle(library, chosen)
+    memories = chosen or []
+    if form == "ambient":
+        return _ambient(library, memories, pretty)
+    if form == "engram":
+        return [_engram(library, memories).encode("utf-8")], []
+    lines = {
+        "jsonl": tables.jsonl,
+        "csv": tables.csv_lines,
+        "markdown": tables.markdown,
+    }[form](memories)
+    return _encoded(lines), []
+
+
+def _encoded(lines: Iterable[str]) -> Iterator[bytes]:
+    for line in lines:
+        yield line.encode("utf-8", "replace")
+
+
+def _bundle(library: Library, chosen: list[Memory] | None) -> tuple[Iterable[bytes], list[str]]:
+    from memtui.bundle import archive
+    from memtui.bundle.packing import pack
+
+    packing = pack(library, chosen)
+    return archive.pieces(packing.archive), [f"left out: {item}" for item in packing.left_out]
+
+
+def _ambient(
+    library: Library, memories: list[Memory], pretty: bool
+) -> tuple[Iterable[bytes], list[str]]:
+    from memtui.bundle import ambient
+
+    formats = {store.label: store.format for store in library.stores}
+    made = ambient.backup(memories, formats, library.now())
+    said = []
+    if made.cut:
+        said.append(f"{made.cut} texts are longer than Ambient keeps and were cut")
+    if made.archived:
+        said.append(f"{made.archived} memories of archived branches are left out, as in Ambient")
+    return [ambient.dumps(made.document, pretty=pretty).encode("utf-8")], said
+
+
+def _engram(library: Library, memories: list[Memory]) -> str:
+    """Engram's own export of the one Engram store that the memories lie in."""
+    labels = {memory.store for memory in memories} or {store.label for store in library.stores}
+    stores = [store for store in library.stores if store.label in labels]
+    if len(stores) != 1 or not hasattr(stores[0], "export"):
+        raise Refused("this format is for one Engram store", do="name it with --store")
+    ids = {int(memory.id) for memory in memories if memory.id.isdecimal()}
+    store: Any = stores[0]
+    return str(store.export(only=ids)) + "\n"
+
+
+# ---- import -------------------------------------------------------------------------------------
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--into",
+    metavar="STORE",
+    help="A store's path or label; or a place that is empty, which then gets the same files.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
+@store_option
+@json_option
+def import_(
+    file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
+) -> int:
+    """Read memories from a bundle, an Ambient backup, an Engram export or JSON lines.
+
+    What is there stays as it is: the same is passed over, and a memory that differs from the one
+    with its id is listed and skipped. `memtui undo` takes the whole import back.
+    """
+    from memtui.bundle.restoring import is_empty
+    from memtui.bundle.unpacking import read_document
+
+    document = read_document(file)
+    if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):
+        return _restore(document, Path(into), dry_run, as_json)
+    return _merge(document, into, stores, dry_run, as_json)
+
+
+def _is_label(name: str, stores: Sequence[str]) -> bool:
+    """Whether an open store is called so."""
+    from memtui.cli.opening import library_of
+
+    try:
+        return any(store.label == name for store in library_of(stores).stores)
+    except MemtuiError:
+        return False
+
+
+def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> int:
+    from memtui import paths as places
+    from memtui.bundle.restoring import plan_restore, restore
+
+    plan = plan_restore(document, place)
+    action = None if dry_run else restore(plan, places.state_folder())
+    if as_json:
+        print_json(_restored_record(plan, action, dry_run))
+        return 0
+    doing = "would make" if dry_run else "made"
+    for placed in plan.stores:
+        count = number(len(placed.store.memories))
+        print(
+            f"{doing} {placed.store.format} with {count} memories in {one_line(str(placed.root))}"
+        )
+        if placed.database is not None:
+            click.echo(
+                f"memtui: undo does not take back a new database; delete {placed.database}",
+                err=True,
+            )
+    return 0
+
+
+def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> dict[str, Any]:
+    return {
+        "restored": [
+            {
+                "label": placed.store.label,
+                "format": placed.store.format,
+                "path": str(placed.root),
+                "memories": len(placed.store.memories),
+            }
+            for placed in plan.stores
+        ],
+        "action": action,
+        "done": not dry_run,
+    }
+
+
+def _merge(
+    document: Document, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    from memtui.bundle.merging import plan_import
+
+    label = ""
+    if into and Path(into).exists():
+        library = loaded([into])
+        label = library.stores[0].label
+    else:
+        library = loaded([*stores, into] if into and not stores else stores)
+        label = into or ""
+    plan = plan_import(document, library, label)
+    action = None
+    if not dry_run and plan.planned.does_something:
+        action = library.apply(plan.planned).id
+    if as_json:
+        print_json(_record(plan, action))
+    else:
+        _say(plan, dry_run)
+    return 0
+
+
+def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
+    return {
+        **plan.counts,
+        "lost": plan.lost,
+        "stores": [
+            {
+                "source": part.source,
+                "target": part.target,
+                "new": [item.memory.ref for item in part.new],
+                "same": [memory.ref for memory in part.same],
+                "conflicts": [
+                    {"ref": c.memory.ref, "existing": c.existing, "differs": list(c.differs)}
+                    for c in part.conflicts
+                ],
+                "refused": [{"ref": r.memory.ref, "why": r.why} for r in part.refused],
+            }
+            for part in plan.imports
+        ],
+        "warnings": list(plan.planned.warnings),
+        "action": action,
+        "done": action is not None,
+    }
+
+
+def _say(plan: ImportPlan, dry_run: bool) -> None:
+    doing = "would add" if dry_run else "added"
+    for part in plan.imports:
+        print(
+            f"{one_line(part.source)} -> {part.target}: {doing} {number(len(part.new))}, "
+            f"same {number(len(part.same))}, conflicts {number(len(part.conflicts))}, "
+            f"no place for {number(len(part.refused))}"
+        )
+        _listed(f"  conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
+        _listed(f"  no place  {r.memory.ref}: {r.why}" for r in part.refused)
+    _lost(plan.lost)
+    for warning in plan.planned.warnings[:LISTED]:
+        click.echo(f"memtui: {one_line(warning)}", err=True)
+
+
+def _listed(lines: Iterable[str]) -> None:
+    every = list(lines)
+    for line in every[:LISTED]:
+        print(f"  {one_line(line.strip())}")
+    if len(every) > LISTED:
+        print(f"  and {len(every) - LISTED} more")
+
+
+def _lost(lost: Mapping[str, int]) -> None:
+    if lost:
+        print("cannot be carried over:")
+    for name, count in lost.items():
+        print(f"  {number(count):>7}  {one_line(name)}")
+
+
+# ---- verify -------------------------------------------------------------------------------------
+
+
+@click.command("verify")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def verify(file: Path, as_json: bool) -> int:
+    """Check that a file is whole and can be imported. Exit code 0 when it can, else 1."""
+    from memtui.bundle.unpacking import read_document
+    from memtui.bundle.verifying import verified
+
+    document = read_document(file)
+    checked = verified(document)
+    if as_json:
+        print_json({"file": str(file), "kind": document.kind, "checked": checked, "sound": True})
+        return 0
+    print(f"{one_line(str(file))}: sound, {document.kind}, {size(file.stat().st_size)}")
+    for line in checked:
+        print(f"  {one_line(line)}")
+    return 0
