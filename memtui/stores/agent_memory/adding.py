@@ -12,6 +12,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.json_spans import set_member
+from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.carried import (
@@ -22,10 +23,11 @@ from memtui.stores.agent_memory.carried import (
 )
 from memtui.stores.agent_memory.fact_file import FactFile, open_facts
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
-from memtui.stores.agent_memory.layout import ENTITIES
+from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.asked import content_of, created_of, word_of
+from memtui.stores.json_file import LastRead
 from memtui.stores.sidecar import Sidecar, edit, ids_in
 from memtui.stores.timestamps import to_iso_seconds
 
@@ -46,9 +48,13 @@ class Desk:
     sidecar: Sidecar
     rules: Rules
     now: Callable[[], datetime]
+    last: LastRead[FactFile]
 
     def open(self, slug: str) -> FactFile:
-        return open_facts(self.root, slug, self.label)
+        """An entity's facts as they are now. Raises Refused."""
+        folder = safe_join(self.root / ENTITIES, slug)
+        files = (folder / ITEMS, folder / SUMMARY)
+        return self.last.get(slug, files, lambda: open_facts(self.root, slug, self.label))
 
     def beside(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
         """The sidecar edit that sets these keys for one fact; none when it says so already."""

@@ -14,9 +14,10 @@ from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout, notes, planning
 from memtui.stores.agent_memory.adding import Desk, plan_add
+from memtui.stores.agent_memory.fact_file import FactFile
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.json_file import named_records, read_json
+from memtui.stores.json_file import LastRead, named_records, read_json
 from memtui.stores.json_file import unreadable as as_unreadable
 from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
 
@@ -48,6 +49,7 @@ class AgentMemory:
         self.now = now
         self.rules = rules
         self.sidecar = SidecarReader(root)
+        self._last: LastRead[FactFile] = LastRead()
 
     @property
     def read_only(self) -> str:
@@ -126,7 +128,8 @@ class AgentMemory:
         why = self.refusal(change.act, memory)
         if why:
             raise Refused(why, where=change.ref or str(self.root))
-        desk = Desk(self.root, self.label, self.sidecar.current(), self.rules, self.now)
+        sidecar = self.sidecar.current()
+        desk = Desk(self.root, self.label, sidecar, self.rules, self.now, self._last)
         if change.act is Act.ADD:
             return plan_add(change, desk)
         return planning.plan_existing(change, desk, view)

@@ -11,7 +11,7 @@ import os
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from memtui.stores.ambient.project_files import (
 )
 from memtui.stores.ambient.rules import DECISION, Rules, fitted, superseded
 from memtui.stores.asked import content_of, created_of, importance_of, word_of
+from memtui.stores.json_file import LastRead
 from memtui.stores.sidecar import Sidecar, edit
 from memtui.stores.timestamps import to_milliseconds
 
@@ -50,22 +51,23 @@ class Desk:
     sidecar: Sidecar
     rules: Rules
     now: datetime
-    made: int
-    """What new files say about when they were made, in milliseconds: the same for the plans of
-    one action, so that two events added to a new branch make its file once."""
+    milliseconds: int
+    """The time that files are marked with: the same for the plans of one action, so that two
+    events added to a new branch make its file once, and many edits mark a file once."""
     keys: Callable[[], Mapping[str, str]]
     """Project directories by key, with the name each goes by as an entity."""
-
-    @property
-    def milliseconds(self) -> int:
-        return to_milliseconds(self.now)
+    last: LastRead[ProjectFiles] = field(repr=False)
 
     @property
     def archive(self) -> Archive:
         return Archive(self.root, self.label, self.sidecar, self.now)
 
     def open(self, key: str) -> ProjectFiles:
-        return open_project(self.root, key)
+        """A project's files as they are now. Raises Refused."""
+        folder = safe_join(self.root / layout.PROJECTS, key)
+        found, _ = layout.project_files(str(folder))
+        files = found.files if found else ()
+        return self.last.get(key, files, lambda: open_project(self.root, key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +232,12 @@ def _warnings(files: Iterable[EventFile], desk: Desk) -> tuple[str, ...]:
 def plan_add(change: Change, desk: Desk) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_carried(change):
-        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.made, desk.keys())
+        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.milliseconds, desk.keys())
         return plan_carried(Arrival(change, *here))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)
     event = new_event(change, content, desk)
-    destination = _destination(target, event, desk.made)
+    destination = _destination(target, event, desk.milliseconds)
     is_decision = event["type"] == DECISION
     old = _replaced(content, destination.existing, desk.rules) if is_decision else {}
     return Plan(

@@ -21,7 +21,7 @@ from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Link, Memory
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import SHORT_KEY, EventFile, copies_by_id
+from memtui.stores.ambient.events import SHORT_KEY, EventFile
 from memtui.stores.ambient.project_files import (
     ProjectFiles,
     insert_into,
@@ -186,7 +186,7 @@ def plan_carried(arrival: Arrival) -> Plan:
     change = arrival.change
     files = open_project(arrival.root, _key(arrival))
     known = arrival.sidecar.entry(arrival.id).get("kept")
-    if known or arrival.id in copies_by_id(files.project):
+    if known or arrival.id in files.by_id:
         reason = "an event with this id is there already"
         return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
     event = carried_event(arrival)

@@ -187,7 +187,8 @@ def _fault(copies: list[Copy]) -> str:
     return ""
 
 
-def _event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
+def event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
+    """One event with all its copies as a memory."""
     first = copies[0]
     value = first.named.value
     branch = "" if first.where.is_project else f"/{first.where.branch}"
@@ -217,4 +218,4 @@ def _event(project: Project, id: str, copies: list[Copy], label: str, now: datet
 def events(project: Project, label: str, now: datetime) -> list[Memory]:
     """The memories of one project: every id once."""
     found = copies_by_id(project)
-    return [_event(project, id, copies, label, now) for id, copies in found.items()]
+    return [event(project, id, copies, label, now) for id, copies in found.items()]

@@ -15,8 +15,7 @@ from typing import Any
 
 from memtui.changes import Edit, RecordEdit
 from memtui.errors import Refused
-from memtui.model import Memory
-from memtui.stores.ambient.events import Copy, EventFile, events
+from memtui.stores.ambient.events import Copy, EventFile, event
 from memtui.stores.ambient.project_files import ProjectFiles, set_copy, touched
 from memtui.stores.ambient.reading import EVENTS
 from memtui.stores.sidecar import Sidecar, edit, keep
@@ -31,17 +30,13 @@ class Archive:
     sidecar: Sidecar
     now: datetime
 
-    def memory(self, files: ProjectFiles, id: str) -> Memory:
-        """The event as it stands in its files now."""
-        found = events(files.project, self.label, self.now)
-        return next(memory for memory in found if memory.id == id)
-
     def remove(
         self, files: ProjectFiles, id: str, status: str, successors: tuple[str, ...] = ()
     ) -> tuple[Edit, ...]:
         """Take an event out of every file that holds it, and keep it."""
         copies = files.copies(id)
-        memory = replace(self.memory(files, id), status=status, superseded_by=successors)
+        now = event(files.project, id, copies, self.label, self.now)
+        memory = replace(now, status=status, superseded_by=successors)
         kept = edit(
             self.root,
             self.sidecar,

@@ -10,7 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,8 @@ class ProjectFiles:
     folder: Path
     project: Project
     unreadable: tuple[Unreadable, ...]
+    by_id: Mapping[str, list[Copy]] = field(repr=False)
+    """Every event with all places that hold it."""
 
     @property
     def shard(self) -> str:
@@ -70,7 +72,7 @@ class ProjectFiles:
 
     def copies(self, id: str) -> list[Copy]:
         """Every place that holds the id. Raises Conflict when there is none any more."""
-        found = copies_by_id(self.project).get(id)
+        found = self.by_id.get(id)
         if not found:
             raise Conflict("another program removed this event", where=str(self.folder))
         return found
@@ -89,7 +91,7 @@ def open_project(root: Path, key: str) -> ProjectFiles:
     found, faults = layout.project_files(str(folder))
     project, bad = read_project(root, f"{layout.PROJECTS}/{key}", found.files if found else ())
     whole = [fault for fault in bad if not _is_one_record(fault, project)]
-    return ProjectFiles(folder, project, (*faults, *whole))
+    return ProjectFiles(folder, project, (*faults, *whole), copies_by_id(project))
 
 
 def _is_one_record(fault: Unreadable, project: Project) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import Act, Change, Edit, Plan, ValueEdit
 from memtui.errors import Refused
 from memtui.files.reading import stamp
 from memtui.files.sidecar_lines import sidecar_path
@@ -15,9 +15,11 @@ from memtui.stores.ambient import layout, planning
 from memtui.stores.ambient.adding import Desk, plan_add
 from memtui.stores.ambient.events import events
 from memtui.stores.ambient.legacy import read_legacy
+from memtui.stores.ambient.project_files import ProjectFiles
 from memtui.stores.ambient.reading import read_project
 from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.json_file import LastRead
 from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
 from memtui.stores.timestamps import to_milliseconds
 
@@ -50,7 +52,8 @@ class Ambient:
         self.now = now
         self.rules = rules
         self.sidecar = SidecarReader(root)
-        self._made = 0
+        self._marked = 0
+        self._last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
     @property
@@ -107,8 +110,9 @@ class Ambient:
             sidecar=self.sidecar.current(),
             rules=self.rules,
             now=now,
-            made=self._made_at(to_milliseconds(now)),
+            milliseconds=self._marked_at(to_milliseconds(now)),
             keys=self._project_names,
+            last=self._last,
         )
         if change.act is Act.ADD:
             return plan_add(change, desk)
@@ -118,13 +122,13 @@ class Ambient:
         """Make the edits. Raises Conflict or SaveError."""
         from memtui.files.commit import commit
 
-        commit(edits, recorder)
+        commit(_marked_once(edits), recorder)
 
-    def _made_at(self, now: int) -> int:
-        """The time for files made now: that of the plan before when it was made just now."""
-        if not 0 <= now - self._made < ONE_ACTION:
-            self._made = now
-        return self._made
+    def _marked_at(self, now: int) -> int:
+        """The time to mark files with: that of the plan before when it was made just now."""
+        if not 0 <= now - self._marked < ONE_ACTION:
+            self._marked = now
+        return self._marked
 
     def _project_names(self) -> dict[str, str]:
         """What each project directory goes by; project.json is read again only when it changed."""
@@ -142,3 +146,16 @@ class Ambient:
                 self._names[key] = known
             names[key] = known[1]
         return names
+
+
+def _marked_once(edits: Sequence[Edit]) -> list[Edit]:
+    """The edits with each `lastActive` set once: many changes of one action all ask for it."""
+    seen: set[ValueEdit] = set()
+    found: list[Edit] = []
+    for edit in edits:
+        if isinstance(edit, ValueEdit):
+            if edit in seen:
+                continue
+            seen.add(edit)
+        found.append(edit)
+    return found
