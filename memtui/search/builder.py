@@ -80,6 +80,9 @@ def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool])
             told = json.loads(line)
             if told["what"] == "done":
                 return True
+            if told["what"] == "failed":
+                log.warning("indexing of %s failed: %s", generation.parent, told["why"])
+                return False
             tell(int(told["done"]), int(told["total"]))
         log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     except TimeoutError:
@@ -174,7 +177,11 @@ def main(arguments: list[str]) -> int:
     what, folder = arguments
     os.nice(NICENESS)
     make = {"arrays": make_arrays, "whoosh": make_whoosh}[what]
-    make(Path(folder), lambda done, total: _say(what, done, total))
+    try:
+        make(Path(folder), lambda done, total: _say(what, done, total))
+    except Exception as error:  # the parent logs it and goes on without
+        print(json.dumps({"what": "failed", "why": repr(error)}), flush=True)
+        return 1
     _say("done")
     return 0
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
 import stat
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _CHUNK = 1 << 20
@@ -45,6 +47,22 @@ def checksum(file: Path) -> str:
             total = zlib.crc32(piece, total)
             size += len(piece)
     return f"{size}:{total:08x}"
+
+
+@contextmanager
+def alone(lock: Path) -> Iterator[bool]:
+    """Whether no other process holds this lock; held until the block is left. Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(lock, flags, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 def put_away(path: Path) -> None:

@@ -167,16 +167,30 @@ class WhooshIndex:
         tell: Tell = _silent,
         cancelled: Callable[[], bool] = never,
         segment: Segment | None = None,
-    ) -> None:
+    ) -> bool:
         """Make the whole index anew beside the old one, then put it in its place.
 
-        `segment`: the arrays of exactly these documents, where they are already made. Raises
-        Cancelled or OSError; the old index is then as it was.
+        `segment`: the arrays of exactly these documents, where they are already made. False when
+        another process is writing. Raises Cancelled or OSError; the old index is then as it was.
         """
+        with trust.alone(self.home / "whoosh.lock") as alone:
+            if alone:
+                self._build(documents, tell, cancelled, segment)
+            return alone
+
+    def _build(
+        self,
+        documents: Sequence[Document],
+        tell: Tell,
+        cancelled: Callable[[], bool],
+        segment: Segment | None,
+    ) -> None:
         from whoosh import index
 
         from memtui.search.whoosh_fields import schema
 
+        for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
+            trust.put_away(left)
         draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
         draft.mkdir(mode=0o700)
         try:
@@ -198,24 +212,19 @@ class WhooshIndex:
 
         False when nothing was done: there is no index, or another process is writing it.
         """
-        from whoosh.index import LockError
-
         latest = {document.ref: document for document in added}
         if not latest and not removed:
             return True
 
         def change() -> bool:
             self._open()
-            try:
-                self._write(
-                    self._index, list(latest.values()), {*removed, *latest}, tell, never, None
-                )
-            except LockError:
-                return False
+            gone = {*removed, *latest}
+            self._write(self._index, list(latest.values()), gone, tell, never, None)
             self._write_stamp(self._index.latest_generation())
             return True
 
-        return bool(self._trying(change))
+        with trust.alone(self.home / "whoosh.lock") as alone:
+            return alone and bool(self._trying(change))
 
     def _write(
         self,
@@ -227,7 +236,7 @@ class WhooshIndex:
         segment: Segment | None,
         whole: bool = False,
     ) -> None:
-        """One commit. Raises LockError, Cancelled or anything else of Whoosh's."""
+        """One commit. Raises Cancelled or anything of Whoosh's."""
         from memtui.search.whoosh_fields import REF, SUM, codec, postings, schema
 
         writer = index.writer(codec=codec(), limitmb=MEMORY_MB)

@@ -20,7 +20,6 @@ from memtui.query import parse
 from memtui.search import trust
 from memtui.search.documents import Document
 from memtui.search.postings import Cancelled
-from memtui.search.whoosh_fields import schema
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -96,10 +95,18 @@ def test_no_index_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_second_writer_gives_way(index: WhooshIndex) -> None:
-    writer = open_dir(str(index.folder), schema=schema()).writer()
-    assert not index.update([Document("s:0", content="saturday")])
-    writer.cancel()
-    assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
+    with trust.alone(index.home / "whoosh.lock") as alone:
+        assert alone
+        assert not index.update([Document("s:0", content="saturday")])
+        assert not index.build(DOCUMENTS[:1])
+        assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
+    assert index.update([Document("s:0", content="saturday")])
+
+
+def test_what_a_killed_build_left_is_cleared_away(index: WhooshIndex) -> None:
+    (index.home / "whoosh.new-1234").mkdir()
+    assert index.build(DOCUMENTS)
+    assert not (index.home / "whoosh.new-1234").exists()
 
 
 def test_called_off_leaves_the_old_index(index: WhooshIndex) -> None:
