@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,26 @@ FRAMES = "120"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
 SWITCH_INTERVAL = 0.0005
 """Seconds a worker may keep the interpreter from the screen: echo stays quick while it searches."""
+
+
+@contextmanager
+def _first_frame() -> Iterator[None]:
+    """Show where the search line will be while Textual, a quarter of a second, is imported.
+
+    The app takes the alternate screen over and gives it back in the end; when it cannot even be
+    imported, it is given back here.
+    """
+    if not sys.stdout.isatty():
+        yield
+        return
+    sys.stdout.write("\x1b[?1049h\x1b[2J\x1b[H memtui /")
+    sys.stdout.flush()
+    try:
+        yield
+    except BaseException:
+        sys.stdout.write("\x1b[?1049l")
+        sys.stdout.flush()
+        raise
 
 
 def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
@@ -31,8 +52,9 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first paint: imports make no garbage worth looking for
-    from memtui import config, paths
-    from memtui.tui.app import Launch, MemtuiApp
+    with _first_frame():
+        from memtui import config, paths
+        from memtui.tui.app import Launch, MemtuiApp
 
     loaded = config.load(paths.config_file())
     launch = Launch(

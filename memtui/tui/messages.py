@@ -90,6 +90,13 @@ class Overviewed(Replaceable):
 
 
 @dataclass
+class FreshFound(Message):
+    """These memories are newer than the last session."""
+
+    slots: frozenset[int]
+
+
+@dataclass
 class Related(Replaceable):
     """What a memory replaced, what replaced it and what it is linked to."""
 

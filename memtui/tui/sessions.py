@@ -47,9 +47,12 @@ class Sessions:
         except ValueError:
             return None
 
-    @property
-    def pane(self) -> Pane:
-        return Pane(self.last.focus) if self.last.focus in list(Pane) else Pane.MEMORIES
+    def restore(self, screen: BrowseScreen) -> None:
+        """The pane that had the keys, the zoom, the former searches."""
+        if self.last.focus in list(Pane):
+            screen.pane = Pane(self.last.focus)
+        screen.zoomed = bool(self.last.zoomed)
+        screen.search_bar.line.former = list(self.last.searches)
 
     def keep(self, screen: BrowseScreen, theme: str) -> None:
         """Remember what the screen looks like."""

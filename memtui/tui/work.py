@@ -146,6 +146,15 @@ class Workers:
             overview = messages.Overview(statistics, timeline)
             self._screen.post_message(messages.Overviewed(overview, number))
 
+    def find_fresh(self, query: Query) -> None:
+        """Ask which memories came since the stores were last looked at."""
+        self._run(lambda: self._find_fresh(query), "fresh")
+
+    def _find_fresh(self, query: Query) -> None:
+        if self.library is not None:
+            slots = self.library.find(query).slots
+            self._screen.post_message(messages.FreshFound(frozenset(map(int, slots))))
+
     def relate(self, memory: Memory) -> None:
         """Ask what a memory refers to."""
         self._run(lambda: self._relate(memory), "relate")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -24,6 +23,7 @@ from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
 from memtui.tui.layout import Layout, Pane, Shape, arrange
 from memtui.tui.screens.acting import ActingScreen, Acts
+from memtui.tui.staying import place
 from memtui.tui.telling import Telling
 from memtui.tui.view import View, day
 from memtui.tui.widgets.chips import ChipLine
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from memtui.library import Found
 
 TINY = "memtui needs at least\n40 columns and 12 rows"
-LOOKED_NEAR = 50
-"""Rows around the cursor, and at the top, among which a changed memory is looked for."""
 REST = 0.06
 """Seconds the cursor must rest before a memory's references are asked for."""
 
@@ -104,7 +102,9 @@ class BrowseScreen(ActingScreen):
         for controller in (PaneActs(self), FilterActs(self), self._reading):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
+        self.app.sessions.restore(self)
         self.lay_out()
+        self.focus_pane(self.pane)
         self.telling.opening()
 
     def now(self) -> datetime:
@@ -269,9 +269,10 @@ class BrowseScreen(ActingScreen):
         found = event.found
         same = self._answered is not None and self._answered[0] == self.view
         self.found, self._answered = found, (self.view, event.number)
-        cursor, top = self._place(found) if same else (0, 0)
+        rows = self.work.library.snapshot.rows
+        cursor, top = place(self.memories.stand, found.slots, rows) if same else (0, 0)
         self.memories.show(
-            self.work.library.snapshot.rows,
+            rows,
             found.slots,
             found.words,
             cursor=cursor,
@@ -287,34 +288,6 @@ class BrowseScreen(ActingScreen):
     def _type_width(self, found: Found) -> int:
         longest = max((text.width(text.one_line(name)) for name in found.facets.type), default=8)
         return max(6, min(14, longest))
-
-    def _place(self, found: Found) -> tuple[int, int]:
-        """Cursor and top that keep the same memory at the same height of the view."""
-        memories = self.memories
-        offset = memories.cursor - memories.top
-        slot = memories.slot
-        slots = found.slots
-        if slot < 0 or not slots:
-            return 0, 0
-        try:
-            cursor: int = slots.index(slot)
-        except ValueError:
-            cursor = self._same_ref(found, memories.memory)
-        if cursor == 0 or (memories.cursor == 0 and memories.top == 0 and not memories.has_focus):
-            return cursor, 0
-        return cursor, max(0, cursor - offset)
-
-    def _same_ref(self, found: Found, memory: Memory | None) -> int:
-        """Where a changed memory stands now: it has another slot but the same ref."""
-        at: int = self.memories.cursor
-        count = len(found.slots)
-        if memory is not None and self.work.library is not None:
-            rows: Sequence[Memory] = self.work.library.snapshot.rows
-            near = range(max(0, at - LOOKED_NEAR), min(count, at + LOOKED_NEAR))
-            for index in (*range(min(LOOKED_NEAR, count)), *near):
-                if rows[found.slots[index]].ref == memory.ref:
-                    return int(index)
-        return int(min(at, count - 1))
 
     @on(messages.Overviewed)
     def _overviewed(self, event: messages.Overviewed) -> None:
@@ -376,9 +349,18 @@ class BrowseScreen(ActingScreen):
     def _progressed(self, event: messages.Progressed) -> None:
         self.telling.progressed(event.progress)
 
+    @on(messages.FreshFound)
+    def _fresh_found(self, event: messages.FreshFound) -> None:
+        self.memories.fresh |= event.slots
+        self.memories.redraw()
+        self.update_keys()
+
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
         self.is_ready = True
+        if (seen := self.app.sessions.seen) is not None:
+            since = queries.Moment(seen.isoformat(), seen)
+            self.work.find_fresh(queries.Query(since=since))
         if self.view.text:
             self.search(typing=self.search_bar.line.has_focus)
         self.app.watch_stores()

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.content import Content
 from textual.geometry import Region
 from textual.strip import Strip
 

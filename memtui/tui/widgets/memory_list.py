@@ -17,6 +17,7 @@ from memtui.tui import actions, signs
 from memtui.tui.layout import Pane
 from memtui.tui.messages import MemoryShown
 from memtui.tui.spans import marked_segments
+from memtui.tui.staying import Stand
 from memtui.tui.widgets.window import Window
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class MemoryList(Window):
     def memory(self) -> Memory | None:
         slot = self.slot
         return self._rows[slot] if slot >= 0 else None
+
+    @property
+    def stand(self) -> Stand:
+        """Where the cursor stands, to find it again in another list."""
+        return Stand(self.slot, self.memory, self.cursor, self.top)
 
     @property
     def slots(self) -> Sequence[int]:
