@@ -8,23 +8,48 @@ from memtui.bundle.unpacking import Incoming
 from memtui.model import Memory
 from memtui.stores.engram import FORMAT
 from memtui.stores.engram.intake import read_export
-from memtui.stores.engram.rows import Home, observation, prompt, session, text
+from memtui.stores.engram.rows import Home, Relation, observation, prompt, session, text
+
+Row = dict[str, Any]
 
 
 def incoming(document: str) -> Incoming:
     """The store that an export holds. Raises BundleError."""
     rows = read_export(document)
     home = Home(FORMAT.name, "")
+    observations = _numbered(rows["observations"])
+    touching = _relations(rows["relations"], observations)
     memories: list[Memory] = []
-    memories += [observation(home, _numbered(row, at), (), ()) for at, row in _of(rows, "obs")]
-    memories += [prompt(home, _numbered(row, at)) for at, row in _of(rows, "prompts")]
+    for row in observations:
+        memories.append(observation(home, row, touching.get(text(row.get("sync_id")), ()), ()))
+    memories += [prompt(home, row) for row in _numbered(rows["prompts"])]
     memories += [session(home, row) for row in rows["sessions"] if text(row.get("summary"))]
     return Incoming(FORMAT.name, FORMAT.name, memories, document=document)
 
 
-def _of(rows: dict[str, list[dict[str, Any]]], name: str) -> list[tuple[int, dict[str, Any]]]:
-    return list(enumerate(rows["observations" if name == "obs" else name], 1))
+def _numbered(rows: list[Row]) -> list[Row]:
+    """Rows of early exports have no numbers."""
+    return [row if "id" in row else {**row, "id": number} for number, row in enumerate(rows, 1)]
 
 
-def _numbered(row: dict[str, Any], number: int) -> dict[str, Any]:
-    return row if "id" in row else {**row, "id": number}
+def _relations(rows: list[Row], observations: list[Row]) -> dict[str, list[Relation]]:
+    """The relations by the sync_id of each of their ends."""
+    by_name = {text(row.get("sync_id")): row for row in observations}
+    found: dict[str, list[Relation]] = {}
+    for row in rows:
+        source, target = text(row.get("source_id")), text(row.get("target_id"))
+        start, end = by_name.get(source, {}), by_name.get(target, {})
+        relation = Relation(
+            sync_id=text(row.get("sync_id")),
+            source=source,
+            target=target,
+            source_row=start.get("id"),
+            target_row=end.get("id"),
+            source_alive=bool(start) and start.get("deleted_at") is None,
+            relation=text(row.get("relation")),
+            status=text(row.get("judgment_status")),
+            columns=row,
+        )
+        for name in {source, target}:
+            found.setdefault(name, []).append(relation)
+    return found

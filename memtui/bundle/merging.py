@@ -18,7 +18,7 @@ from memtui.bundle.packing import Cancelled, Report, format_of, silent
 from memtui.bundle.unpacking import Document, Incoming
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
-from memtui.files.reading import decode
+from memtui.files.reading import decode, encode
 from memtui.journal import Part
 from memtui.library.planning import Planned
 from memtui.model import Memory
@@ -185,6 +185,9 @@ class _Work:
     def _take(self, label: str, plan: Plan) -> None:
         """Add the plan's edits. Raises Refused when they do not go with those before."""
         fresh = [edit for edit in plan.edits if not self._is_made(edit)]
+        for edit in fresh:
+            if isinstance(edit, TextEdit) and edit.after is not None:
+                encode(edit.after)
         for edit in fresh:
             if isinstance(edit, TextEdit):
                 self._made[edit.path] = edit.after

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,8 @@ import click
 from memtui.cli.filters import filter_options, query_from
 from memtui.cli.opening import json_option, loaded, store_option
 from memtui.cli.output import print_json
-from memtui.errors import MemtuiError, Refused
-from memtui.text import number, one_line, size
+from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.merging import ImportPlan
@@ -25,6 +27,23 @@ if TYPE_CHECKING:
 FORMATS = ("bundle", "ambient", "jsonl", "csv", "markdown", "engram")
 LISTED = 20
 """Conflicts and refusals printed one by one; the rest are counted."""
+
+
+def _progress(what: str, done: int, total: int) -> None:
+    """One line on a terminal, written over itself."""
+    if sys.stderr.isatty():
+        share = f" {number(done)} of {number(total)}" if total else ""
+        print(f"\r\x1b[K{one_line(what)}{share}\r", end="", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """What is planned is done whole: ctrl+c stops the planning, never the writing."""
+    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 # ---- export -------------------------------------------------------------------------------------
@@ -66,11 +85,17 @@ def _chosen(library: Library, query: Any) -> list[Memory]:
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     from memtui.bundle import output as out
 
-    if output is not None:
-        out.write_file(output, pieces)
-    else:
-        sys.stdout.flush()
-        out.write_stream(sys.stdout.fileno(), pieces)
+    try:
+        if output is not None:
+            out.write_file(output, pieces)
+        else:
+            sys.stdout.flush()
+            out.write_stream(sys.stdout.fileno(), pieces)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = "standard output" if output is None else str(output)
+        raise SaveError(f"nothing was exported: {error.strerror}", where=visible(where)) from error
 
 
 def _pieces(
@@ -103,7 +128,7 @@ def _bundle(library: Library, chosen: list[Memory] | None) -> tuple[Iterable[byt
     from memtui.bundle import archive
     from memtui.bundle.packing import pack
 
-    packing = pack(library, chosen)
+    packing = pack(library, chosen, _progress)
     return archive.pieces(packing.archive), [f"left out: {item}" for item in packing.left_out]
 
 
@@ -178,7 +203,10 @@ def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> i
     from memtui.bundle.restoring import plan_restore, restore
 
     plan = plan_restore(document, place)
-    action = None if dry_run else restore(plan, places.state_folder())
+    action = None
+    if not dry_run:
+        with _uninterrupted():
+            action = restore(plan, places.state_folder(), _progress)
     if as_json:
         print_json(_restored_record(plan, action, dry_run))
         return 0
@@ -224,10 +252,11 @@ def _merge(
     else:
         library = loaded([*stores, into] if into and not stores else stores)
         label = into or ""
-    plan = plan_import(document, library, label)
+    plan = plan_import(document, library, label, _progress)
     action = None
     if not dry_run and plan.planned.does_something:
-        action = library.apply(plan.planned).id
+        with _uninterrupted():
+            action = library.apply(plan.planned).id
     if as_json:
         print_json(_record(plan, action))
     else:

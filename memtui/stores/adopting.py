@@ -15,6 +15,15 @@ from memtui.model import Link, Memory
 _NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
 """For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
 _NO_NAME = re.compile(r"[^\w]+")
+_TOLD_WORDS = """
+    createdAt created_at created date timestamp time start started_at updated updated_at
+    modified last_updated last_modified status state priority source_ids sourceRef session_id
+    tool_name project scope topic_key s p o edge branches archived projectKey remote sync_id id
+    deleted_at expires expired differs headings created_from injections ignored_type kept
+    normalized_hash line_endings byte_order_mark unaddressable frontmatter.title tags
+"""
+_TOLD = frozenset(_TOLD_WORDS.split())
+"""Keys of `extra` that say again, raw, what a field says, or that an adapter works out anew."""
 LONGEST_SLUG = 60
 """Characters of a name that is made from a text."""
 
@@ -69,7 +78,7 @@ def told(memory: Memory) -> str:
 def lost(memory: Memory, *names: str, extra: bool = True) -> tuple[str, ...]:
     """Those of these fields that say something, and the keys that only its own format knows."""
     found = [name for name in names if _says(memory, name)]
-    keys = [f"extra.{key}" for key in memory.extra] if extra else []
+    keys = [f"extra.{key}" for key in memory.extra if key not in _TOLD] if extra else []
     return (*found, *keys)
 
 

@@ -22,7 +22,7 @@ def adopt(memory: Memory) -> Adopted:
     when = memory.created or memory.updated
     extra: dict[str, Any] = {
         "sync_id": f"obs-{mark_of(memory.ref, 16)}",
-        "tool_name": memory.ref.encode("utf-8", "replace").decode(),
+        "tool_name": _plain(memory.ref),
         "project": rules.project_name(parts_of(memory)[0]),
         "scope": "project",
     }
@@ -37,8 +37,8 @@ def adopt(memory: Memory) -> Adopted:
     fields = {
         "id": memory.ref,
         "content": content,
-        "title": memory.headline,
-        "type": memory.type or rules.DEFAULT_TYPE,
+        "title": _plain(memory.headline),
+        "type": _plain(memory.type) or rules.DEFAULT_TYPE,
         "status": memory.status,
         "pinned": memory.pinned,
         "extra": extra,
@@ -49,12 +49,17 @@ def adopt(memory: Memory) -> Adopted:
     return Adopted(fields, (*changed, *lost(memory, *names)))
 
 
+def _plain(text: str) -> str:
+    """Text that UTF-8 can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
     """The text as Engram can hold it, and what that cost."""
     text = memory.content or memory.headline
     changed: tuple[str, ...] = ()
     if not is_whole(text):
-        text, changed = text.encode("utf-8", "replace").decode(), ("content (odd bytes)",)
+        text, changed = _plain(text), ("content (half characters become ?)",)
     data = text.encode()
     if len(data) <= rules.CONTENT_BYTES:
         return text, changed
