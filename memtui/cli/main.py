@@ -39,6 +39,7 @@ COMMANDS = {
     "export": ("memtui.cli.transfer:export", "Write memories to a file: bundle, jsonl, csv..."),
     "import": ("memtui.cli.transfer:import_", "Read memories from a file, by a plan."),
     "verify": ("memtui.cli.transfer:verify", "Check that an export file is whole."),
+    "config": ("memtui.cli.settings:config", "Print the settings file, explained."),
     "check": ("memtui.cli.checking:check", "Look for faults: unreadable files, odd ids, secrets."),
 }
 """Name -> where the command is and one line about it; a command is imported when it is used."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memtui.errors import StoreError
+from memtui.text import one_line
 
 if TYPE_CHECKING:
+    from memtui.config import Settings
     from memtui.library import Library
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,17 +46,14 @@ class Root:
     label: str = ""
 
 
-def default_roots() -> list[Root]:
+def _default_roots(settings: Settings) -> list[Root]:
     """MEMTUI_STORES, else config.toml, else what is found here and in the known places."""
-    from memtui import config
-    from memtui import paths as places
     from memtui.library import opening
 
     if listed := os.environ.get("MEMTUI_STORES", ""):
         return [Root(Path(path)) for path in listed.split(os.pathsep) if path]
-    settings = config.load(places.config_file()).settings
     if settings.stores:
-        return [Root(Path(store.path).expanduser(), store.label) for store in settings.stores]
+        return [Root(store.path, store.label) for store in settings.stores]
     return [Root(found.root) for found in opening.discover(Path.cwd(), Path.home())]
 
 
@@ -69,10 +69,13 @@ def library_of(named: Sequence[str]) -> Library:
     from memtui.search.ranking import weights_of
 
     start_log()
-    settings = config.load(places.config_file()).settings
+    loaded = config.load(places.config_file())
+    for problem in loaded.problems:
+        print(f"memtui: {one_line(str(problem))}", file=sys.stderr)
+    settings = loaded.settings
     paths = [Root(Path(name)) for name in named if Path(name).exists()]
     labels = [name for name in named if not Path(name).exists()]
-    roots = paths if named and not labels else [*paths, *default_roots()]
+    roots = paths if named and not labels else [*paths, *_default_roots(settings)]
     if not roots:
         raise StoreError(
             "no memory store found here or in the known places",

@@ -253,3 +253,28 @@ def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
             cwd=Path(__file__).parents[3],
         )
         assert done.stderr.strip() == "[]"
+
+
+def test_a_bad_config_says_line_and_reason_and_starts_with_defaults(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "config.toml").write_text('theme = "dusk"\nmouse = "maybe"\n', encoding="utf-8")
+    done = run("list", "--store", home)
+    assert done.returncode == 0
+    assert "config.toml" in done.stderr
+    assert "2" in done.stderr
+    assert "true or false" in done.stderr
+
+
+def test_the_printed_settings_file_changes_nothing(run: Run, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.toml").write_text(run("config").stdout, encoding="utf-8")
+    assert run("list", "--store", home).stderr == ""
+    assert str(tmp_path / "cache") in run("config", "--places").stdout
+
+
+def test_completion_knows_the_commands(run: Run) -> None:
+    words = {"COMP_WORDS": "memtui se", "COMP_CWORD": "1", "_MEMTUI_COMPLETE": "bash_complete"}
+    assert "search" in run(**words).stdout
