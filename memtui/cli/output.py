@@ -19,9 +19,27 @@ WIDE = 10_000
 
 
 def print_json(document: Any) -> None:
-    """One document, ASCII only, so that no byte of a store can act on a terminal."""
-    json.dump(document, sys.stdout, indent=2, ensure_ascii=True)
+    """One document, ASCII only, so that no byte of a store can act on a terminal.
+
+    Half characters become U+FFFD: jq and others refuse a document with one. `export` keeps them.
+    """
+    json.dump(_whole(document), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
+
+
+def _whole(value: Any) -> Any:
+    """The same with every lone surrogate replaced."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, Mapping):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole(item) for item in value]
+    return value
 
 
 def columns() -> int:

@@ -210,6 +210,14 @@ def test_hostile_text_reaches_no_terminal_and_json_is_ascii(run: Run, home: Path
     assert run("list", "--store", home, "--json").stdout.isascii()
 
 
+def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path) -> None:
+    write_facts(home, "half", [fact(60, "HALF of it stays readable")])
+    file = home / "entities" / "half" / "items.json"
+    file.write_text(file.read_text(encoding="utf-8").replace("HALF", "\\ud83d"), encoding="utf-8")
+    (record,) = printed(run("list", "--store", home, "--json", "--entity", "half"))
+    assert record["content"] == "\ufffd of it stays readable"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
