@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,11 +50,23 @@ class RowsChanged(Replaceable):
 
     complete: bool = False
     """All stores have been read."""
+    fresh: frozenset[int] = frozenset()
+    """Slots of memories that were not there before, or said something else."""
+
+    def can_replace(self, message: Message) -> bool:
+        return super().can_replace(message) and not getattr(message, "fresh", None)
 
 
 @dataclass
 class IndexReady(Message):
     """From now on the index answers."""
+
+
+@dataclass
+class Answered(Message):
+    """A worker is done with what was asked for; `tell` is called on the screen's thread."""
+
+    tell: Callable[[], None]
 
 
 @dataclass

@@ -1,11 +1,11 @@
-"""Keeping the cursor on the same memory, at the same height, when the list changes under it."""
+"""What stays the same when the list changes: the cursor's memory, and memories read again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from memtui.model import Memory
+from memtui.model import Memory, Place
 
 LOOKED_NEAR = 50
 """Rows around the cursor, and at the top, among which a changed memory is looked for."""
@@ -44,3 +44,17 @@ def _same_ref(stand: Stand, slots: Sequence[int], rows: Sequence[Memory]) -> int
             if rows[slots[index]].ref == stand.memory.ref:
                 return int(index)
     return int(min(stand.cursor, count - 1))
+
+
+def fresh_slots(gone: Iterable[int], come: Iterable[int], rows: Sequence[Memory]) -> frozenset[int]:
+    """Of the slots that came, those whose memory is new or says something else than before.
+
+    A file that is read again gives all its memories new slots; most of them did not change.
+    """
+    before = {memory.ref: _said(memory) for memory in (rows[slot] for slot in gone)}
+    return frozenset(slot for slot in come if before.get(rows[slot].ref) != _said(rows[slot]))
+
+
+def _said(memory: Memory) -> Memory:
+    """The memory apart from where it lies: lines move when something is written above them."""
+    return replace(memory, origin=Place(""), also=())

@@ -29,8 +29,6 @@ class Telling:
         self._screen = screen
         self._progress = ""
         self._complete = False
-        self._known = 0
-        """Slots that were there when all had been read; later ones are new."""
 
     # What is going on
 
@@ -49,15 +47,12 @@ class Telling:
             self._screen.search_bar.set_activity(words)
 
     def rows_changed(self, *, complete: bool) -> None:
-        """Mark what came after everything had been read once."""
-        library = self._screen.work.library
-        if library is None:
-            return
-        size = len(library.snapshot.rows)
-        if self._complete and size > self._known:
-            self._screen.memories.fresh |= set(range(self._known, size))
-        if complete:
-            self._complete, self._known = True, size
+        """From now on an empty list means that there is nothing."""
+        self._complete = self._complete or complete
+
+    def know_rows(self) -> None:
+        """What is there now is our own work, not news."""
+        self._screen.work.know_rows()
 
     # What was found
 

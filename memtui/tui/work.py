@@ -16,8 +16,8 @@ from textual.worker import get_current_worker
 
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.query import Query
-from memtui.tui import messages
+from memtui.query import Condition, Query
+from memtui.tui import messages, staying
 from memtui.tui.watching import Watcher
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Post = Callable[[Message], bool]
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
+ALL = Query(conditions=(Condition("status", ("all",)),))
 BACKLINKS_UP_TO = 5_000
 """Memories up to which the whole store is looked through for links to one of them."""
 
@@ -42,6 +43,10 @@ class Workers:
         self.library: Library | None = None
         self._number = 0
         self._watcher: Watcher | None = None
+        self.holding = False
+        """A change of our own is being written: it is read again when it is done."""
+        self._alive: frozenset[int] = frozenset()
+        """Slots of all memories at the last look, whatever their status."""
 
     def serve(self, screen: Screen[None]) -> None:
         """The screen that gets the answers."""
@@ -78,6 +83,7 @@ class Workers:
 
         try:
             library.load(report, cancelled)
+            self._alive = _alive(library)
             post(messages.RowsChanged(complete=True))
             library.index(lambda progress: _ignore(post(messages.Progressed(progress))), cancelled)
         except MemtuiError as error:
@@ -92,7 +98,7 @@ class Workers:
         self._run(self._refresh, "refresh")
 
     def _refresh(self) -> None:
-        if self.library is None:
+        if self.library is None or self.holding:
             return
         try:
             changed = self.library.refresh()
@@ -100,7 +106,17 @@ class Workers:
             self._screen.post_message(messages.WorkFailed(str(error)))
             return
         if changed:
-            self._screen.post_message(messages.RowsChanged(complete=True))
+            rows, before = self.library.snapshot.rows, self._alive
+            self._alive = _alive(self.library)
+            fresh = staying.fresh_slots(before - self._alive, self._alive - before, rows)
+            self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
+
+    def hold(self) -> None:
+        """Do not look at the stores while we write ourselves."""
+        self.holding = True
+
+    def release(self) -> None:
+        self.holding = False
 
     def watch(self) -> None:
         """Look again every so often, and at once when the system tells of a change."""
@@ -112,6 +128,14 @@ class Workers:
     def _touched(self) -> None:
         with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
             self._screen.app.call_from_thread(self.refresh)
+
+    def know_rows(self) -> None:
+        """What is there now is no news, whoever wrote it."""
+        self._run(self._know_rows, "know")
+
+    def _know_rows(self) -> None:
+        if self.library is not None:
+            self._alive = _alive(self.library)
 
     # Asking
 
@@ -183,6 +207,10 @@ class Workers:
             if worker.is_cancelled:
                 return
         self._screen.app.call_from_thread(done, counts)
+
+
+def _alive(library: Library) -> frozenset[int]:
+    return frozenset(library.find(ALL).slots)
 
 
 def _ignore(_: object) -> None:

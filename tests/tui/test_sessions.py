@@ -1,0 +1,184 @@
+"""What is kept between runs and while other programs write: place, marks, theme, keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from textual.events import MouseScrollDown
+from textual.widgets import Input
+
+from memtui.config import Settings
+from memtui.model import Place
+from memtui.tui import actions, outside
+from memtui.tui.layout import Pane, arrange
+
+from .stage import FACTS, fact, stage, write_store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with stage(root, state=state) as on:
+        await on.press("/")
+        await on.type("tea type:preference")
+        await on.press("enter", "j", "3", "z")
+        left = on.browse.memories.memory
+        on.app.leave()
+    async with stage(root, state=state) as on:
+        await on.sees("type preference ×")
+        assert on.query == "tea"
+        assert on.browse.pane is Pane.DETAIL
+        assert on.browse.zoomed
+        assert left is not None
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref == left.ref
+        await on.press("z", "2", "escape", "/", "up")
+        assert on.query.startswith("tea")
+
+
+async def test_restoring_can_be_turned_off(root: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with stage(root, state=state) as on:
+        await on.press("3", "z")
+        on.app.leave()
+    async with stage(root, state=state, settings=Settings(restore=False)) as on:
+        assert on.browse.pane is Pane.MEMORIES
+        assert not on.browse.zoomed
+
+
+async def test_a_theme_is_looked_at_and_kept(root: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with stage(root, config_file=config) as on:
+        first = on.app.theme
+        await on.press("T", "j")
+        assert on.app.theme != first
+        await on.press("escape")
+        assert on.app.theme == first
+        await on.press("T", "k", "enter")
+        assert on.app.theme != first
+        assert on.app.theme in config.read_text()
+
+
+async def test_other_keys(root: Path) -> None:
+    keys = {"zoom": ("Z",), "search": ("ctrl+s",)}
+    async with stage(root, settings=Settings(keys=keys)) as on:
+        await on.press("z")
+        assert not on.browse.zoomed
+        await on.press("Z")
+        assert on.browse.zoomed
+        await on.press("ctrl+s")
+        assert isinstance(on.app.focused, Input)
+        await on.press("escape", "?", "pagedown")
+        await on.sees("Z      ")
+
+
+async def test_bad_keys_are_named_and_the_rest_works(root: Path) -> None:
+    keys = {"zooom": ("Z",), "zoom": ("no such key",)}
+    async with stage(root, settings=Settings(keys=keys), toasts=True) as on:
+        await on.sees("zooom")
+        await on.press("z")
+        assert on.browse.zoomed
+
+
+async def test_what_another_program_writes_comes_up_marked(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("j", "j", "j")
+        stands_on = on.browse.memories.memory
+        items = root / "entities" / "people-bob" / "items.json"
+        records = [*FACTS["people/bob"], fact(77, "Bob moved to Oslo", "2026-11-21", "person")]
+        items.write_text(json.dumps(records, indent=2), encoding="utf-8")
+        await on.press("ctrl+l")
+        await on.sees("Bob moved to Oslo")
+        assert on.browse.memories.memory == stands_on, "the cursor stays on its memory"
+        assert on.browse.memories.fresh
+        await on.press("N")
+        memory = on.browse.memories.memory
+        assert memory is not None
+        assert memory.content == "Bob moved to Oslo"
+        await on.settle()
+        assert not on.browse.memories.fresh
+
+
+async def test_what_goes_away_leaves_the_list(root: Path) -> None:
+    async with stage(root) as on:
+        count = len(on.headlines())
+        items = root / "entities" / "people-bob" / "items.json"
+        items.write_text("[]\n", encoding="utf-8")
+        await on.press("ctrl+l")
+        await on.sees(f"of {count - 2}")
+
+
+async def test_the_mouse(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        list_ = on.browse.memories
+        assert await on.pilot.click(list_, offset=(10, 4))
+        await on.settle()
+        assert list_.cursor == 3
+        assert await on.pilot.click(on.browse.entities, offset=(6, 2))
+        await on.settle()
+        assert on.browse.view.is_filtered
+        chips = on.browse.chips
+        x = chips._spans[0][1] - 2
+        assert await on.pilot.click(chips, offset=(x, 0))
+        await on.settle()
+        assert not on.browse.view.is_filtered
+        assert await on.pilot.click(on.browse.keys, offset=(2, 0))
+        await on.settle()
+        assert isinstance(on.app.focused, Input)
+
+
+async def test_the_wheel_and_the_scrollbar(tmp_path: Path) -> None:
+    facts = [fact(n, f"Number {n}", "2026-11-01") for n in range(200)]
+    async with stage(write_store(tmp_path, {"many": facts}), (80, 24)) as on:
+        list_ = on.browse.memories
+        await on.pilot._post_mouse_events([MouseScrollDown], list_, (5, 3))
+        await on.settle()
+        assert list_.top == 3
+        height = list_.size.height
+        edge = list_.size.width
+        await on.pilot.mouse_down(list_, offset=(edge, height))
+        await on.pilot.mouse_up(list_, offset=(edge, height))
+        await on.settle()
+        assert list_.top == 200 - list_.page
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"),
+    [
+        ("vim", ["vim", "+7", "/x y"]),
+        ("code --wait", ["code", "--wait", "--goto", "/x y:7"]),
+        ("hx", ["hx", "/x y:7"]),
+        ("/usr/bin/nano -l", ["/usr/bin/nano", "-l", "+7", "/x y"]),
+        ("", ["vi", "+7", "/x y"]),
+    ],
+)
+def test_the_editor_is_called_without_a_shell(editor: str, expected: list[str]) -> None:
+    assert outside.command(editor, Place("/x y", 7)) == expected
+
+
+@pytest.mark.parametrize("width", [10, 39, 40, 79, 80, 100, 119, 120, 200])
+@pytest.mark.parametrize("height", [5, 11, 12, 17, 18, 24, 26, 28, 60])
+def test_the_focused_pane_is_always_there(width: int, height: int) -> None:
+    for pane in Pane:
+        for zoomed in (False, True):
+            panes = arrange(width, height, pane, zoomed=zoomed).panes
+            assert (pane in panes) == (width >= 40 and height >= 12)
+            assert not zoomed or len(panes) <= 1
+
+
+def test_the_registry_is_sound() -> None:
+    """Ids are unique, every action has words, and no two share a key in one place."""
+    ids = [action.id for action in actions.ACTIONS]
+    assert len(ids) == len(set(ids))
+    for pane in (*Pane, actions.ANYWHERE, actions.MOVING):
+        keys = [k for a in actions.ACTIONS if pane in a.scopes for k in a.keys]
+        assert len(keys) == len(set(keys)), f"two actions share a key in {pane}"
+    for action in actions.ACTIONS:
+        assert action.words
+        assert action.tooltip[0].isupper()
