@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -39,6 +39,9 @@ def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
             print_memories([relative.memory])
 
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
 def _journal(stores: Sequence[str]) -> Library:
     """The library to ask for its journal; without a store named, that of all stores."""
     from memtui import paths as places
@@ -52,7 +55,7 @@ def _journal(stores: Sequence[str]) -> Library:
 @store_option
 @json_option
 def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
-    """Show what memtui changed, newest first, with the numbers that undo takes.
+    """Show what memtui changed, newest first, with the numbers that undo --number takes.
 
     In any store, unless --store names some; undo and redo do the same.
     """
@@ -82,17 +85,27 @@ def _iso(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
 
 
+def _steps(command: Command) -> Command:
+    """`[N]` steps, or one action by `--number`."""
+    command = click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")(command)
+    return click.option("--number", type=int, help="The one with this number in the log.")(command)
+
+
 @click.command("undo")
-@click.argument("number", type=int, required=False)
+@_steps
 @store_option
-def undo(number: int | None, stores: Sequence[str]) -> None:
-    """Take back the last change, or the one with this number in the log."""
-    print(f"undone: {one_line(_journal(stores).undo(number, anywhere=not stores).title)}")
+def undo(steps: int, number: int | None, stores: Sequence[str]) -> None:
+    """Take back the last change, or the last N."""
+    library = _journal(stores)
+    for _ in range(1 if number else steps):
+        print(f"undone: {one_line(library.undo(number, anywhere=not stores).title)}")
 
 
 @click.command("redo")
-@click.argument("number", type=int, required=False)
+@_steps
 @store_option
-def redo(number: int | None, stores: Sequence[str]) -> None:
-    """Do the last undone change again, or the one with this number in the log."""
-    print(f"done again: {one_line(_journal(stores).redo(number, anywhere=not stores).title)}")
+def redo(steps: int, number: int | None, stores: Sequence[str]) -> None:
+    """Do the last undone change again, or the last N."""
+    library = _journal(stores)
+    for _ in range(1 if number else steps):
+        print(f"done again: {one_line(library.redo(number, anywhere=not stores).title)}")

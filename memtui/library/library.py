@@ -117,9 +117,11 @@ class Library:
             shelf.drop_gone(scan, self._table)
         stale = list(shelf.stale(scan))
         self._read(shelf, stale, report, cancelled)
-        if not cancelled():
-            shelf.loading = False
         with self._lock:
+            if not cancelled():
+                shelf.loading = False
+                if shelf.catalog is None:
+                    shelf.save_cache(self._table)
             self._publish()
 
     def _read(
@@ -169,9 +171,6 @@ class Library:
         for shelf in self._shelves:
             if cancelled():
                 return
-            with self._lock:
-                if shelf.catalog is None:
-                    shelf.save_cache(self._table)
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
             self._index.cover(self.snapshot.rows)

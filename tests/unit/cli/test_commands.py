@@ -157,6 +157,19 @@ def test_edit_changes_that_value_only_and_undo_gives_back_the_bytes(run: Run, ho
     assert run("undo", "--store", home).returncode == 1
 
 
+def test_undo_takes_back_several_steps_or_one_by_its_number(run: Run, home: Path) -> None:
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    run("edit", "--store", home, "00000001", "--content", "Alice leads one team")
+    run("edit", "--store", home, "00000002", "--content", "Alice works at sea")
+    assert run("undo", "--number", "1").returncode == 0
+    assert b"works at sea" in file.read_bytes()
+    assert b"leads the tide" in file.read_bytes()
+    assert run("redo").returncode == 0
+    assert run("undo", "2").stdout.count("undone") == 2
+    assert file.read_bytes() == before
+
+
 def test_edit_without_options_opens_the_editor(run: Run, home: Path, tmp_path: Path) -> None:
     editor = tmp_path / "my editor"
     editor.write_text('#!/bin/sh\nprintf "Alice keeps bees" > "$1"\n', encoding="utf-8")
