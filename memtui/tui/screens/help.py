@@ -81,7 +81,7 @@ class HelpScreen(Dialog[None]):
         for heading, rows in self._groups():
             if lines:
                 lines.append([])
-            lines.append([Segment(f" {heading}", sheet.palette.heading)])
+            lines.append([Segment(" "), Segment(heading, sheet.palette.heading)])
             for left, right in rows:
                 lines.extend(self._row(left, right, width))
         sheet.show(lines)

@@ -59,7 +59,8 @@ class UnreadableScreen(Dialog[None]):
         memories = f"{text.number(store.count)} memories, {store.format}"
         lines = [
             [
-                Segment(f" {text.cut(text.one_line(store.label), width // 2)}", palette.heading),
+                Segment(" "),
+                Segment(text.cut(text.one_line(store.label), width // 2), palette.heading),
                 Segment(text.cut(f"  {text.one_line(memories)}", width // 2), palette.dim),
             ]
         ]

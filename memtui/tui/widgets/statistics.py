@@ -107,7 +107,8 @@ class StatisticsPane(Window):
                 ]
             )
         if not row.choosable:
-            return Strip([Segment(" " + text.cut(row.words, width - 1), palette.heading)])
+            heading = text.cut(row.words, width - 1)
+            return Strip([Segment(" "), Segment(heading, palette.heading)])
         bar_width = max(BAR_MIN, min(BAR_MAX, width // 4))
         count = text.number(row.count)
         count_width = max(self._count_width, len(count))

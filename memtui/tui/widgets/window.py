@@ -162,6 +162,8 @@ class Window(Painted, can_focus=True):
             cached = self._strips.get(key)
             if cached is None:
                 cached = self.draw(index, body, selected=selected)
+                if selected:
+                    cached = _one_ground(cached, self._line_style(selected=True))
                 cached = cached.adjust_cell_length(body, self._line_style(selected=selected))
                 cached = cached.apply_style(self.rich_style)
                 self._strips[key] = cached
@@ -269,3 +271,13 @@ class Window(Painted, can_focus=True):
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         """A line was clicked; `again`: the cursor stood there already."""
+
+
+def _one_ground(strip: Strip, ground: Style | None) -> Strip:
+    """The line with the cursor in one colour where that is reversed text.
+
+    Each reversed colour would be a block of its own otherwise.
+    """
+    if ground is None or not ground.reverse:
+        return strip
+    return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
