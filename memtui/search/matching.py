@@ -8,26 +8,27 @@ as a share of the most that these words could give, so that it lies in 0..1 what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion
+from memtui.search import analysis, expansion, hits
+from memtui.search.hits import Hits, of_terms
 from memtui.search.needles import Needle, Needles, needles
-from memtui.search.postings import FIELD_END, Cancelled, Ints, Longs, Segment, never
+from memtui.search.postings import Cancelled, Ints, Longs, Segment, never
 
 K1 = 1.2
 """How soon a further occurrence adds little (BM25's usual value)."""
 OTHER_FORM = 0.75
 """What another form of a word counts: enough to find it, less than what was written."""
+MOST_NEEDLES = 200
+"""Things that one query may look for; a pasted page is cut there."""
 MOST_WORDS = 64
 """Words of a pattern that are named for highlighting."""
-_CROWD = 16
-"""With more postings than slots / _CROWD, counting over all slots beats sorting."""
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float32]
@@ -51,17 +52,6 @@ class Match:
     """What was asked and matches nothing at all, as it was written."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Hits:
-    """Slots (ascending) and how often, weighted by field, each holds something."""
-
-    slots: NDArray[Any]
-    often: NDArray[Any]
-
-
-_NO_HITS = _Hits(np.empty(0, np.int64), np.empty(0, np.float32))
-
-
 def match(
     segments: Sequence[Segment],
     slots: int,
@@ -76,71 +66,53 @@ def match(
     search = _Search(segments, slots, exact, cancelled)
     asked = needles(terms)
     text = np.zeros(slots, np.float32)
-    hits = np.zeros(slots, np.uint16)
+    count = np.zeros(slots, np.uint8)
     words: dict[str, None] = {}
     missing: dict[str, None] = {}
-    must = np.ones(slots, np.bool_)
+    kept: list[Mask] = []
     best = 0.0
-    for needle in (*asked.wanted, *asked.required):
+    positive = (*asked.wanted, *asked.required)[:MOST_NEEDLES]
+    for needle in positive:
         scores, ceiling = _score(list(search.tiers(needle, words)), slots)
         best += ceiling
-        if scores is None:
+        text[scores.slots] += scores.often
+        count[scores.slots] += 1
+        if not len(scores.slots):
             missing[needle.term.text] = None
-        else:
-            text[scores.slots] += scores.often
-            hits[scores.slots] += 1
         if needle in asked.required:
-            must &= _mask((scores or _NO_HITS).slots, slots)
-    looked_for = len(asked.wanted) + len(asked.required)
-    found = must & (hits > 0) if looked_for else must
+            kept.append(_mask(scores.slots, slots))
+    found = count > 0 if positive else np.ones(slots, np.bool_)
     for needle in asked.excluded:
-        found &= ~search.mask(needle)
+        kept.append(~search.mask(needle))
+    for mask in kept:
+        found &= mask
+    if kept:
+        text *= found
     if best:
-        text /= best
-    text[~found] = 0
-    all_words = found & (hits == (looked_for or 1))
-    title = search.titled(asked, all_words) if looked_for else np.empty(0, np.int64)
+        text *= np.float32(1 / best)
+    all_words = found & (count == (len(positive) or 1))
+    title = search.titled(asked, all_words) if positive else np.empty(0, np.int64)
     return Match(found, text, all_words, title, tuple(words), tuple(missing))
 
 
-def _mask(held: NDArray[Any], slots: int) -> Mask:
+def _mask(held: Longs, slots: int) -> Mask:
     mask = np.zeros(slots, np.bool_)
     mask[held] = True
     return mask
 
 
-def _score(tiers: Sequence[_Hits], slots: int) -> tuple[_Hits | None, float]:
+def _score(tiers: Sequence[Hits], slots: int) -> tuple[Hits, float]:
     """The best tier's score for each slot, and the most that could be reached."""
-    best: _Hits | None = None
+    best = hits.NONE
     ceiling = 0.0
-    for hits in tiers:
-        frequency = len(hits.slots)
-        if not frequency:
-            continue
-        rarity = float(np.log1p((slots - frequency + 0.5) / (frequency + 0.5)))
-        scores = hits.often * np.float32(rarity * (K1 + 1)) / (hits.often + np.float32(K1))
-        ceiling = max(ceiling, rarity * (K1 + 1))
-        scored = _Hits(hits.slots, scores)
-        best = scored if best is None else _highest(best, scored, slots)
+    for tier in tiers:
+        frequency = len(tier.slots)
+        if frequency:
+            rarity = float(np.log1p((slots - frequency + 0.5) / (frequency + 0.5))) * (K1 + 1)
+            ceiling = max(ceiling, rarity)
+            scores = tier.often * np.float32(rarity) / (tier.often + np.float32(K1))
+            best = hits.highest(best, Hits(tier.slots, scores), slots)
     return best, ceiling or float(np.log1p(2.0 * slots + 1.0)) * (K1 + 1)
-
-
-def _highest(one: _Hits, other: _Hits, slots: int) -> _Hits:
-    """Both together, the higher value where a slot is in both."""
-    if len(one.slots) < len(other.slots):
-        one, other = other, one
-    at = np.searchsorted(one.slots, other.slots)
-    inside = at < len(one.slots)
-    inside[inside] = one.slots[at[inside]] == other.slots[inside]
-    if inside.all():
-        merged = one.often.copy()
-        merged[at] = np.maximum(merged[at], other.often)
-        return _Hits(one.slots, merged)
-    values = np.zeros(slots, np.float32)
-    values[one.slots] = one.often
-    values[other.slots] = np.maximum(values[other.slots], other.often)
-    found = np.union1d(one.slots, other.slots)
-    return _Hits(found, values[found])
 
 
 class _Search:
@@ -160,34 +132,32 @@ class _Search:
 
     def mask(self, needle: Needle) -> Mask:
         """Where the needle is, whatever the score."""
-        found = [hits.slots for hits in self.tiers(needle, {})]
+        found = [tier.slots for tier in self.tiers(needle, {})]
         return _mask(np.concatenate(found), self._slots)
 
-    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[_Hits]:
+    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[Hits]:
         """Ways to hold the needle, each as rare as it is: the word itself, then its completions.
 
         Adds what should be pointed out to `words`.
         """
+        words.update(dict.fromkeys(needle.words))
         if self._exact is not None and needle.kind is not TermKind.WORD:
             slots = self._exact(needle.term)
             if slots is not None:
-                words.update(dict.fromkeys(analysis.spine(needle.term.text)))
-                yield _Hits(np.unique(slots), np.ones(len(slots), np.float32))
+                slots = np.unique(slots[slots < self._slots])
+                yield Hits(slots, np.ones(len(slots), np.float32))
                 return
         match needle.kind:
             case TermKind.PHRASE:
-                words.update(dict.fromkeys(needle.spine))
                 yield self._gather(lambda segment: _phrase(segment, needle))
             case TermKind.WILDCARD:
                 yield self._expanded(needle, expansion.wildcard, words)
             case TermKind.FUZZY:
-                words[needle.spine[0]] = None
                 yield self._expanded(needle, expansion.fuzzy, words)
             case _:
-                words.update(dict.fromkeys(needle.words))
                 yield from self._words(needle, words)
 
-    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[_Hits]:
+    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[Hits]:
         """A word, or a word written together or its parts; then what it may go on to."""
         if len(needle.spine) == 1:
             yield self._forms(needle.spine[0], words)
@@ -199,57 +169,56 @@ class _Search:
             if len(needle.spine) > 1:
                 yield self._together(needle.spine, open_end=True, words=words)
 
-    def _forms(self, word: str, words: dict[str, None]) -> _Hits:
-        """Memories with any form of an English word, or just the word."""
+    def _forms(self, word: str, words: dict[str, None]) -> Hits:
+        """Memories with any form of an English word (others for a little less)."""
         stem = analysis.stem(word)
-        return self._gather(lambda segment: _of_forms(segment, word, stem, words))
 
-    def _begun(self, start: str) -> _Hits:
-        return self._gather(lambda segment: _of_range(segment, *segment.prefix(start)))
+        def of(segment: Segment) -> Hits:
+            terms = _forms(segment, word, stem)
+            forms = [segment.terms[term] for term in terms]
+            words.update(dict.fromkeys(forms[:MOST_WORDS]))
+            shares = [1.0 if form == word else OTHER_FORM for form in forms]
+            return hits.kept(segment, ("forms", word), partial(of_terms, segment, terms, shares))
 
-    def _together(self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]) -> _Hits:
+        return self._gather(of)
+
+    def _begun(self, start: str) -> Hits:
+        def of(segment: Segment) -> Hits:
+            return hits.kept(
+                segment, ("begun", start), lambda: hits.of_range(segment, *segment.prefix(start))
+            )
+
+        return self._gather(of)
+
+    def _together(self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]) -> Hits:
         """Memories with all parts; as often as the rarest of them."""
         *before, last = spine
         parts = [self._forms(word, words) for word in before]
         parts.append(self._begun(last) if open_end else self._forms(last, words))
-        common = parts[0]
-        for part in parts[1:]:
-            slots, ours, theirs = np.intersect1d(
-                common.slots, part.slots, assume_unique=True, return_indices=True
-            )
-            common = _Hits(slots, np.minimum(common.often[ours], part.often[theirs]))
-        return common
+        return hits.common(parts)
 
     def _expanded(
         self,
         needle: Needle,
         expand: Callable[[Segment, str, Callable[[], bool]], Ints],
         words: dict[str, None],
-    ) -> _Hits:
-        def of(segment: Segment) -> Iterable[_Hits]:
-            terms = expand(segment, needle.spine[0], self._cancelled)
+    ) -> Hits:
+        def of(segment: Segment) -> Hits:
+            terms = expand(segment, needle.spine[0], self._cancelled).tolist()
             for term in terms[: max(0, MOST_WORDS - len(words))]:
                 words[segment.terms[term]] = None
-            return _of_terms(segment, terms)
+            return of_terms(segment, terms)
 
         return self._gather(of)
 
-    def _gather(self, of: Callable[[Segment], Iterable[_Hits]]) -> _Hits:
-        """The hits of each segment, summed by slot."""
-        found: list[_Hits] = []
+    def _gather(self, of: Callable[[Segment], Hits]) -> Hits:
+        """What each segment says. Raises Cancelled."""
+        found = []
         for segment in self._segments:
             if self._cancelled():
                 raise Cancelled
-            hits = _summed(list(of(segment)), segment.count)
-            if len(hits.slots):
-                found.append(_Hits(hits.slots + segment.first, hits.often))
-        if len(found) <= 1:
-            return found[0] if found else _NO_HITS
-        found.sort(key=lambda hits: int(hits.slots[0]))
-        return _Hits(
-            np.concatenate([hits.slots for hits in found]),
-            np.concatenate([hits.often for hits in found]),
-        )
+            found.append(of(segment))
+        return hits.joined(found)
 
     def titled(self, asked: Needles, among: Mask) -> Longs:
         """Which of these have the asked words, all and no others, as their title."""
@@ -257,53 +226,14 @@ class _Search:
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
-def _forms(segment: Segment, word: str, stem: str, words: dict[str, None]) -> Ints:
+def _forms(segment: Segment, word: str, stem: str) -> list[int]:
     """Numbers of the word and its other forms in this segment."""
-    terms = segment.class_of(stem)
-    if len(terms):
-        words.update(dict.fromkeys(segment.terms[term] for term in terms[:MOST_WORDS]))
+    terms: list[int] = segment.class_of(stem).tolist()
+    if terms:
         return terms
-    return np.array(sorted({at for at in map(segment.find, _alone(word, stem)) if at is not None}))
-
-
-def _alone(word: str, stem: str) -> tuple[str, ...]:
-    """Words that are their own stem stand in no class."""
-    return (word, stem) if analysis.stem(stem) == stem else (word,)
-
-
-def _of_forms(segment: Segment, word: str, stem: str, words: dict[str, None]) -> Iterator[_Hits]:
-    """The word itself, and its other forms for a little less."""
-    for term in _forms(segment, word, stem, words).tolist():
-        share = 1.0 if segment.terms[term] == word else OTHER_FORM
-        for hits in _of_range(segment, term, term + 1):
-            yield hits if share == 1.0 else _Hits(hits.slots, hits.often * np.float32(share))
-
-
-def _of_terms(segment: Segment, terms: Ints) -> Iterator[_Hits]:
-    for term in terms.tolist():
-        yield from _of_range(segment, term, term + 1)
-
-
-def _of_range(segment: Segment, first: int, last: int) -> Iterator[_Hits]:
-    """The postings of neighbouring words; a memory comes once for each word it holds."""
-    start, end = int(segment.indptr[first]), int(segment.indptr[last])
-    if start < end:
-        yield _Hits(segment.ids[start:end], segment.weights[start:end])
-
-
-def _summed(parts: Sequence[_Hits], count: int) -> _Hits:
-    """One value for each memory, in whole occurrences."""
-    if not parts:
-        return _NO_HITS
-    ids = parts[0].slots if len(parts) == 1 else np.concatenate([part.slots for part in parts])
-    often = parts[0].often if len(parts) == 1 else np.concatenate([part.often for part in parts])
-    if len(ids) * _CROWD > count:
-        sums = np.bincount(ids, often, count)
-        held = np.flatnonzero(sums)
-        return _Hits(held, sums[held].astype(np.float32) / 4)
-    held, place = np.unique(ids, return_inverse=True)
-    sums = np.bincount(place, often, len(held))
-    return _Hits(held.astype(np.int64), sums.astype(np.float32) / 4)
+    # Words that are their own stem, and the only ones with it, stand in no class.
+    alone = {word, stem} if analysis.stem(stem) == stem else {word}
+    return sorted(at for at in map(segment.find, alone) if at is not None)
 
 
 def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tuple[int, int]] | None:
@@ -321,11 +251,11 @@ def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tupl
     return ranges
 
 
-def _phrase(segment: Segment, needle: Needle) -> Iterator[_Hits]:
+def _phrase(segment: Segment, needle: Needle) -> Hits:
     """Memories with these words in this order, as the stream has them."""
     ranges = _ranges(segment, needle.spine, needle.open_end)
     if ranges is None:
-        return
+        return hits.NONE
     rarest = min(
         range(len(ranges)),
         key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
@@ -336,9 +266,7 @@ def _phrase(segment: Segment, needle: Needle) -> Iterator[_Hits]:
     for at, (first, last) in enumerate(ranges):
         if at != rarest:
             starts = starts[_in_range(stream[starts + at], first, last)]
-    if len(starts):
-        memories = np.searchsorted(segment.starts, starts, side="right") - 1
-        yield _Hits(memories, np.full(len(memories), 4, np.float32))
+    return hits.counted(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
 
 
 def _in_range(values: Ints, first: int, last: int) -> Mask:
@@ -347,14 +275,11 @@ def _in_range(values: Ints, first: int, last: int) -> Mask:
 
 def _titled(segment: Segment, spine: Sequence[str], open_end: bool, among: Mask) -> Longs:
     ranges = _ranges(segment, spine, open_end)
-    end = segment.first + segment.count
-    slots = np.flatnonzero(among[segment.first : end]) + segment.first
-    if not ranges or not len(slots):
+    if not ranges:
         return np.empty(0, np.int64)
-    starts = segment.starts[slots - segment.first]
-    fits = starts + len(ranges) < segment.starts[slots - segment.first + 1]
-    slots, starts = slots[fits], starts[fits]
-    for at, (first, last) in enumerate([*ranges, (FIELD_END, FIELD_END + 1)]):
-        same = _in_range(segment.stream[starts + at], first, last)
-        slots, starts = slots[same], starts[same]
-    return slots
+    here = among[segment.first : segment.first + segment.count]
+    memories = np.flatnonzero(here & (segment.title_lengths == len(ranges)))
+    for at, (first, last) in enumerate(ranges):
+        words = segment.stream[segment.starts[memories] + at]
+        memories = memories[_in_range(words, first, last)]
+    return memories + segment.first

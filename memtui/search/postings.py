@@ -27,7 +27,8 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def never() -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Segment:
     """Arrays over the words of `count` memories, the first of which has slot `first`."""
 
@@ -76,6 +77,14 @@ class Segment:
     stems: list[str]
     stem_ptr: Ints
     stem_terms: Ints
+    recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+    """Answers to the last questions; see `memtui.search.hits.kept`."""
+
+    @cached_property
+    def title_lengths(self) -> Longs:
+        """How many words the title of each memory has."""
+        ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
+        return ends - self.starts[:-1]
 
     def find(self, word: str) -> int | None:
         """The number of this word, or None."""
@@ -99,7 +108,7 @@ class Segment:
 
     def moved(self, first: int) -> Segment:
         """The same segment at other slots."""
-        return replace(self, first=first)
+        return replace(self, first=first, recent={})
 
 
 def build(
