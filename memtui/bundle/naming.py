@@ -1,8 +1,8 @@
 """Names inside a bundle: a store's files as they lie to each other, wherever the store lies.
 
 A file's name is its path from the store's base, with every byte that is no plain ASCII written as
-`%XX`. Where two names would be one to a program that ignores case, the later one has its capitals
-written so too.
+`%XX`. Where two names would be one to a program that ignores case, the later one is written so in
+all its letters.
 """
 
 from __future__ import annotations
@@ -40,16 +40,14 @@ def quoted_apart(paths: Iterable[str]) -> dict[str, str]:
     for path in sorted(paths):
         name = quoted(path)
         if name.casefold() in taken:
-            name = "".join(f"%{ord(c):02X}" if c.isupper() else c for c in path_kept(name))
+            name = "/".join(_escaped(part) for part in path.split("/"))
         taken.add(name.casefold())
         found[path] = name
     return found
 
 
-def path_kept(name: str) -> str:
-    """The name with its escapes in small letters, so that no capital is left but the path's."""
-    parts = name.split("%")
-    return "%".join([parts[0], *(part[:2].lower() + part[2:] for part in parts[1:])])
+def _escaped(part: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in os.fsencode(part))
 
 
 def safe_path(name: str) -> str:

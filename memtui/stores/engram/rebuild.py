@@ -159,6 +159,8 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
     for line in lines:
         record = json.loads(line)
         if isinstance(record, list):
+            if not head:
+                raise ValueError("a row of no table")
             marks = ", ".join(map(_mark, record))
             connection.execute(f"{head} VALUES ({marks})", [_native(value) for value in record])
         elif "sql" in record:

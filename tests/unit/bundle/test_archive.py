@@ -41,21 +41,20 @@ def test_contents_survive_and_give_the_same_bytes(
     assert archive.to_bytes(found) == data
 
 
-@pytest.mark.parametrize("count", [3, 70_000])
-def test_any_zip_program_reads_it(count: int) -> None:
-    entries = {f"files/a/{number}": b"%d" % number for number in range(count)}
+def test_any_zip_program_reads_it() -> None:
+    entries = {f"files/a/{number}": b"%d" % number for number in range(9)}
     with zipfile.ZipFile(io.BytesIO(archive.to_bytes(Archive((), entries)))) as file:
         assert file.namelist() == ["manifest.json", *sorted(entries)]
-        assert file.read("files/a/2") == b"2"
-        if count < 100:
-            assert file.testzip() is None
+        assert file.testzip() is None
 
 
-def test_a_bundle_past_the_old_limit_of_zip_is_read(tmp_path: Path) -> None:
-    file = tmp_path / "b.zip"
+def test_more_entries_than_zip_once_could_hold(tmp_path: Path) -> None:
+    path = tmp_path / "b.zip"
     entries = {f"files/a/{number}": b"" for number in range(66_000)}
-    file.write_bytes(archive.to_bytes(Archive((), entries)))
-    assert len(archive.read(file).entries) == 66_000
+    path.write_bytes(archive.to_bytes(Archive((), entries)))
+    assert len(archive.read(path).entries) == 66_000
+    with zipfile.ZipFile(path) as file:
+        assert len(file.namelist()) == 66_001
 
 
 def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:

@@ -1,0 +1,256 @@
+"""Imports into stores that exist: what is there stays, nothing comes twice, one undo for all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.bundle import ambient, archive
+from memtui.bundle.mapping import plan_copy
+from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.packing import Cancelled, pack
+from memtui.bundle.tables import jsonl
+from memtui.bundle.unpacking import read_document
+from memtui.errors import BundleError, Refused
+from memtui.library import Library
+from memtui.model import to_record
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+
+SAMPLES = Path(__file__).parents[3] / "sample-data"
+NAMES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
+
+
+def opened(tmp_path: Path, *roots: Path) -> Library:
+    library = Library.open(roots, state=tmp_path / "state")
+    library.load()
+    return library
+
+
+def sample(tmp_path: Path, name: str, place: str = "store") -> Library:
+    shutil.copytree(SAMPLES / name, tmp_path / place)
+    return opened(tmp_path, tmp_path / place)
+
+
+def bundle(tmp_path: Path, library: Library, *, part: bool = False) -> Path:
+    """A bundle of the library, whole or (part) as a selection of all its memories."""
+    file = tmp_path / "export.zip"
+    chosen = [m for s in library.stores for m in library.memories(s.label)] if part else None
+    file.write_bytes(archive.to_bytes(pack(library, chosen).archive))
+    return file
+
+
+def merged(library: Library, file: Path) -> ImportPlan:
+    plan = plan_import(read_document(file), library, library.stores[0].label)
+    if plan.planned.does_something:
+        library.apply(plan.planned)
+    return plan
+
+
+def texts(folder: Path) -> dict[str, bytes]:
+    """The store's own files, without memtui's notes beside them."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".memtui" not in path.parts
+    }
+
+
+@pytest.mark.parametrize("part", [False, True])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_import_adds_nothing(tmp_path: Path, name: str, part: bool) -> None:
+    library = sample(tmp_path, name)
+    plan = plan_import(read_document(bundle(tmp_path, library, part=part)), library)
+    assert plan.counts == {"new": 0, "same": library.snapshot.count, "conflicts": 0, "refused": 0}
+    assert not plan.planned.does_something
+
+
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [(one, other) for one in NAMES for other in NAMES if one != other],
+)
+def test_every_format_into_every_other(tmp_path: Path, source: str, target: str) -> None:
+    file = bundle(tmp_path, sample(tmp_path, source, "source"))
+    library = sample(tmp_path, target)
+    before, count = texts(tmp_path / "store"), library.snapshot.count
+    ids = {m.ref: m for s in library.stores for m in library.memories(s.label)}
+    plan = merged(library, file)
+    new = plan.counts["new"]
+    assert new + plan.counts["refused"] == read_document(file).count
+    assert plan.counts["refused"] <= 1
+    assert plan.lost
+    assert library.snapshot.count == count + new
+    for ref, memory in ids.items():
+        assert library.get(ref).content == memory.content
+        assert library.get(ref).status == memory.status
+    again = plan_import(read_document(file), library, library.stores[0].label)
+    assert again.counts["new"] == 0
+    assert again.counts["same"] == new
+    library.undo()
+    assert library.snapshot.count == count
+    if target != "engram":
+        assert texts(tmp_path / "store") == before
+
+
+def test_undo_of_an_import_gives_the_same_bytes(tmp_path: Path) -> None:
+    here = agent_memory(tmp_path / "here", {"alice": ["Alice leads the tide tables team"]})
+    there = agent_memory(tmp_path / "there", {})
+    write_facts(there, "bob", [fact(90, "Bob winds the clocks")])
+    write_facts(there, "alice", [fact(91, "Alice sails on Sundays")])
+    file = bundle(tmp_path, opened(tmp_path, there))
+    library = opened(tmp_path, here)
+    before = {p: p.read_bytes() for p in here.rglob("*") if p.is_file()}
+    assert merged(library, file).counts["new"] == 2
+    assert "Sundays" in (here / "entities" / "alice" / "items.json").read_text()
+    library.undo()
+    assert {p: p.read_bytes() for p in here.rglob("*") if p.is_file()} == before
+
+
+def test_native_memories_keep_id_time_and_status(tmp_path: Path) -> None:
+    there = agent_memory(tmp_path / "there", {})
+    old = fact(51, "The bell weighs two tons", status="historical", weight=1.5)
+    write_facts(there, "bell", [old, fact(52, "It weighs three tons", supersedes=old["id"])])
+    library = opened(tmp_path, agent_memory(tmp_path / "here", {"alice": ["Alice sails"]}))
+    merged(library, bundle(tmp_path, opened(tmp_path, there)))
+    came = library.get(f"agent-memory:{old['id']}")
+    assert came.status == "superseded"
+    assert came.extra["weight"] == 1.5
+    assert came.extra["createdAt"] == old["createdAt"]
+
+
+def test_what_differs_is_listed_and_left(tmp_path: Path) -> None:
+    there = agent_memory(tmp_path / "there", {"alice": ["Alice sails"]})
+    here = agent_memory(tmp_path / "here", {"alice": ["Alice rows"]})
+    before = texts(here)
+    library = opened(tmp_path, here)
+    plan = merged(library, bundle(tmp_path, opened(tmp_path, there)))
+    assert plan.counts == {"new": 0, "same": 0, "conflicts": 1, "refused": 0}
+    assert plan.imports[0].conflicts[0].differs == ("content",)
+    assert texts(here) == before
+
+
+def test_an_import_never_supersedes(tmp_path: Path) -> None:
+    """The rule that a text like "now works at" replaces the fact before it is not asked."""
+    here = agent_memory(tmp_path / "here", {"alice": ["Alice works at the harbour office"]})
+    there = agent_memory(tmp_path / "there", {})
+    write_facts(there, "alice", [fact(77, "Alice now works at the town hall archive")])
+    library = opened(tmp_path, here)
+    assert merged(library, bundle(tmp_path, opened(tmp_path, there))).counts["new"] == 1
+    assert {m.status for m in library.memories("agent-memory")} == {"active"}
+
+
+def test_an_ambient_backup_into_agent_memory_names_what_is_lost(tmp_path: Path) -> None:
+    source = sample(tmp_path, "ambient", "source")
+    made = ambient.backup(
+        list(source.memories("ambient")), {"ambient": "ambient"}, datetime(2026, 11, 21, tzinfo=UTC)
+    )
+    file = tmp_path / "backup.json"
+    file.write_text(ambient.dumps(made.document, pretty=True), encoding="utf-8")
+    library = sample(tmp_path, "agent-memory")
+    plan = merged(library, file)
+    assert plan.lost["type (becomes a tag)"] == plan.counts["new"] > 100
+    assert plan.lost["importance"] > 0
+    first = plan.imports[0].new[0].memory
+    came = next(m for m in library.memories("agent-memory") if m.id == first.id)
+    assert came.content == first.content
+    assert came.extra["sourceRef"] == first.ref
+    assert first.type in came.tags
+    assert came.created is not None
+    assert first.created is not None
+    assert came.created == first.created.replace(microsecond=0)
+
+
+def test_json_lines_go_back_where_they_came_from(tmp_path: Path) -> None:
+    library = sample(tmp_path, "simple-memory")
+    file = tmp_path / "m.jsonl"
+    memories = list(library.memories("simple-memory"))
+    file.write_text("".join(jsonl(memories)), encoding="ascii")
+    assert plan_import(read_document(file), library).counts["same"] == len(memories)
+
+
+def test_engrams_own_export_with_its_verdicts(tmp_path: Path) -> None:
+    library = sample(tmp_path, "engram")
+    store = library.store("engram")
+    file = tmp_path / "engram.json"
+    file.write_text(store.export(), encoding="utf-8")  # type: ignore[attr-defined]
+    plan = plan_import(read_document(file), library)
+    assert (plan.counts["new"], plan.counts["conflicts"]) == (0, 0)
+    assert plan.counts["same"] > 100
+
+
+def test_copies_of_marked_memories_name_what_is_lost(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "engram", tmp_path / "e")
+    shutil.copytree(SAMPLES / "workspace", tmp_path / "w")
+    library = opened(tmp_path, tmp_path / "e", tmp_path / "w")
+    marked = list(library.memories("engram"))[:3]
+    copies = plan_copy(marked, {"engram": "engram"}, library.store("workspace"))
+    assert "type (stands in the frontmatter)" in copies.lost
+    library.apply(library.plan(copies.changes))
+    found = [m for m in library.memories("workspace") if m.extra.get("source") == marked[0].ref]
+    assert len(found) == 1
+    assert marked[0].content.strip() in found[0].content
+    library.undo()
+    assert not any("source" in m.extra for m in library.memories("workspace"))
+
+
+def test_stopping_leaves_nothing(tmp_path: Path) -> None:
+    file = bundle(tmp_path, sample(tmp_path, "ambient", "source"))
+    library = sample(tmp_path, "agent-memory")
+    before = texts(tmp_path / "store")
+    looks: list[int] = []
+
+    def stopped() -> bool:
+        looks.append(1)
+        return len(looks) > 2
+
+    with pytest.raises(Cancelled):
+        plan_import(read_document(file), library, "agent-memory", cancelled=stopped)
+    assert texts(tmp_path / "store") == before
+
+
+def test_nowhere_to_go_is_said(tmp_path: Path) -> None:
+    file = bundle(tmp_path, sample(tmp_path, "ambient", "source"))
+    with pytest.raises(Refused, match="no open store is of the format of ambient"):
+        plan_import(read_document(file), sample(tmp_path, "agent-memory"))
+
+
+def _record(**values: object) -> Callable[[Path], str]:
+    def text(root: Path) -> str:
+        library = opened(root, agent_memory(root / "any", {"alice": ["Alice sails"]}))
+        memory = replace(next(iter(library.memories("agent-memory"))))
+        return json.dumps({**to_record(memory), **values}) + "\n"
+
+    return text
+
+
+BAD_TEXTS: dict[str, Callable[[Path], str]] = {
+    "empty": lambda _: "",
+    "prose": lambda _: "remember the milk",
+    "number": lambda _: "7",
+    "deep": lambda _: "[" * 100_000,
+    "unknown version": lambda _: '{"version": 9, "projects": {}}',
+    "project key": lambda _: '{"version": 1, "projects": {"../../x": {"project": {"events": []}}}}',
+    "branch key": lambda _: (
+        '{"version": 1, "projects": {"0123456789abcdef": {"tasks": {"../x": {"events": []}}}}}'
+    ),
+    "content": _record(content=7),
+    "status": _record(status="\x1b[2J"),
+    "kind": _record(kind="virus"),
+    "time": _record(created="yesterday"),
+    "naive time": _record(created="2026-11-21T10:00:00"),
+    "extra key": _record(evil=1),
+    "extra": _record(extra=[1]),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TEXTS)
+def test_what_is_no_export_is_refused_whole(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(BAD_TEXTS[name](tmp_path), encoding="utf-8")
+    with pytest.raises(BundleError):
+        read_document(file)

@@ -1,0 +1,214 @@
+"""Export, import, export: the same bytes, for every format, wherever the store lies."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memtui.bundle import archive
+from memtui.bundle.packing import pack
+from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.unpacking import Document, read_document
+from memtui.bundle.verifying import verified
+from memtui.errors import BundleError, Refused
+from memtui.library import Library
+from memtui.stores.engram.rebuild import dump, rebuild
+
+SAMPLES = Path(__file__).parents[3] / "sample-data"
+NAMES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
+
+
+def opened(*roots: Path) -> Library:
+    library = Library.open(roots)
+    library.load()
+    return library
+
+
+def exported(file: Path, *roots: Path) -> bytes:
+    data = archive.to_bytes(pack(opened(*roots), None).archive)
+    file.write_bytes(data)
+    return data
+
+
+def restored(file: Path, place: Path, state: Path) -> Document:
+    document = read_document(file)
+    restore(plan_restore(document, place), state)
+    return document
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
+    source = tmp_path / "here"
+    shutil.copytree(SAMPLES / name, source)
+    first = exported(tmp_path / "a.zip", source)
+    document = restored(tmp_path / "a.zip", tmp_path / "elsewhere" / "deep", tmp_path / "state")
+    assert exported(tmp_path / "b.zip", tmp_path / "elsewhere" / "deep") == first
+    assert document.count == opened(source).snapshot.count
+    assert verified(document)
+    if name != "engram":
+        there = opened(tmp_path / "elsewhere" / "deep").stores[0].root
+        assert files(there) == files(opened(source).stores[0].root)
+
+
+def test_all_five_together(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES, tmp_path / "here")
+    first = exported(tmp_path / "a.zip", *(tmp_path / "here" / name for name in NAMES))
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    again = exported(tmp_path / "b.zip", *(tmp_path / "there" / name for name in NAMES))
+    assert again == first
+
+
+def odd_agent_memory(root: Path) -> None:
+    """Bytes that every reader is tempted to mend: marks, CRLF, halves, bad UTF-8, broken files."""
+    home = root / "memory"
+    for slug, data in {
+        "marked": b'\xef\xbb\xbf[{"id":"a1","content":"BOM"}]',
+        "crlf": b'[\r\n  {"id": "b1", "content": "two\\nlines", "n": 1.50}\r\n]\r\n',
+        "half": b'[{"id": "c1", "content": "\\ud83d"}]',
+        "bytes": b'[{"id": "d1", "content": "caf\xe9"}]',
+        "empty": b"",
+        "broken": b'[{"id": "e1", "content": ',
+        "Twin": b'[{"id": "f1", "content": "capital"}]',
+        "twin": b'[{"id": "f2", "content": "small"}]',
+        "50% r\xc3\xa9sum\xc3\xa9 #1".encode("latin-1").decode("utf-8"): b"[]",
+    }.items():
+        file = home / "entities" / slug / "items.json"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(data)
+        os.utime(file, ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789))
+    (home / "2026-11-18.md").write_bytes(b"# note\r\nwithout a last line end")
+    (root / "MEMORY.md").write_bytes(b"")
+    (home / ".memtui").mkdir()
+    (home / ".memtui" / "sidecar.jsonl").write_text('{"id": "a1", "set": {"pinned": true}}\n')
+
+
+def test_odd_bytes_names_and_times_survive(tmp_path: Path) -> None:
+    odd_agent_memory(tmp_path / "here")
+    before = files(tmp_path / "here")
+    first = exported(tmp_path / "a.zip", tmp_path / "here")
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    assert files(tmp_path / "there") == before
+    assert exported(tmp_path / "b.zip", tmp_path / "there") == first
+
+
+def test_a_database_of_another_name_and_its_sidecar_survive(tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    shutil.copy(SAMPLES / "engram" / "engram.db", here / "old.db")
+    (here / ".memtui").mkdir()
+    (here / ".memtui" / "old.db.jsonl").write_text('{"id": "1", "set": {"rating": 4}}\n')
+    first = exported(tmp_path / "a.zip", here / "old.db")
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    assert (tmp_path / "there" / ".memtui" / "sidecar.jsonl").exists()
+    assert exported(tmp_path / "b.zip", tmp_path / "there") == first
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Iterator[Path]:
+    """A database with all that a row can hold, some of it still in the -wal."""
+    file = tmp_path / "strange.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA user_version = 7")
+        db.execute(
+            'CREATE TABLE "odd ""name" (id INTEGER PRIMARY KEY AUTOINCREMENT, v, w DEFAULT 2)'
+        )
+        db.execute("CREATE TABLE keyed (k TEXT PRIMARY KEY, v) WITHOUT ROWID")
+        db.execute("CREATE TABLE loose (v)")
+        db.execute("CREATE INDEX by_v ON loose (v) WHERE v IS NOT NULL")
+        db.execute("CREATE VIEW seen AS SELECT v FROM loose")
+        db.execute("CREATE VIRTUAL TABLE own USING fts5(text)")
+        db.execute("CREATE VIRTUAL TABLE of USING fts5(v, content='loose')")
+        db.execute("CREATE TRIGGER t AFTER INSERT ON loose BEGIN SELECT 1; END")
+        for value in (None, 1, -(2**63), 1.5, float("inf"), "é\0日", b"\0\xff", 1e300):
+            db.execute('INSERT INTO "odd ""name" (v) VALUES (?)', (value,))
+            db.execute("INSERT INTO loose VALUES (?)", (value,))
+        db.execute("INSERT INTO loose VALUES (CAST(? AS TEXT))", (b"cut \xe6\x97",))
+        db.execute('DELETE FROM "odd ""name" WHERE id IN (2, 8)')
+        db.execute("DELETE FROM loose WHERE rowid = 3")
+        db.executemany("INSERT INTO keyed VALUES (?, ?)", [("b", 1), ("a", 2)])
+        db.execute("INSERT INTO own (rowid, text) VALUES (9, 'found by words')")
+        yield file
+
+
+def test_any_database_comes_back_row_by_row(tmp_path: Path, strange: Path) -> None:
+    lines = dump(strange)
+    rebuild(lines, tmp_path / "new.db")
+    assert dump(tmp_path / "new.db") == lines
+    with closing(sqlite3.connect(tmp_path / "new.db")) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("SELECT rowid FROM own WHERE own MATCH 'words'").fetchall() == [(9,)]
+        db.execute('INSERT INTO "odd ""name" (v) VALUES (0)')
+        assert db.execute('SELECT max(id) FROM "odd ""name"').fetchone() == (9,)
+
+
+HOSTILE_ROWS = {
+    "attach": '{"kind":"table","name":"x","sql":"ATTACH \'evil.db\' AS e"}',
+    "pragma": '{"kind":"table","name":"x","sql":"PRAGMA writable_schema=1"}',
+    "drop": '{"kind":"trigger","name":"x","sql":"DROP TABLE x"}',
+    "module": '{"kind":"virtual","name":"x","sql":"CREATE VIRTUAL TABLE x USING rtree(a,b,c)"}',
+    "no kind": '{"kind":"magic","name":"x","sql":"CREATE TABLE x(y)"}',
+    "two statements": '{"kind":"table","name":"x","sql":"CREATE TABLE x(y); DROP TABLE x"}',
+    "master": '{"table":"sqlite_master","columns":["type"]}',
+    "row without a table": "[1]",
+    "no JSON": "{",
+    "select": '{"kind":"table","name":"x","sql":"CREATE TABLE x AS SELECT load_extension(\'e\')"}',
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_ROWS)
+def test_rows_of_a_stranger_run_nothing(tmp_path: Path, name: str) -> None:
+    head = '{"database":{"application_id":0,"encoding":"UTF-8","page_size":4096,"user_version":0}}'
+    with pytest.raises(BundleError):
+        rebuild([head, HOSTILE_ROWS[name]], tmp_path / "new.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_flipped_byte_of_a_bigger_bundle_is_noticed(tmp_path: Path) -> None:
+    data = exported(tmp_path / "a.zip", SAMPLES / "simple-memory", SAMPLES / "workspace")
+    chance = random.Random(8)
+    file = tmp_path / "a.zip"
+    for at in chance.sample(range(len(data)), 500):
+        with open(file, "r+b") as bundle:
+            bundle.seek(at)
+            bundle.write(bytes([data[at] ^ 1 << chance.randrange(8)]))
+        with pytest.raises(BundleError):
+            read_document(file)
+        with open(file, "r+b") as bundle:
+            bundle.seek(at)
+            bundle.write(data[at : at + 1])
+    assert read_document(file).count
+
+
+def test_a_place_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    exported(tmp_path / "a.zip", SAMPLES / "simple-memory")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.txt").write_text("mine")
+    with pytest.raises(Refused):
+        plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
+
+
+def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    exported(tmp_path / "a.zip", SAMPLES / "simple-memory", SAMPLES / "engram")
+    plan = plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
+    blocked = tmp_path / "there" / "engram"
+    blocked.mkdir(parents=True)
+    (blocked / "engram.db").write_bytes(b"somebody was faster")
+    with pytest.raises(Exception, match="there is a database already"):
+        restore(plan, tmp_path / "state")
+    assert [p for p in (tmp_path / "there").rglob("*") if p.is_file()] == []

@@ -1,0 +1,240 @@
+"""`export`, `import`, `verify` as a person or a script meets them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+import stat
+import tarfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.bundle import archive
+from memtui.bundle.archive import Archive
+from memtui.cli.main import run
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+
+SAMPLES = Path(__file__).parents[3] / "sample-data"
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.code == 0, self.err
+        return json.loads(self.out)
+
+
+Call = Callable[..., Said]
+
+
+@pytest.fixture
+def call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> Call:
+    """Runs a command with settings, state, cache and home of its own."""
+    for name in ("CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.delenv("MEMTUI_STORES", raising=False)
+    (tmp_path / "person").mkdir()
+    monkeypatch.chdir(tmp_path / "person")
+
+    def command(*arguments: object) -> Said:
+        capfdbinary.readouterr()
+        code = run([str(argument) for argument in arguments])
+        out, err = capfdbinary.readouterr()
+        return Said(code, out, err.decode())
+
+    return command
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return agent_memory(tmp_path / "here", {"alice": ["Alice sails"], "bob": ["=1+1 says Bob"]})
+
+
+def everything(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_there_and_back(call: Call, home: Path, tmp_path: Path) -> None:
+    assert call("export", "--store", home, "-o", tmp_path / "a.zip").code == 0
+    assert stat.S_IMODE((tmp_path / "a.zip").stat().st_mode) == 0o600
+    assert call("verify", tmp_path / "a.zip").code == 0
+    done = call("import", tmp_path / "a.zip", "--into", tmp_path / "there")
+    assert b"2 memories" in done.out
+    assert everything(tmp_path / "there") == everything(home)
+    printed = call("export", "--store", tmp_path / "there")
+    assert printed.out == (tmp_path / "a.zip").read_bytes()
+    assert call("undo", "--store", tmp_path / "there").code == 0
+    assert everything(tmp_path / "there") == {}
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
+
+
+def test_a_part_goes_into_a_store_by_its_label(
+    call: Call, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("export", "--store", home, "--entity", "alice", "-o", tmp_path / "part.zip")
+    there = agent_memory(tmp_path / "there", {})
+    write_facts(there, "carol", [fact(40, "Carol winds the clocks")])
+    monkeypatch.setenv("MEMTUI_STORES", str(there))
+    planned = call("import", tmp_path / "part.zip", "--into", "agent-memory", "--dry-run", "--json")
+    assert (planned.json["new"], planned.json["done"]) == (1, False)
+    assert not (there / "entities" / "alice").exists()
+    done = call("import", tmp_path / "part.zip", "--into", "agent-memory", "--json")
+    assert (done.json["new"], done.json["done"]) == (1, True)
+    assert (there / "entities" / "alice" / "items.json").exists()
+    again = call("import", tmp_path / "part.zip", "--json")
+    assert (again.json["new"], again.json["same"], again.json["done"]) == (0, 1, False)
+
+
+def test_a_part_cannot_be_a_whole_store(call: Call, home: Path, tmp_path: Path) -> None:
+    call("export", "--store", home, "--type", "person", "-o", tmp_path / "part.zip")
+    done = call("import", tmp_path / "part.zip", "--into", tmp_path / "new")
+    assert done.code == 1
+    assert "not the whole store" in done.err
+    assert not (tmp_path / "new").exists()
+
+
+def test_tables_are_plain_and_safe(call: Call, home: Path) -> None:
+    rows = list(
+        csv.DictReader(io.StringIO(call("export", "--store", home, "--format", "csv").out.decode()))
+    )
+    assert {row["content"] for row in rows} == {"Alice sails", "'=1+1 says Bob"}
+    lines = call("export", "--store", home, "--format", "jsonl").out.splitlines()
+    assert {json.loads(line)["content"] for line in lines} == {"Alice sails", "=1+1 says Bob"}
+    assert b"Alice sails" in call("export", "--store", home, "--format", "markdown").out
+    backup = call("export", "--store", home, "--format", "ambient", "--pretty")
+    assert backup.json["version"] == 1
+
+
+def test_engrams_own_format(call: Call, tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "engram", tmp_path / "e")
+    done = call("export", "--store", tmp_path / "e", "--format", "engram", "--type", "decision")
+    assert {row["type"] for row in done.json["observations"]} == {"decision"}
+    assert call("export", "--store", SAMPLES / "ambient", "--format", "engram").code == 1
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "markdown", "ambient"])
+def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
+    done = call("export", "--store", home, "--format", form, "-o", "/dev/full")
+    assert done.code == 1
+    assert "No space left" in done.err
+
+
+def test_a_file_that_cannot_be_written_keeps_the_old_one(
+    call: Call, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "no-such-folder"
+    assert call("export", "--store", home, "-o", folder / "a.zip").code == 1
+    assert not folder.exists()
+
+
+def _zip(**entries: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, data in entries.items():
+            file.writestr(name, data)
+    return out.getvalue()
+
+
+def _tar() -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as file:
+        link = tarfile.TarInfo("items.json")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        file.addfile(link)
+    return out.getvalue()
+
+
+def _bundle(label: str = "agent-memory", root: str = "", **files: str) -> bytes:
+    """A bundle in the one true form that asks for these files."""
+    listed = {name: {"mtime_ns": 0} for name in files}
+    about = {
+        "label": label,
+        "format": "agent-memory",
+        "whole": True,
+        "memories": 0,
+        "files": listed,
+        "root": root,
+    }
+    entries = {f"files/{label}/{name}": text.encode() for name, text in files.items()}
+    return archive.to_bytes(Archive((about,), {**entries, f"memories/{label}.jsonl": b""}))
+
+
+HOSTILE = {
+    "upwards": lambda: _bundle(**{"%2E%2E/%2E%2E/evil": "x"}),
+    "absolute": lambda: _bundle(**{"%2Fetc/evil": "x"}),
+    "NUL": lambda: _bundle(**{"a%00b": "x"}),
+    "git hook": lambda: _bundle(**{".git/hooks/post-checkout": "x"}),
+    "git hook, capitals": lambda: _bundle(**{"%2EGIT/config": "x"}),
+    "memtui's own folder": lambda: _bundle(**{".memtui/journal.sqlite": "x"}),
+    "file over folder": lambda: _bundle(**{"a": "x", "a/b": "y"}),
+    "root upwards": lambda: _bundle(root="..", **{"a": "x"}),
+    "root away": lambda: _bundle(root="/etc", **{"a": "x"}),
+    "dots as a file": lambda: _bundle(**{"a/%2E%2E": "x"}),
+    "no bundle": lambda: _zip(**{"manifest.json": b"{}"}),
+    "zip with a path": lambda: _zip(**{"../evil": b"x"}),
+    "tar": _tar,
+    "bomb": lambda: archive.to_bytes(Archive((), {}))[:-1] + b"\xff",
+    "stray file": lambda: archive.to_bytes(Archive((), {"files/other/a": b"x"})),
+    "label twice": lambda: archive.to_bytes(
+        Archive(
+            ({"label": "a", "format": "x", "whole": False, "memories": 0},) * 2,
+            {"memories/a.jsonl": b""},
+        )
+    ),
+    "store without entries": lambda: archive.to_bytes(
+        Archive(({"label": "a", "format": "x", "whole": False, "memories": 0},), {})
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_archives_change_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
+    evil = tmp_path / "evil.zip"
+    evil.write_bytes(HOSTILE[name]())
+    before = everything(tmp_path / "here")
+    assert call("verify", evil).code == 1
+    for place in (home, tmp_path / "new"):
+        done = call("import", evil, "--into", place)
+        assert done.code == 1
+        assert "Traceback" not in done.err
+        assert done.out == b""
+    assert everything(tmp_path / "here") == before
+    assert not (tmp_path / "new").exists()
+    assert not (tmp_path / "evil").exists()
+
+
+def test_what_is_no_file_is_not_waited_for(call: Call, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, tmp_path / "missing", Path("/dev/zero")):
+        done = call("import", path, "--into", tmp_path / "new")
+        assert done.code == 1
+        assert len(done.err.splitlines()) == 1
+
+
+def test_verify_says_what_it_checked(call: Call, home: Path, tmp_path: Path) -> None:
+    call("export", "--store", home, "-o", tmp_path / "a.zip")
+    said = call("verify", tmp_path / "a.zip", "--json").json
+    assert said["kind"] == "bundle"
+    assert any("SHA-256" in line for line in said["checked"])
+    data = bytearray((tmp_path / "a.zip").read_bytes())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "a.zip").write_bytes(data)
+    assert call("verify", tmp_path / "a.zip").code == 1
