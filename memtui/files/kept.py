@@ -1,9 +1,9 @@
 """Copies of files as they were before memtui replaced them, and as they last were whole.
 
 One folder a file under `STATE/kept/`, named by a hash of its path; each copy is named by its
-number (clocks jump), its time and the SHA-256 of its content. A replaced file is moved here, not
-copied, so a program that still had it open writes into the copy: its name then no longer fits its
-content, and nothing is lost silently.
+number (clocks jump), its time and the SHA-256 of its content. A replaced file is moved here (copied
+only from another file system), so a program that still had it open writes into the copy: its name
+then no longer fits its content, and nothing is lost silently.
 """
 
 from __future__ import annotations
@@ -108,20 +108,27 @@ def _drop_old(path: Path, state: Path) -> None:
 
 
 def keep(path: Path, data: bytes, state: Path) -> Copy | None:
-    """Keep what a file was seen to hold, when it is not the newest copy already."""
+    """Keep what a file was seen to hold; None when it is the newest copy already, or cannot be."""
     content, known = digest(data), copies(path, state)
     if known and known[0].digest == content:
         return None
-    target = _new_name(_prepared(path, state), known, content)
-    _write(target, data)
+    try:
+        target = _new_name(_prepared(path, state), known, content)
+        _write(target, data)
+    except OSError:  # no room for a copy: that must not stop anybody
+        return None
     _drop_old(path, state)
     return Copy(path, target, time.time(), content)
 
 
 def _write(target: Path, data: bytes) -> None:
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+    except OSError:
+        target.unlink()  # half a copy would look like a late write
+        raise
 
 
 def copies(path: Path, state: Path) -> list[Copy]:

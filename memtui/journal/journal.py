@@ -102,7 +102,6 @@ class Journal:
         """Write down what is about to be done. Raises SaveError when that is not possible."""
         now = time.time()
         with self._database.writing() as db:
-            db.execute("UPDATE actions SET redo = 0 WHERE redo")
             cursor = db.execute(
                 "INSERT INTO actions (title, time, changed, state, former, wanted, owner, parts)"
                 " VALUES (?, ?, ?, 'intent', 'void', 'done', ?, ?)",
@@ -165,6 +164,9 @@ class Journal:
         return state
 
     def _settle(self, db: sqlite3.Connection, action: int, state: State, note: str) -> None:
+        if state is State.DONE:  # a new thing done ends what could be redone; a failed one does not
+            new = "EXISTS (SELECT 1 FROM actions WHERE id = ? AND former = 'void')"
+            db.execute(f"UPDATE actions SET redo = 0 WHERE redo AND {new}", (action,))
         redo = "(SELECT max(redo) + 1 FROM actions)" if state is State.UNDONE else "0"
         db.execute(
             f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"

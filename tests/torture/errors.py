@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import random
@@ -17,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import TextEdit
-from memtui.errors import SaveError
+from memtui.errors import SaveError, UnreadableFile
 from memtui.files import faults
 from memtui.files.commit import commit
 from memtui.files.recorder import Unrecorded
@@ -149,6 +150,38 @@ def _still_saved(place: Path, case: Case, point: str, code: int) -> None:
         commit(case.plan(store, random.Random(1)), Unrecorded(place / "state"))
     assert case.contents(store) != old
     assert not strangers(store, case.files), strangers(store, case.files)
+
+
+def no_permission(folder: Path) -> str:
+    """T3, the kernel's own: a folder that may not be written, a file that may not be read."""
+    store = _prepared(folder, NOTE)
+    edits, old = NOTE.plan(store, random.Random(1)), NOTE.contents(store)
+    path = store / NOTE.files[0]
+    if os.geteuid() == 0:
+        os.chown(path, 0, 0)
+    store.chmod(0o555)
+
+    def work() -> None:
+        _drop_privileges()
+        with pytest.raises(SaveError, match="no permission to write"):
+            commit(edits, Unrecorded(folder / "state"))
+        path.chmod(0)
+        with pytest.raises(UnreadableFile, match="no permission to read"):
+            commit(edits, Unrecorded(folder / "state"))
+
+    assert in_child(work) == 0
+    path.chmod(0o644)
+    assert NOTE.contents(store) == old
+    assert not strangers(store, NOTE.files)
+    return "T3 no permission: reported, old file kept"
+
+
+def _drop_privileges() -> None:
+    """Give up root's right to pass over permissions (user 0 stays the owner of its files)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # capability version 3, this process
+    nothing = (ctypes.c_uint32 * 6)()
+    assert libc.capset(header, nothing) == 0, os.strerror(ctypes.get_errno())
 
 
 def size_limit(folder: Path) -> str:

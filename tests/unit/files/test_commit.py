@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -300,6 +301,20 @@ def test_copies_are_capped_by_number_and_age(
     assert len(kept.copies(path, recorder.state)) == 1
     assert kept.keep(path, path.read_bytes(), recorder.state) is not None
     assert kept.keep(path, path.read_bytes(), recorder.state) is None
+
+
+def test_copies_are_made_on_another_file_system_too(
+    path: Path, recorder: Unrecorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other_device(old: object, new: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "rename", other_device)
+    commit([edit(path, 0, "x")], recorder)
+    (copy,) = kept.copies(path, recorder.state)
+    assert (copy.read(), copy.intact) == (before, True)
+    assert os.listdir(path.parent) == ["items.json"]
 
 
 def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(

@@ -12,7 +12,14 @@ from tests.torture import errors
 
 @pytest.mark.parametrize(
     "scenario",
-    [errors.injected, errors.size_limit, errors.full_disk, errors.traced, errors.order],
+    [
+        errors.injected,
+        errors.no_permission,
+        errors.size_limit,
+        errors.full_disk,
+        errors.traced,
+        errors.order,
+    ],
     ids=lambda scenario: scenario.__name__,
 )
 def test_the_disk_fails(

@@ -86,6 +86,28 @@ def test_a_new_action_ends_what_can_be_redone_but_not_the_log(tmp_path: Path) ->
     ]
 
 
+def test_an_action_that_fails_leaves_what_can_be_redone(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    do(journal, "one", edit_of(path, 0, "a"))
+    undo(journal)
+    with pytest.raises(Conflict):
+        do(journal, "no", TextEdit(str(path), "something else", "x"))
+    assert [a.title for a in journal.redoable()] == ["one"]
+    redo(journal)
+    assert '"a"' in path.read_text()
+
+
+def test_what_was_taken_back_because_a_later_file_failed_is_void(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    other = tmp_path / "other.json"
+    other.write_text(path.read_text())
+    os.link(other, tmp_path / "second-name.json")
+    before = path.read_bytes()
+    with pytest.raises(Refused, match="hard links"):
+        do(journal, "both", edit_of(path, 0, "x"), edit_of(other, 0, "x"))
+    assert (path.read_bytes(), journal.log()[0].state) == (before, State.VOID)
+
+
 def test_undo_of_what_an_agent_changed_since_is_a_conflict_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
