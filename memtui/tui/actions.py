@@ -39,6 +39,8 @@ class Situation:
     """References in the detail that can be followed."""
     zoomed: bool = False
     can_go_back: bool = False
+    refused: Callable[[str], str] = lambda _: "nothing can be changed now"
+    """Why the action with this id, which changes something, cannot be done; empty when it can."""
 
 
 Allowed = Callable[[Situation], str]
@@ -68,8 +70,9 @@ def _back(now: Situation) -> str:
     return "" if now.can_go_back else "there is nowhere to go back to"
 
 
-def _later(_: Situation) -> str:
-    return "this version of memtui only reads"
+def _change(id: str) -> Allowed:
+    """Allowed where the store, and the memories that it is about, let it be done."""
+    return lambda now: now.refused(id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +116,20 @@ def _act(
         tuple(scopes),
         tuple(footer),
         allowed,
-        allowed is not _later,
-        palette and allowed is not _later,
+        palette=palette,
     )
+
+
+def _changing(
+    id: str,
+    keys: str,
+    words: str,
+    tooltip: str,
+    footer: Iterable[str] = (),
+    scopes: Iterable[str] = _ON_MEMORY,
+) -> Action:
+    """An act that changes memories: the store is asked whether it can be done."""
+    return _act(id, keys, words, tooltip, scopes, footer, _change(id))
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -129,6 +143,22 @@ ACTIONS: tuple[Action, ...] = (
         footer=_PANES,
         palette=False,
     ),
+    _changing("edit", "e", "edit", "Edit here", _ON_MEMORY),
+    _changing("edit.outside", "E", "$EDITOR", "Edit in $EDITOR"),
+    _changing("new", "n", "new", "Write a new memory", _ON_MEMORY, (ANYWHERE,)),
+    _changing("supersede", "S", "supersede", "Write the successor", _ON_MEMORY),
+    _changing("retire", "d", "retire", "Retire, or delete where there is no other way", _ON_MEMORY),
+    _changing("restore", "D", "restore", "Bring back what was retired or deleted", _ON_MEMORY),
+    _changing("accept", "A", "accept", "Accept a proposal, edited or as it is", _ON_MEMORY),
+    _changing("decline", "X", "decline", "Decline a proposal", _ON_MEMORY),
+    _changing("pin", "p", "pin", "Pin, or no longer", _ON_MEMORY),
+    _changing("tag", "#", "tags", "Change the tags"),
+    _changing("link", "L", "link", "Link to another memory"),
+    _changing("merge", "M", "merge", "Merge the marked memories into one", _ON_MEMORY),
+    _changing("retype", "ctrl+t", "give type", "Give another type, to documents by pattern too"),
+    _changing("rate", "*", "rate", "Rate from 1 to 5"),
+    _changing("review", "R", "reviewed", "Mark as reviewed today"),
+    _changing("delete", "delete", "delete", "Delete for good; undo still brings it back"),
     _act("filter.type", "t", "type", "Filter by type", footer=_ON_MEMORY),
     _act("filter.importance", "i", "importance", "Filter by importance", footer=_ON_MEMORY),
     _act("filter.recency", "r", "recency", "Filter by how recent it is", footer=_ON_MEMORY),
@@ -242,18 +272,17 @@ ACTIONS: tuple[Action, ...] = (
     _act("pane.next", "tab", "next pane", "Go to the next pane", palette=False),
     _act("pane.previous", "shift+tab", "previous pane", "Go to the pane before", palette=False),
     _act("zoom", "z", "zoom", "Give the whole screen to this pane, and back", footer=_PANES),
-    _act("edit", "e", "edit", "Edit here", _ON_MEMORY, _ON_MEMORY, _later),
-    _act("edit.outside", "E", "$EDITOR", "Edit in $EDITOR", _ON_MEMORY, (), _later),
-    _act("new", "n", "new", "Write a new memory", footer=_ON_MEMORY, allowed=_later),
-    _act("supersede", "S", "supersede", "Write the successor", _ON_MEMORY, _ON_MEMORY, _later),
-    _act("retire", "d", "retire", "Retire, or delete", _ON_MEMORY, _ON_MEMORY, _later),
-    _act("restore", "D", "restore", "Restore", _ON_MEMORY, (), _later),
-    _act("pin", "p", "pin", "Pin, or no longer", _ON_MEMORY, (), _later),
-    _act("link", "L", "link", "Link to another memory", _ON_MEMORY, (), _later),
-    _act("undo", "u", "undo", "Undo the last change", allowed=_later),
-    _act("redo", "ctrl+r", "redo", "Redo what was undone", allowed=_later),
-    _act("export", "x", "export", "Export the memories shown", allowed=_later),
-    _act("import", "I", "import", "Import a bundle", allowed=_later),
+    _changing(
+        "again",
+        "W",
+        "apply again",
+        "Apply again what another program took back",
+        _PANES,
+        (ANYWHERE,),
+    ),
+    _changing("undo", "u", "undo", "Undo the last change", (), (ANYWHERE,)),
+    _changing("redo", "ctrl+r", "redo", "Redo what was undone", (), (ANYWHERE,)),
+    _changing("log", "C", "changes", "All changes: go to them, take them back", (), (ANYWHERE,)),
     _act("theme", "T", "theme", "Choose the colours"),
     _act("reload", "ctrl+l", "reload", "Read what changed on disk, now"),
     _act("unreadable", "U", "unreadable", "Files that could not be read, and why"),

@@ -50,10 +50,6 @@ class Telling:
         """From now on an empty list means that there is nothing."""
         self._complete = self._complete or complete
 
-    def know_rows(self) -> None:
-        """What is there now is our own work, not news."""
-        self._screen.work.know_rows()
-
     # What was found
 
     def found(self, found: Found) -> None:

@@ -118,6 +118,11 @@ class Workers:
     def release(self) -> None:
         self.holding = False
 
+    def know(self) -> None:
+        """In a worker: what is there now is no news, we wrote it ourselves."""
+        if self.library is not None:
+            self._alive = _alive(self.library)
+
     def watch(self) -> None:
         """Look again every so often, and at once when the system tells of a change."""
         if self.library is not None and self._watcher is None:
@@ -128,14 +133,6 @@ class Workers:
     def _touched(self) -> None:
         with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
             self._screen.app.call_from_thread(self.refresh)
-
-    def know_rows(self) -> None:
-        """What is there now is no news, whoever wrote it."""
-        self._run(self._know_rows, "know")
-
-    def _know_rows(self) -> None:
-        if self.library is not None:
-            self._alive = _alive(self.library)
 
     # Asking
 

@@ -19,6 +19,7 @@ from memtui.model import Memory
 from memtui.tui import actions, messages
 from memtui.tui.actions import Situation
 from memtui.tui.controllers.filtering import FilterActs
+from memtui.tui.controllers.hands import Hands
 from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
 from memtui.tui.layout import Layout, Pane, Shape, arrange
@@ -80,6 +81,9 @@ class BrowseScreen(ActingScreen):
         self.keys = KeyLine()
         self.telling = Telling(self)
         self._reading: ReadingActs | None = None
+        self.hands = Hands(self)
+        self._wanted = ""
+        """Ref of a memory to stand on as soon as it is in the list."""
         self._acts: Acts = {}
 
     def compose(self) -> ComposeResult:
@@ -99,7 +103,7 @@ class BrowseScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._reading = ReadingActs(self)
-        for controller in (PaneActs(self), FilterActs(self), self._reading):
+        for controller in (PaneActs(self), FilterActs(self), self._reading, self.hands):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
         self.app.sessions.restore(self)
@@ -126,6 +130,7 @@ class BrowseScreen(ActingScreen):
             targets=self.detail.targets,
             zoomed=self.zoomed,
             can_go_back=self._reading is not None and self._reading.can_go_back,
+            refused=self.hands.refusal,
         )
 
     def refusal(self, action_id: str) -> str:
@@ -283,6 +288,8 @@ class BrowseScreen(ActingScreen):
         self.entities.show(found.facets.entity, chosen)
         self.telling.found(found)
         self.app.restore_selection()
+        if self._wanted and self.memories.go_to(self._wanted):
+            self._wanted = ""
         self.update_keys()
 
     def _type_width(self, found: Found) -> int:
@@ -338,6 +345,32 @@ class BrowseScreen(ActingScreen):
         rows = library.snapshot.rows if library else ()
         return [rows[slot] for slot in sorted(self.memories.marked)]
 
+    # Changes
+
+    def chosen_entity(self) -> str:
+        """The one entity that is filtered by; empty when there is none."""
+        chosen = queries.values_of(self.view.query(self.now()), "entity")
+        if len(chosen) != 1 or self.found is None:
+            return ""
+        paths = self.found.facets.entity
+        return next((path for path in paths if path.casefold() == chosen[0]), "")
+
+    def stand_on(self, ref: str, *, now: bool = False) -> None:
+        """Stand on a memory once the list has it; `now`: show it at once, in the list or not."""
+        self._wanted = ref
+        if now:
+            self._wanted = ""
+            if not self.memories.go_to(ref) and self._reading is not None:
+                self._reading.follow(ref)
+
+    def own_rows_changed(self) -> None:
+        """We changed something ourselves: show it, but not as new."""
+        self.search(typing=self.search_bar.line.has_focus)
+
+    @on(messages.Answered)
+    def _answered_by_worker(self, event: messages.Answered) -> None:
+        event.tell()
+
     # The library
 
     @on(messages.RowsChanged)
@@ -365,6 +398,7 @@ class BrowseScreen(ActingScreen):
             self.search(typing=self.search_bar.line.has_focus)
         self.app.watch_stores()
 
+        self.hands.begin()
     @on(messages.LibraryFailed)
     def _library_failed(self, event: messages.LibraryFailed) -> None:
         self.app.exit(return_code=1, message=text.visible(event.reason))

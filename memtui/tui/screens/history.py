@@ -136,7 +136,7 @@ class HistoryScreen(Dialog[str]):
             return [[Segment(line, palette.text)] for line in text.wrap(now, width)]
         then = text.visible((before.content or before.title)[:LONGEST])
         styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
-        return _wrapped([(styles[k], piece) for k, piece in difference(then, now)], width)
+        return wrapped_pieces([(styles[k], piece) for k, piece in difference(then, now)], width)
 
     @on(VersionList.Chosen)
     def action_choose(self) -> None:
@@ -145,7 +145,7 @@ class HistoryScreen(Dialog[str]):
             self.dismiss(ref)
 
 
-def _wrapped(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
+def wrapped_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
     """Styled pieces on lines no wider than `width`."""
     lines: list[list[Segment]] = [[]]
     used = 0

@@ -13,6 +13,7 @@ import pytest
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, invert
 from memtui.errors import Conflict, Refused, SaveError
+from memtui.stores import registry
 from memtui.stores.engram import EngramStore
 from memtui.stores.engram import connect as connecting
 from memtui.stores.engram.rules import content_hash
@@ -687,9 +688,9 @@ def test_after_a_crash_the_row_itself_tells_what_became_of_it(folder: Path, mome
     assert died.returncode == -9
     name, pre, post = died.stdout.split("\n")[:3]
     store = open_store(folder)
-    assert store.row_digest(name) == (pre if moment == "intend" else post)
-    assert store.row_digest("/elsewhere.db#observations{}") is None
-    assert store.row_digest(f'{folder / "engram.db"}#observations{{"nothing": 1}}') is None
+    assert registry.row_digest(name) == (pre if moment == "intend" else post)
+    assert registry.row_digest("/elsewhere.db#observations{}") is None
+    assert registry.row_digest(f'{folder / "engram.db"}#observations{{"nothing": 1}}') is None
     pinned = (0,) if moment == "intend" else (1,)
     assert sql(folder, "SELECT pinned FROM observations WHERE id < 3") == [pinned, pinned]
     healthy(folder)

@@ -1,0 +1,315 @@
+"""What a form asks and what its answers come to: pure values between a memory and a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from memtui.changes import Act, Change
+from memtui.errors import Conflict
+from memtui.model import IMPORTANCES, Memory
+from memtui.stores.base import Store
+
+Values = Mapping[str, str]
+
+
+class Kind(StrEnum):
+    """How a field is filled in."""
+
+    PROSE = "prose"
+    LINE = "line"
+    ONE_OF = "one of"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a form."""
+
+    name: str
+    label: str
+    kind: Kind = Kind.LINE
+    value: str = ""
+    known: tuple[str, ...] = ()
+    """Values to choose from, or to offer."""
+    locked: str = ""
+    """Why it cannot be changed; empty when it can."""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a person is asked, and what the answers mean."""
+
+    title: str
+    fields: tuple[Field, ...]
+    changes: Callable[[Values, bool], list[Change]]
+    """Values by field and whether to force -> the changes; none when nothing is wanted yet."""
+    base: Memory | None = None
+    """The memory as it was when the form was opened."""
+    focus: str = "content"
+    save: str = "save"
+    others: tuple[str, ...] = field(default=())
+    """Refs of further memories that the form speaks of."""
+
+
+TEXT_FIELDS = ("title", "type", "entity")
+_LABELS = {
+    "content": "Text",
+    "title": "Title",
+    "type": "Type",
+    "importance": "Importance",
+    "entity": "Entity",
+    "tags": "Tags",
+    "kind": "Kind",
+}
+
+
+def tags_of(words: str) -> tuple[str, ...]:
+    """`a, b` as (a, b)."""
+    return tuple(dict.fromkeys(tag.strip() for tag in words.split(",") if tag.strip()))
+
+
+def value_of(memory: Memory, name: str) -> str:
+    """A field of the memory as the form shows it."""
+    value = getattr(memory, name)
+    return ", ".join(value) if isinstance(value, tuple) else str(value or "")
+
+
+def _asked(name: str, words: str) -> Any:
+    if name == "tags":
+        return tags_of(words)
+    return words if name == "content" else words.strip()
+
+
+def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
+    """The fields of which the form says something else than the memory did."""
+    found: dict[str, Any] = {}
+    for name, words in values.items():
+        if name in _LABELS and words != value_of(base, name):
+            found[name] = _asked(name, words)
+    return found
+
+
+def _field(name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = "") -> Field:
+    kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
+    offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
+    hint = "words, parted by commas" if name == "tags" else ""
+    return Field(name, _LABELS[name], kind, value, offered, locked, hint)
+
+
+def _locked(name: str, store: Store) -> str:
+    return "" if name in store.editable else f"{store.format} cannot change it"
+
+
+_ORDER = ("title", "content", "type", "importance", "entity", "tags")
+
+
+def edit(
+    memory: Memory,
+    store: Store,
+    known: Mapping[str, Sequence[str]],
+    *,
+    act: Act = Act.EDIT,
+    content: str | None = None,
+) -> Form:
+    """Edit a memory, or accept a proposal as edited; `content` puts another text in."""
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        fields = changed_fields(memory, values)
+        if not fields and act is Act.EDIT:
+            return []
+        return [Change(act, memory.store, memory.ref, fields, force)]
+
+    fields = [
+        _field(name, value_of(memory, name), known, locked=_locked(name, store)) for name in _ORDER
+    ]
+    if content is not None:
+        fields = [_with(one, content) if one.name == "content" else one for one in fields]
+    word = "Accept" if act is Act.ACCEPT else "Edit"
+    return Form(
+        f"{word} in {memory.store}",
+        tuple(one for one in fields if _worth(one)),
+        changes,
+        memory,
+        save="accept" if act is Act.ACCEPT else "save",
+    )
+
+
+def _worth(field: Field) -> bool:
+    """A field that the format has not and the memory does not fill is left out: no title."""
+    return not (field.locked and field.name == "title" and not field.value)
+
+
+def _with(one: Field, value: str) -> Field:
+    return Field(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
+
+
+def supersede(memory: Memory, store: Store, known: Mapping[str, Sequence[str]]) -> Form:
+    """Write the successor, beginning with the old text."""
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        fields = changed_fields(memory, values)
+        if "content" not in fields:
+            return []
+        return [Change(Act.SUPERSEDE, memory.store, memory.ref, fields, force)]
+
+    names = [name for name in _ORDER if name in store.editable and name != "entity"]
+    if not memory.title and "title" in names and memory.kind != "observation":
+        names.remove("title")
+    fields = [_field(name, value_of(memory, name), known) for name in names]
+    return Form(
+        f"Write the successor in {memory.store}", tuple(fields), changes, memory, save="supersede"
+    )
+
+
+def add(
+    store: Store,
+    known: Mapping[str, Sequence[str]],
+    *,
+    entity: str = "",
+    type: str = "",
+    kinds: Sequence[str] = (),
+) -> Form:
+    """A new memory in this store."""
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        if not values.get("content", "").strip():
+            return []
+        fields = {name: _asked(name, words) for name, words in values.items()}
+        given = {name: value for name, value in fields.items() if value}
+        if given.get("importance") == "medium" and "importance" not in store.editable:
+            given.pop("importance")
+        return [Change(Act.ADD, store.label, "", given, force)]
+
+    start = {"entity": entity, "type": type, "importance": "medium"}
+    names = [name for name in _ORDER if name in store.editable or name in ("entity", "type")]
+    fields = [_field(name, start.get(name, ""), known) for name in names]
+    if len(kinds) > 1:
+        first = Field("kind", "Kind", Kind.ONE_OF, kinds[0], tuple(kinds))
+        fields.insert(0, first)
+    return Form(f"New memory in {store.label}", tuple(fields), changes, save="add")
+
+
+def tag(memories: Sequence[Memory]) -> Form:
+    """All tags of one memory; for several, what to add and (with a minus) take away."""
+    one = memories[0] if len(memories) == 1 else None
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        asked = tags_of(values["tags"])
+        made = []
+        for memory in memories:
+            wanted = asked if one else _retagged(memory.tags, asked)
+            if wanted != memory.tags:
+                made.append(Change(Act.TAG, memory.store, memory.ref, {"tags": wanted}, force))
+        return made
+
+    hint = "words, parted by commas" if one else "word to add, -word to take away"
+    value = ", ".join(one.tags) if one else ""
+    title = "Tags" if one else f"Tags of {len(memories)} memories"
+    return Form(
+        title, (Field("tags", "Tags", Kind.LINE, value, (), "", hint),), changes, one, focus="tags"
+    )
+
+
+def _retagged(tags: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
+    gone = {word[1:].strip() for word in asked if word.startswith("-")}
+    more = [word.removeprefix("+") for word in asked if not word.startswith("-")]
+    return tuple(dict.fromkeys([*(tag for tag in tags if tag not in gone), *more]))
+
+
+def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
+    """Another type; for documents by a pattern, whose reach is shown before it is saved."""
+    first = memories[0]
+    by_pattern = first.kind == "document" and len(memories) == 1
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        wanted = values["type"].strip()
+        pattern = values.get("pattern", "").strip()
+        if by_pattern and pattern and pattern != first.id:
+            fields = {"type": wanted, "pattern": pattern}
+            return [Change(Act.RETYPE, first.store, first.ref, fields, force)]
+        return [
+            Change(Act.RETYPE, memory.store, memory.ref, {"type": wanted}, force)
+            for memory in memories
+            if wanted != memory.type
+        ]
+
+    types = Field("type", "Type", Kind.LINE, first.type, tuple(known))
+    fields = [types]
+    if by_pattern:
+        hint = "this document, or a pattern such as knowledge/**/*.md"
+        fields.append(Field("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
+    title = "Type" if len(memories) == 1 else f"Type of {len(memories)} memories"
+    return Form(title, tuple(fields), changes, focus="type")
+
+
+def rate(memories: Sequence[Memory]) -> Form:
+    """A rating from 1 to 5, or none."""
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        rating = 0 if values["rating"] == "none" else int(values["rating"])
+        return [
+            Change(Act.RATE, memory.store, memory.ref, {"rating": rating}, force)
+            for memory in memories
+            if rating != (memory.extra.get("rating") or 0)
+        ]
+
+    known = ("none", "1", "2", "3", "4", "5")
+    now = memories[0].extra.get("rating")
+    value = str(now) if str(now) in known else "none"
+    title = "Rating" if len(memories) == 1 else f"Rating of {len(memories)} memories"
+    fields = (Field("rating", "Rating", Kind.ONE_OF, value, known),)
+    return Form(title, fields, changes, focus="rating")
+
+
+def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
+    """One memory that stays, with a text of its own; the others give way to it."""
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        fields: dict[str, Any] = {"others": [other.id for other in others]}
+        if values["content"] != keeper.content:
+            fields["content"] = values["content"]
+        return [Change(Act.MERGE, keeper.store, keeper.ref, fields, force)]
+
+    content = Field("content", "Text", Kind.PROSE, keeper.content)
+    return Form(
+        f"Merge {len(others) + 1} memories into one",
+        (content,),
+        changes,
+        keeper,
+        save="merge",
+        others=tuple(other.ref for other in others),
+    )
+
+
+def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
+    """The conflict, when a field that the person changed was changed by another program too."""
+    wanted = changed_fields(base, values)
+    both = [name for name in wanted if getattr(now, name) != getattr(base, name)]
+    if not both:
+        return None
+
+    def told(memory: Memory | None) -> str:
+        if both == ["content"]:
+            return values["content"] if memory is None else memory.content
+        parts = [
+            f"{_LABELS[name]}: {values[name] if memory is None else value_of(memory, name)}"
+            for name in both
+        ]
+        return "\n\n".join(parts)
+
+    return Conflict(
+        "another program changed this memory while you wrote",
+        where=now.origin.file,
+        base=told(base),
+        theirs=told(now),
+        yours=told(None),
+    )
+
+
+def both_texts(conflict: Conflict) -> str:
+    """Their text and ours, one after the other, to be made one by hand."""
+    parts = [part for part in (conflict.theirs, conflict.yours) if part]
+    return "\n\n".join(parts)

@@ -1,0 +1,68 @@
+"""What an action of the journal touched: the memories to go to, and its edits as a diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit
+from memtui.errors import MemtuiError
+from memtui.files.commit import FileDiff
+
+if TYPE_CHECKING:
+    from memtui.journal import Action
+    from memtui.library import Library
+    from memtui.model import Memory
+
+
+def memories_of(action: Action, library: Library) -> list[Memory]:
+    """The memories the action touched that are still there, the first named first."""
+    labels = {str(store.root): store.label for store in library.stores}
+    found: dict[str, Memory] = {}
+    for part in action.parts:
+        label = labels.get(part.store)
+        for edit in part.edits if label else ():
+            for id in _ids(edit, part.store):
+                try:
+                    memory = library.get(f"{label}:{id}")
+                except MemtuiError:
+                    continue
+                found.setdefault(memory.ref, memory)
+                break
+    return list(found.values())
+
+
+def _ids(edit: Edit, root: str) -> Iterator[str]:
+    """What the memory of an edit may be called."""
+    if isinstance(edit, RecordEdit | SidecarEdit):
+        yield edit.id
+    elif isinstance(edit, RowEdit):
+        for row in (edit.key, edit.after or {}, edit.before or {}):
+            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+    else:
+        path = os.path.relpath(edit.path, root)
+        yield path
+        yield path.removesuffix(".md")
+
+
+def diffs_of(action: Action) -> list[FileDiff]:
+    """Each edit as it was made, as text before and after."""
+    return [_diff(edit) for edit in action.edits]
+
+
+def _diff(edit: Edit) -> FileDiff:
+    if isinstance(edit, RowEdit):
+        key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
+        return FileDiff(f"{edit.path} {edit.table} {key}", _rows(edit.before), _rows(edit.after))
+    if isinstance(edit, SidecarEdit):
+        name = f"{edit.root}/.memtui: {edit.id}"
+        return FileDiff(name, _rows(edit.before), _rows(edit.after))
+    name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
+    return FileDiff(name, edit.before, edit.after)
+
+
+def _rows(values: object) -> str | None:
+    if not isinstance(values, dict):
+        return None if values is None else str(values)
+    return "".join(f"{key}: {'' if value is None else value}\n" for key, value in values.items())

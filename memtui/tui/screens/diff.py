@@ -1,0 +1,60 @@
+"""What will change, file by file, before it is done: read it, then say yes once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+
+from memtui import text
+from memtui.tui.diffs import DiffLine, counted
+from memtui.tui.screens.acting import Dialog
+from memtui.tui.widgets.diff_view import DiffView
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.verdict import Said, Verdict
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+
+class DiffScreen(Dialog[bool]):
+    """Dismissed with True for yes. Without `yes` it only shows."""
+
+    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
+    AUTO_FOCUS = "DiffView"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,n", "dismiss", show=False),
+        Binding("enter,y", "yes", show=False),
+    ]
+
+    def __init__(
+        self, title: str, said: Sequence[Said], diff: Sequence[DiffLine], *, yes: str = ""
+    ) -> None:
+        super().__init__()
+        self._title, self._said, self._diff, self._yes = title, said, diff, yes
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box full") as box:
+            box.border_title = Content(text.one_line(self._title))
+            if self._said:
+                yield Verdict()
+            yield DiffView(self._diff)
+            yield KeyLine(id="diff-keys")
+
+    def on_mount(self) -> None:
+        files, new, gone = counted(self._diff)
+        plural = "s" if files != 1 else ""
+        places = f"{text.number(files)} place{plural}  +{text.number(new)} -{text.number(gone)}"
+        self.query_one(".box").border_subtitle = Content(places)
+        if self._said:
+            self.query_one(Verdict).say(*self._said)
+        yes = [("enter", self._yes, "")] if self._yes else []
+        leave = "leave it" if self._yes else "back"
+        self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", ""), ("esc", leave, "")])
+
+    def action_yes(self) -> None:
+        self.dismiss(bool(self._yes))

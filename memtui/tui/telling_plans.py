@@ -1,0 +1,73 @@
+"""What a plan comes to, as lines for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from memtui import text
+from memtui.changes import Outcome
+from memtui.errors import MemtuiError
+from memtui.library.planning import Planned
+from memtui.model import Memory
+from memtui.stores.base import Store
+from memtui.tui.diffs import DiffLine
+from memtui.tui.widgets.verdict import Said, Tone
+
+MOST = 200
+"""Warnings and memories named one by one."""
+_GOOD = frozenset({Outcome.ADDED, Outcome.DONE})
+
+
+def told(planned: Planned, get: Callable[[str], Memory]) -> tuple[Said, ...]:
+    """Outcome and reason, what it replaces, what to be warned of."""
+    said = [*_outcome(planned)]
+    said += [
+        Said(_headline(ref, get), Tone.WARNING, "no longer current:")
+        for ref in planned.supersedes[:MOST]
+    ]
+    said += _rest(len(planned.supersedes))
+    said += [Said(warning, Tone.WARNING, "!") for warning in planned.warnings[:MOST]]
+    said += _rest(len(planned.warnings))
+    return tuple(said)
+
+
+def _outcome(planned: Planned) -> list[Said]:
+    outcome, reason = planned.outcome, planned.reason
+    if outcome is Outcome.NOTHING and not planned.does_something:
+        return [Said(reason or "nothing would change", Tone.QUIET)]
+    if outcome is Outcome.DONE:
+        return [Said(reason, Tone.QUIET)] if reason else []
+    tone = Tone.GOOD if outcome in _GOOD else Tone.WARNING
+    if outcome is Outcome.REJECTED:
+        tone = Tone.BAD
+    return [Said(reason, tone, str(outcome))]
+
+
+def _rest(count: int) -> list[Said]:
+    return [Said(f"and {count - MOST} more", Tone.QUIET)] if count > MOST else []
+
+
+def _headline(ref: str, get: Callable[[str], Memory]) -> str:
+    try:
+        return get(ref).headline[:400]
+    except MemtuiError:
+        return ref
+
+
+def places(
+    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[Store]
+) -> tuple[Said, ...]:
+    """Which files would change, as they are called in their store."""
+    files = [line.words for line in lines if line.kind == "file"]
+    roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
+    for root in reversed(roots):
+        files = [file.removeprefix(root) for file in files]
+    if not files or not planned.does_something:
+        return ()
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return (Said(f"{files[0]}{more}", Tone.QUIET, "changes"),)
+
+
+def failure(error: MemtuiError) -> Said:
+    """Why it cannot be saved."""
+    return Said(str(error), Tone.BAD, "not possible:")

@@ -1,0 +1,104 @@
+"""A diff that scrolls: whole lines wrapped, changed words set off, signs before colours."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui.diffs import DiffLine
+from memtui.tui.widgets.window import Window
+
+_SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
+_BOLD = Style(bold=True)
+
+
+class DiffView(Window):
+    """Lays out only what the width asks for, again when it changes."""
+
+    has_cursor = False
+
+    def __init__(self, diff: Sequence[DiffLine], *, id: str = "diff") -> None:
+        super().__init__(id=id)
+        self._diff = diff
+        self._lines: list[list[Segment]] = []
+
+    def show(self, diff: Sequence[DiffLine]) -> None:
+        self._diff = diff
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = max(12, self.size.width - 1)
+        self._lines = [line for one in self._diff for line in self._drawn(one, width)]
+        self.reset(top=self.top)
+
+    def _drawn(self, line: DiffLine, width: int) -> list[list[Segment]]:
+        palette = self.palette
+        if line.kind == "file":
+            parts = text.wrap(line.words, width - 1)
+            return [[Segment(f" {part}", palette.heading)] for part in parts]
+        if line.kind == "hunk":
+            return [[Segment(text.cut(f" {line.words}", width), palette.faint)]]
+        plain = Style(strike=False)
+        style = {
+            "gone": palette.removed + plain,
+            "new": palette.added,
+            "note": palette.warning,
+        }.get(line.kind, palette.dim)
+        sign = f" {_SIGNS.get(line.kind, ' ')} "
+        lines = []
+        for number, piece in enumerate(_wrapped(line, width - 3, style)):
+            lines.append([Segment(sign if not number else "   ", style), *piece])
+        return lines
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def recolour(self) -> None:
+        self._lay_out()
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self._lines))
+
+    def draw_key(self, index: int) -> Hashable:
+        return index
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        return Strip(self._lines[index])
+
+
+def _wrapped(line: DiffLine, width: int, style: Style) -> list[list[Segment]]:
+    """The line on rows of `width` cells; changed pieces stand out, the rest is lighter."""
+    pieces = line.pieces or ((bool(line.kind in ("gone", "new")), line.words),)
+    whole = not line.pieces
+    rows: list[list[Segment]] = [[]]
+    used = 0
+    for changed, words in pieces:
+        ink = style if whole or not changed else style + _BOLD + Style(reverse=True)
+        while words:
+            part = _beginning(words, width - used)
+            if not part:
+                rows.append([])
+                used = 0
+                part = _beginning(words, width) or words[:1]
+            rows[-1].append(Segment(part, ink))
+            used += text.width(part)
+            words = words[len(part) :]
+    return rows
+
+
+def _beginning(words: str, cells: int) -> str:
+    """As much of the words as fits; a wide character is never split."""
+    if cells <= 0:
+        return ""
+    if words.isascii():
+        return words[:cells]
+    cut = text.cut(words, cells)
+    return words if cut == words else words[: len(cut) - 1]
