@@ -25,8 +25,6 @@ K1 = 1.2
 """How soon a further occurrence adds little (BM25's usual value)."""
 OTHER_FORM = 0.75
 """What another form of a word counts: enough to find it, less than what was written."""
-MOST_NEEDLES = 200
-"""Things that one query may look for; a pasted page is cut there."""
 MOST_WORDS = 64
 """Words of a pattern that are named for highlighting."""
 
@@ -66,12 +64,12 @@ def match(
     search = _Search(segments, slots, exact, cancelled)
     asked = needles(terms)
     text = np.zeros(slots, np.float32)
-    count = np.zeros(slots, np.uint8)
+    count = np.zeros(slots, np.uint16)
     words: dict[str, None] = {}
     missing: dict[str, None] = {}
     kept: list[Mask] = []
     best = 0.0
-    positive = (*asked.wanted, *asked.required)[:MOST_NEEDLES]
+    positive = (*asked.wanted, *asked.required)
     for needle in positive:
         scores, ceiling = _score(list(search.tiers(needle, words)), slots)
         best += ceiling

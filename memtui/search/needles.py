@@ -19,6 +19,10 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 
 
+MOST = 200
+"""Things that one query may look for; a pasted page is cut there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Needle:
     """One thing that a memory has or has not."""
@@ -72,9 +76,9 @@ def needles(terms: Sequence[Term]) -> Needles:
     telling = [needle for needle in wanted if not _only_asks(needle)]
     positive = [term for term in terms if not term.negated]
     return Needles(
-        tuple(dict.fromkeys(telling if telling or required else wanted)),
-        tuple(required),
-        tuple(excluded),
+        tuple(dict.fromkeys(telling if telling or required else wanted))[:MOST],
+        tuple(required)[:MOST],
+        tuple(excluded)[:MOST],
         tuple(word for term in positive for word in analysis.spine(term.text)),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
     )

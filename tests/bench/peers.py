@@ -71,6 +71,8 @@ class Memtui:
         self.segments, self.size = [loaded], loaded.count
 
     def ask(self, line: str) -> int:
+        for segment in self.segments:
+            segment.recent.clear()  # as if nothing had been typed before
         found = match(self.segments, self.size, parse(line, corpus.NOW, typing=True).terms)
         slots = np.flatnonzero(found.found)
         scores = found.text[slots] + found.all_words[slots]
@@ -196,7 +198,7 @@ class PlainWhoosh:
     """Whoosh's own And, Term and Prefix, on memtui's index."""
 
     name = "Whoosh Prefix"
-    every = 25
+    every = 60
 
     def __init__(self, folder: Path) -> None:
         self.home = folder / "whoosh-home"
@@ -229,7 +231,7 @@ class Ripgrep:
     """The files themselves; a line is looked for as it stands. Wall time, process included."""
 
     name = "ripgrep"
-    every = 10
+    every = 30
 
     def __init__(self, folder: Path, count: int) -> None:
         self.folder = folder / "files"

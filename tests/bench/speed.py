@@ -40,6 +40,8 @@ def timed(act: Callable[[], object]) -> float:
 def keystroke(
     segments: Sequence[postings.Segment], columns: columns_module.Columns, line: str, filters: str
 ) -> None:
+    for segment in segments:
+        segment.recent.clear()  # as if nothing had been typed before
     query = parse(f"{filters} {line}".strip(), NOW, typing=True)
     found = match(segments, len(columns), query.terms)
     mask = columns_module.mask(columns, query) & found.found
