@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 
-
 MOST = 200
 """Things that one query may look for; a pasted page is cut there."""
 
@@ -42,6 +41,8 @@ class Needle:
     @property
     def words(self) -> tuple[str, ...]:
         """What to point out on the screen."""
+        if self.kind is TermKind.WILDCARD:
+            return ()
         return (*self.spine, self.whole) if self.whole else self.spine
 
 

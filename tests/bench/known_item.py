@@ -80,6 +80,17 @@ def setting(module: object, name: str, value: object) -> Iterator[None]:
         setattr(module, name, former)
 
 
+VARIANTS: list[tuple[str, object, str, object]] = [
+    ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
+    ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
+    ("other forms count in full", matching, "OTHER_FORM", 1.0),
+    ("other forms count half", matching, "OTHER_FORM", 0.5),
+    ("K1 0.6", matching, "K1", 0.6),
+    ("K1 2.0", matching, "K1", 2.0),
+]
+"""What else could have been chosen."""
+
+
 def main() -> None:
     stores = [read([Path(text)]) for text in sys.argv[1:]]
     pools: list[Pool] = [(memories, list(questions(memories))) for memories in stores]
@@ -99,15 +110,7 @@ def main() -> None:
     for name in ("recency", "importance_high", "neighbours"):
         for value in (0.0, 0.5, 1.0):
             line(f"{name} {value}", with_weights(**{name: value}))
-    variants: list[tuple[str, object, str, object]] = [
-        ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
-        ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
-        ("other forms count in full", matching, "OTHER_FORM", 1.0),
-        ("other forms count half", matching, "OTHER_FORM", 0.5),
-        ("K1 0.6", matching, "K1", 0.6),
-        ("K1 2.0", matching, "K1", 2.0),
-    ]
-    for name, module, attribute, value in variants:
+    for name, module, attribute, value in VARIANTS:
         with setting(module, attribute, value):
             line(name, measure(pools))
     original: Callable[..., matching.Match] = matching.match

@@ -1,0 +1,118 @@
+"""Ranking quality on LoCoMo: `python -m tests.bench.locomo locomo10.json`.
+
+The file is public (snap-research/locomo) but not ours to ship: its licence is CC BY-NC. Every turn
+of all ten conversations is a memory in one pool; every question with evidence is asked as it
+stands. Recall is the share of evidence turns among the first 1, 5, 10, averaged over questions, MRR
+that of the first of them. conv-26 and conv-30 are for tuning; the table reports the other eight.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from memtui.model import Memory
+from memtui.query import parse
+from memtui.search import columns, matching, postings, ranking
+from memtui.search.documents import document
+from tests.bench.corpus import NOW
+from tests.bench.known_item import VARIANTS, setting
+
+TUNING = ("conv-26", "conv-30")
+_SESSION = re.compile(r"session_(\d+)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    sample: str
+    text: str
+    evidence: frozenset[int]
+    """Slots of the turns that answer it."""
+
+
+def turns(samples: Sequence[dict[str, Any]]) -> Iterator[Memory]:
+    """Every turn as an event of its session, in order."""
+    for sample in samples:
+        conversation = sample["conversation"]
+        for name in sorted(
+            (key for key in conversation if _SESSION.match(key)),
+            key=lambda key: int(key.split("_")[1]),
+        ):
+            for turn in conversation[name]:
+                caption = turn.get("blip_caption")
+                image = f" [image: {caption}]" if caption else ""
+                native = f"{sample['sample_id']}/{turn['dia_id']}"
+                yield Memory(
+                    ref=f"locomo:{native}",
+                    id=native,
+                    store="locomo",
+                    kind="event",
+                    content=f"{turn['speaker']}: {turn['text']}{image}",
+                    entity=f"{sample['sample_id']}/{name}",
+                )
+
+
+def questions(samples: Sequence[dict[str, Any]], slots: dict[str, int]) -> Iterator[Question]:
+    for sample in samples:
+        for asked in sample["qa"]:
+            named = re.findall(r"D\d+:\d+", " ".join(asked.get("evidence") or ()))
+            held = (slots.get(f"{sample['sample_id']}/{name}") for name in named)
+            evidence = frozenset(slot for slot in held if slot is not None)
+            if evidence:
+                yield Question(sample["sample_id"], asked["question"], evidence)
+
+
+def measure(
+    memories: Sequence[Memory], asked: Sequence[Question], weights: ranking.Weights
+) -> list[float]:
+    """Recall@1, @5, @10 and MRR."""
+    table = columns.build(memories)
+    segment = postings.build([document(memory) for memory in memories])
+    rows = []
+    for question in asked:
+        plain = re.sub(r'["~*?:-]', " ", question.text)
+        found = matching.match([segment], len(memories), parse(plain, NOW).terms)
+        slots = np.flatnonzero(found.found)
+        scores = ranking.rank(found, table, slots, NOW, weights)
+        order = slots[ranking.best_first(scores, table, slots)].tolist()
+        hits = [at for at, slot in enumerate(order) if slot in question.evidence]
+        recalls = [sum(at < k for at in hits) / len(question.evidence) for k in (1, 5, 10)]
+        rows.append([*recalls, 1 / (hits[0] + 1) if hits else 0.0])
+    means: list[float] = np.mean(rows, axis=0).tolist()
+    return means
+
+
+def main() -> None:
+    samples = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    memories = list(turns(samples))
+    asked = list(questions(samples, {memory.id: slot for slot, memory in enumerate(memories)}))
+    tuning = [question for question in asked if question.sample in TUNING]
+    reported = [question for question in asked if question.sample not in TUNING]
+    print(f"{len(memories)} turns; {len(tuning)} questions to tune on, {len(reported)} reported")
+    print(f"{'':34}{'tuning: @1    @5    @10   MRR':32}reported: @1  @5    @10   MRR")
+
+    def line(name: str, weights: ranking.Weights = ranking.DEFAULTS) -> None:
+        cells = [
+            "  ".join(f"{value:.3f}" for value in measure(memories, part, weights))
+            for part in (tuning, reported)
+            if part
+        ]
+        print(f"  {name:36}" + "        ".join(cells))
+
+    line("as it is")
+    for value in (0.0, 0.1, 0.3, 0.5):
+        line(f"neighbours {value}", replace(ranking.DEFAULTS, neighbours=value))
+    for name, module, attribute, other in VARIANTS:
+        with setting(module, attribute, other):
+            line(name)
+
+
+if __name__ == "__main__":
+    main()
