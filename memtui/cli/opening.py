@@ -87,6 +87,7 @@ def library_of(named: Sequence[str]) -> Library:
         state=places.state_folder(),
         labels=[root.label for root in roots],
         weights=weights_of({"half_life_days": settings.half_life_days, **settings.weights}),
+        rules=settings.rules,
     )
     if not labels:
         return library

@@ -52,6 +52,8 @@ class Settings:
     """Part of the ranking -> its weight; the parts are those `search --explain` names."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Action id -> keys that replace its own."""
+    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
 
@@ -95,6 +97,12 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
         return str(value)
 
     return check
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table")
+    return value
 
 
 def _statuses(value: Any) -> tuple[str, ...]:
@@ -208,6 +216,14 @@ SCHEMA: tuple[Setting, ...] = (
         _weight,
         "Weights of the parts of the rank, as shares of the text's own score.",
         "{ recency = 0.25, importance_high = 0.5 }",
+        each=True,
+    ),
+    Setting(
+        "rules",
+        "rules",
+        _table,
+        "Constants of a store's own rules, by format; a wrong name is answered with the known ones.",
+        "{ agent-memory = { similar = 0.7 } }",
         each=True,
     ),
     Setting(

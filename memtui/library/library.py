@@ -32,6 +32,7 @@ from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import columns as columns_of
 from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store
 from memtui.text import visible
 from memtui.upkeep import checks
@@ -85,10 +86,11 @@ class Library:
         now: Callable[[], datetime] = utc_now,
         labels: Sequence[str] = (),
         weights: Weights = DEFAULTS,
+        rules: opening.Rules | None = None,
     ) -> Library:
-        """Open the stores at these paths; reads nothing yet. Raises StoreError."""
+        """Open the stores at these paths; reads nothing yet. Raises StoreError, ConfigError."""
         found = [opening.found_at(path) for path in roots]
-        stores = opening.open_all(found, labels)
+        stores = opening.open_all(found, labels, rules)
         return cls(stores, cache=cache, state=state, now=now, weights=weights)
 
     def only(self, labels: Collection[str]) -> Library:
@@ -303,7 +305,7 @@ class Library:
             if self._state is None:
                 raise Refused("this library was opened for reading only")
             journal = Journal(self._state)
-            journal.recover()
+            journal.recover(registry.row_digest)
             self._writer = Changing(journal, self.stores)
         return self._writer
 

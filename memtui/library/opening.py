@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from memtui.errors import StoreError
+from memtui.errors import ConfigError, StoreError
 from memtui.stores import registry
 from memtui.stores.base import Format, Store
 
@@ -43,8 +44,14 @@ def discover(folder: Path, home: Path) -> list[Found]:
     return [Found(format, root) for format, root in registry.discover(folder, home)]
 
 
-def open_all(found: Iterable[Found], labels: Sequence[str] = ()) -> tuple[Store, ...]:
-    """Open each store once, under a label that is unique among them."""
+Rules = Mapping[str, Mapping[str, Any]]
+"""Format -> constant of its rules -> value, as the settings have them."""
+
+
+def open_all(
+    found: Iterable[Found], labels: Sequence[str] = (), rules: Rules | None = None
+) -> tuple[Store, ...]:
+    """Open each store once, under a label that is unique among them. Raises ConfigError."""
     stores: list[Store] = []
     taken: set[str] = set()
     roots: set[str] = set()
@@ -56,8 +63,17 @@ def open_all(found: Iterable[Found], labels: Sequence[str] = ()) -> tuple[Store,
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
         label = unique_label(_PLAIN.sub("-", wanted), taken)
         taken.add(label)
-        stores.append(item.format.open(item.root, label))
+        store = item.format.open(item.root, label)
+        if table := (rules or {}).get(item.format.name):
+            _configure(item.format, store, table)
+        stores.append(store)
     return tuple(stores)
+
+
+def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:
+    if format.configure is None:
+        raise ConfigError(f"{format.name} has no constants to set", where=f"rules.{format.name}")
+    format.configure(store, table)
 
 
 def unique_label(wanted: str, taken: set[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.commit import FileDiff, preview
 from memtui.journal import Part
@@ -57,8 +57,17 @@ class Planned:
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """Memories that would stop being current."""
-        return _joined(plan.supersedes for plan in self.plans)
+        """Other memories that would stop being current."""
+        own = {change.ref for plan in self.plans for change in plan.changes}
+        retired = {Act.RETIRE, Act.DELETE}
+        return _joined(
+            tuple(
+                ref
+                for ref in plan.supersedes
+                if ref not in own or plan.changes[0].act not in retired
+            )
+            for plan in self.plans
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -107,10 +116,15 @@ def plan(
 
 
 def _add(known: list[Edit], edits: Iterable[Edit]) -> None:
-    """Keep each edit once: two memories added to a new entity make its file once."""
+    """Keep each edit of a whole file or value once: two memories added to a new entity make its
+    file once, two edits in one Ambient file set its time once."""
+    seen = {edit for edit in known if isinstance(edit, TextEdit | ValueEdit)}
     for edit in edits:
-        if not (isinstance(edit, TextEdit) and edit in known):
-            known.append(edit)
+        if isinstance(edit, TextEdit | ValueEdit):
+            if edit in seen:
+                continue
+            seen.add(edit)
+        known.append(edit)
 
 
 def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:

@@ -124,6 +124,9 @@ class Format:
     belongings: tuple[str, ...] = ()
     """Patterns (`fnmatch`, relative to the root, `*` crosses folders) of files that hold no
     memory but that its program needs: carried away with the shards' files."""
+    configure: Callable[[Store, Mapping[str, Any]], None] | None = None
+    """Set constants of an open store's rules by their names. Raises ConfigError. None: it has
+    none that can be set."""
     database: Database | None = None
     """How to carry a store that is a database; None when it is made of text files."""
     identity: str = ""
@@ -153,3 +156,6 @@ class Database:
     Raises StoreError."""
     rebuild: Callable[[Iterable[str], Path], None]
     """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""
+    row_digest: Callable[[str], str | None]
+    """What the recorder would be told now about the row of this name; None when it is no row of
+    this format. For judging what a crash left behind."""

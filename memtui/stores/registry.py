@@ -77,3 +77,13 @@ def discover(
         if root is not None:
             found.setdefault(f"{known.name}\0{os.path.realpath(root)}", (known, root))
     return list(found.values())
+
+
+def row_digest(name: str) -> str | None:
+    """The digest of the table row of this name as it is now; None when no format knows it."""
+    for known in FORMATS:
+        if known.database is not None:
+            found = known.database.row_digest(name)
+            if found is not None:
+                return found
+    return None

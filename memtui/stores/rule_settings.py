@@ -11,6 +11,11 @@ from memtui.errors import ConfigError
 Rules = TypeVar("Rules")
 
 
+def configure(store: Any, table: Mapping[str, Any]) -> None:
+    """Lay the table over the `rules` of an open store. Raises ConfigError."""
+    store.rules = overridden(store.rules, table, f"rules.{store.format}")
+
+
 def overridden(rules: Rules, table: Mapping[str, Any], where: str = "") -> Rules:
     """The rules with the values of the table, each of the kind that it replaces.
 

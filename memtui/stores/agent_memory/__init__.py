@@ -6,6 +6,7 @@ from memtui.stores.agent_memory.adopting import adopt
 from memtui.stores.agent_memory.layout import detect
 from memtui.stores.agent_memory.store import AgentMemory
 from memtui.stores.base import Format
+from memtui.stores.rule_settings import configure
 
 FORMAT = Format(
     name="agent-memory",
@@ -21,5 +22,6 @@ FORMAT = Format(
         "pipelines/*",
         "status.json",
     ),
+    configure=configure,
     adopt=adopt,
 )

@@ -6,6 +6,7 @@ from memtui.stores.ambient.adopting import adopt
 from memtui.stores.ambient.layout import detect
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Format
+from memtui.stores.rule_settings import configure
 
 FORMAT = Format(
     name="ambient",
@@ -14,5 +15,6 @@ FORMAT = Format(
     detect=detect,
     open=Ambient,
     belongings=("*.json", "*.json.migrated"),
+    configure=configure,
     adopt=adopt,
 )

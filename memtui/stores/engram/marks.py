@@ -34,16 +34,15 @@ def row_digest(row: Row | None) -> str:
     return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
-def digest_of(path: Path, name: str) -> str | None:
-    """The digest of the row with this name as it is now; None when it is no row of ours."""
-    own = f"{path}#"
-    rest = name.removeprefix(own)
-    table = next((each for each in TABLES if rest.startswith(each + "{")), "")
-    if not name.startswith(own) or not table:
+def digest_of(name: str) -> str | None:
+    """The digest of the row with this name as it is now; None when it names no row of ours."""
+    table = next((each for each in TABLES if f"#{each}{{" in name), "")
+    path, found, key = name.partition(f"#{table}{{")
+    if not table or not found:
         return None
     try:
-        edit = RowEdit(str(path), table, json.loads(rest.removeprefix(table)), None, None)
-        return look(path, lambda c: row_digest(find_row(c, inspect(c), edit)))
+        edit = RowEdit(path, table, json.loads("{" + key), None, None)
+        return look(Path(path), lambda c: row_digest(find_row(c, inspect(c), edit)))
     except (ValueError, sqlite3.Error, MemtuiError):
         return None
 

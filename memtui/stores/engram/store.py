@@ -176,10 +176,6 @@ class EngramStore:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
         apply(self.file, edits, recorder, self.clock)
 
-    def row_digest(self, name: str) -> str | None:
-        """What the recorder would be told about this row now; None when it is not ours."""
-        return digest_of(self.file, name)
-
     def export(self, version: str = export.FULL, only: Collection[int] | None = None) -> str:
         """Engram's own JSON (see `export`). Raises StoreError."""
         return export.export(self.file, self.clock(), version, only)
@@ -205,7 +201,7 @@ FORMAT = Format(
     detect=detect,
     open=open_store,
     nearby=(".", ".engram"),
-    database=Database(DATABASE, _dump, rebuild),
+    database=Database(DATABASE, _dump, rebuild, digest_of),
     identity="sync_id",
     adopt=adopt,
 )

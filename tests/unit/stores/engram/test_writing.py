@@ -687,7 +687,6 @@ def test_after_a_crash_the_row_itself_tells_what_became_of_it(folder: Path, mome
     died = subprocess.run(command, capture_output=True, text=True, check=False)
     assert died.returncode == -9
     name, pre, post = died.stdout.split("\n")[:3]
-    store = open_store(folder)
     assert registry.row_digest(name) == (pre if moment == "intend" else post)
     assert registry.row_digest("/elsewhere.db#observations{}") is None
     assert registry.row_digest(f'{folder / "engram.db"}#observations{{"nothing": 1}}') is None
