@@ -33,7 +33,7 @@ def incoming(document: Mapping[str, Any]) -> Incoming:
                 raise BundleError("a branch's key cannot be a file name")
             texts[f"{folder}/{layout.TASKS}/{branch}.json"] = _file(task)
     files = {name: _loader(text) for name, text in texts.items()}
-    return Incoming(FORMAT.name, FORMAT.name, _memories(texts), files=files)
+    return Incoming(FORMAT.name, FORMAT.name, _memories(texts), whole=True, files=files)
 
 
 def _file(value: Any) -> str:

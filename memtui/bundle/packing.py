@@ -1,9 +1,9 @@
 """From open stores to the contents of a bundle.
 
-For each store `memories/<label>.jsonl`: a record per memory, its places named from the store. When
-the whole store is exported also what brings it back exactly: `files/<label>/...`, each file's bytes
-(the times of change stand in the manifest, because formats read them), or `rows/<label>.jsonl` for
-a database.
+For each store `memories/<label>.jsonl`: a record per memory, its places named from the store, and
+`files/<label>/...`, the bytes of every memory that is a file (the times of change stand in the
+manifest, because formats read them). When the whole store is exported, the files are all that bring
+it back exactly, or `rows/<label>.jsonl` does where it is a database.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 LARGEST_BELONGING = 16 << 20
 """Bytes of a file without memories that is still taken along."""
+A_FILE_EACH = frozenset({"document", "note"})
+"""Kinds of which each memory is a text file of its own: it comes along as it is."""
 MOST_LOOKS = 3
 """Times a store is read again because a program wrote to it meanwhile."""
 
@@ -89,8 +91,10 @@ def pack(
 
 def _pack_part(packing: Packing, store: Store, memories: Sequence[Memory]) -> None:
     home = _home(store, [m.origin.file for m in memories])
+    own = {memory.origin.file for memory in memories if memory.kind in A_FILE_EACH}
+    times = {} if home.database else _add_files(packing, store, home, own - {""})
     _add_memories(packing, store.label, memories, home)
-    packing.stores.append(_about(store, memories, whole=False))
+    packing.stores.append(_about(store, memories, whole=False, files=times, root=home.inner))
 
 
 def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any) -> dict[str, Any]:

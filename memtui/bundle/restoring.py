@@ -69,7 +69,7 @@ def plan_restore(
     """What would be made. Reads every file of the document. Raises Refused or BundleError."""
     if not is_empty(place):
         raise Refused("there is something here already, and it is no store", where=str(place))
-    partial = [store.label for store in document.stores if not store.whole]
+    partial = [s.label for s in document.stores if not s.whole or not (s.files or s.rows)]
     if partial or not document.stores:
         names = ", ".join(partial) or "nothing"
         raise Refused(

@@ -33,8 +33,10 @@ class Incoming:
     label: str
     format: str
     memories: Sequence[Memory] = field(repr=False)
+    whole: bool = False
+    """Whether the store can be brought back exactly."""
     files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
-    """Every file of the store by its path from the base; empty when only memories came."""
+    """Every file of the store by its path from the base; of a part, those that are memories."""
     times: Mapping[str, int] = field(default_factory=dict, repr=False)
     """When each file was changed, in nanoseconds since 1970."""
     root: str = ""
@@ -43,11 +45,6 @@ class Incoming:
     """The rows of a database, see `stores.base.Database`."""
     document: str = field(default="", repr=False)
     """The file's own text, where the store's program reads such files itself."""
-
-    @property
-    def whole(self) -> bool:
-        """Whether the store can be brought back exactly."""
-        return bool(self.files) or self.rows is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +124,6 @@ def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
     memories = [memory_from(json.loads(line)) for line in lines]
     if len(memories) != about["memories"] or any(m.store != label for m in memories):
         raise BundleError("its memories are not those that its manifest names")
-    if about["whole"] is not True:
-        return Incoming(label, format, memories)
     root = safe_path(quoted(about["root"])) if about["root"] else ""
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
@@ -138,6 +133,7 @@ def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
         label,
         format,
         memories,
+        whole=about["whole"] is True,
         files=files,
         times=times,
         root=root,

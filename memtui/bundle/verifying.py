@@ -28,9 +28,9 @@ def _store(store: Incoming) -> str:
     what = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
     if store.rows is not None:
         return f"{what}, {_built(store)} rows that make a sound database"
-    if store.files:
+    if store.whole:
         return f"{what}, {len(store.files)} files"
-    return f"{what}, a part of the store"
+    return f"{what}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
 
 
 def _built(store: Incoming) -> int:

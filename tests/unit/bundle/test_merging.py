@@ -123,6 +123,16 @@ def test_native_memories_keep_id_time_and_status(tmp_path: Path) -> None:
     assert came.extra["createdAt"] == old["createdAt"]
 
 
+def test_a_part_of_a_workspace_brings_its_documents_as_they_are(tmp_path: Path) -> None:
+    source = sample(tmp_path, "workspace", "source")
+    shutil.copytree(SAMPLES / "workspace", tmp_path / "store")
+    for folder in ("knowledge", "lessons"):
+        shutil.rmtree(tmp_path / "store" / folder)
+    library = opened(tmp_path, tmp_path / "store")
+    assert merged(library, bundle(tmp_path, source, part=True)).counts["conflicts"] == 0
+    assert texts(tmp_path / "store") == texts(tmp_path / "source")
+
+
 def test_what_differs_is_listed_and_left(tmp_path: Path) -> None:
     there = agent_memory(tmp_path / "there", {"alice": ["Alice sails"]})
     here = agent_memory(tmp_path / "here", {"alice": ["Alice rows"]})
