@@ -222,7 +222,7 @@ SCHEMA: tuple[Setting, ...] = (
         "rules",
         "rules",
         _table,
-        "Constants of a store's own rules, by format; a wrong name is answered with the known ones.",
+        "Constants of a store's own rules, by format; a wrong name is told the known ones.",
         "{ agent-memory = { similar = 0.7 } }",
         each=True,
     ),
@@ -265,7 +265,7 @@ def default_text() -> str:
 
 
 def _shown(setting: Setting, name: str) -> str:
-    if setting.key in ("keys", "saved"):  # tables of their own, so that lines can be added
-        entry = setting.example.strip("{ }")
+    if setting.key in ("rules", "keys", "saved"):  # tables of their own, so that lines can be added
+        entry = setting.example[1:-1].strip()
         return f"#: [{setting.key}]\n#: {entry}\n"
     return f"#: {name} = {setting.example}\n"
