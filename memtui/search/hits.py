@@ -13,7 +13,7 @@ from memtui.search.postings import Longs, Segment
 
 _CROWD = 16
 """With more postings than memories / _CROWD, counting over all memories beats sorting."""
-_QUARTER = np.float32(0.25)
+_QUARTER, _WHOLE = np.float32(0.25), np.float32(1.0)
 _KEPT = 8
 """Answers kept with each segment: a word stays the same while the next is typed."""
 
@@ -52,7 +52,7 @@ def of_range(segment: Segment, first: int, last: int) -> Hits:
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     if last - first == 1:
         return _of_term(segment, first)
-    return _sum(segment, segment.ids[start:end], segment.weights[start:end] * _QUARTER)
+    return _sum(segment, segment.ids[start:end], segment.weights[start:end], _QUARTER)
 
 
 def added(parts: Sequence[Hits], segment: Segment) -> Hits:
@@ -70,18 +70,20 @@ def counted(segment: Segment, memories: NDArray[Any]) -> Hits:
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
-def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> Hits:
+def _sum(
+    segment: Segment, ids: NDArray[Any], often: NDArray[Any], unit: np.float32 = _WHOLE
+) -> Hits:
     if not len(ids):
         return NONE
     if len(ids) * _CROWD > segment.count:
         sums = np.bincount(ids, often, segment.count)
-        held = sums.nonzero()[0]
-        return Hits(held + segment.first, sums[held].astype(np.float32))
+        held = (sums > 0).nonzero()[0]
+        return Hits(held + segment.first, sums[held].astype(np.float32) * unit)
     order = ids.argsort(kind="stable")
     ordered = ids[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    sums = np.add.reduceat(often[order], starts)
-    return Hits(ordered[starts].astype(np.int64) + segment.first, sums.astype(np.float32))
+    sums = np.add.reduceat(often[order], starts, dtype=np.float32)
+    return Hits(ordered[starts].astype(np.int64) + segment.first, sums * unit)
 
 
 def joined(parts: Iterable[Hits]) -> Hits:
