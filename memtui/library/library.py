@@ -188,6 +188,12 @@ class Library:
                     shelf.save_cache(self._table)
             self._index.keep(shelf, report, cancelled)
 
+    def keep_good_copies(self, cancelled: Cancelled = never) -> None:
+        """Copy what was read whole into the state folder, so that it can be offered again."""
+        if self._state is not None:
+            for shelf in self._shelves:
+                shelf.keep_good(self._state, cancelled)
+
     def _publish(self) -> None:
         self._revision += 1
         self.snapshot = Snapshot(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -9,7 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from memtui.errors import UnreadableFile
+from memtui.files import kept
+from memtui.files.reading import read_bytes
 from memtui.library.table import Table
+from memtui.library.values import Cancelled
 from memtui.model import Memory
 from memtui.paths import private
 from memtui.search import catalog as catalogs
@@ -18,6 +23,10 @@ from memtui.search.columns import take
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 
 log = logging.getLogger(__name__)
+
+
+LARGEST_COPY = 8 << 20
+"""Bytes of a file up to which a good copy of it is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +67,8 @@ class Shelf:
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
         self._disk: int | None = None
+        self._copied: dict[str, str] = {}
+        """Stamp of each shard when its files were copied."""
 
     @property
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -85,6 +96,23 @@ class Shelf:
         if self._disk is None:
             self._disk = sum(_size(file) for files in self._files.values() for file in files)
         return self._disk
+
+    def keep_good(self, state: Path, cancelled: Cancelled) -> None:
+        """Keep a copy of each JSON file that was read whole, for the day when an agent empties it.
+
+        Agents lose these files by themselves: two loops of agent-memory's own script broke one in
+        three runs of three (measured). A document is one memory only, and the journal's own copies
+        serve it.
+        """
+        for key, held in list(self.held.items()):
+            if cancelled():
+                return
+            if held.unreadable or not held.count or self._copied.get(key) == held.stamp:
+                continue
+            for file in self._files.get(key, ()):
+                if file.endswith(".json"):
+                    _keep(Path(file), self.store.root, state)
+            self._copied[key] = held.stamp
 
     def take_cache(self, table: Table) -> bool:
         """Put the cached rows of this store into the table; False where there are none."""
@@ -160,6 +188,13 @@ class Shelf:
         first = slots[0] if slots else 0
         together = range(first, first + len(slots))
         self.base = together if slots == list(together) else None
+
+
+def _keep(path: Path, root: Path, state: Path) -> None:
+    with contextlib.suppress(UnreadableFile, OSError):
+        data = read_bytes(path, root)
+        if len(data) <= LARGEST_COPY:
+            kept.keep(path.resolve(), data, state)
 
 
 def _size(file: str) -> int:

@@ -92,6 +92,7 @@ class Workers:
         if not worker.is_cancelled:
             post(messages.IndexReady())
             library.keep_index(cancelled=cancelled)
+            library.keep_good_copies(cancelled)
 
     def refresh(self) -> None:
         """Look whether the stores changed; cheap when they did not."""

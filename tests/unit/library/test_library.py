@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui.errors import RefError, StoreError
+from memtui.files.kept import last_good
 from memtui.library import Library
 from memtui.query import parse
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -262,3 +263,20 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     with opened_below(home) as opened:
         assert len(contents(open_library(home, cache))) == 5
     assert opened == []
+
+
+def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_it(
+    home: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    library = Library.open([home], state=state, now=lambda: NOW)
+    library.load()
+    library.keep_good_copies()
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    file.write_bytes(b"")
+    library.refresh()
+    library.keep_good_copies()
+    copy = last_good(file, state)
+    assert copy is not None
+    assert copy.read() == before
