@@ -1,21 +1,24 @@
-"""What another program wrote into a file just after memtui had replaced it.
+"""What another program wrote at the very moment of a save, and that save could not merge.
 
 A program that opens a file, waits, and then writes, writes into what is by then a kept copy. Lines
 that it appended are appended to the file that has taken the place; anything else is reported, and
-stays among the copies.
+stays among the copies. And a memtui that is killed between an exchange and the merge of what came
+out leaves that merge to the next one.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memtui.changes import TextEdit
-from memtui.errors import Conflict, UnreadableFile
+from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert
+from memtui.errors import Conflict, MemtuiError, UnreadableFile
 from memtui.files import kept, save
 from memtui.files.commit import commit
 from memtui.files.reading import decode, digest
+from memtui.files.rebase import FileEdit, changes_between, key_of, rebase
 from memtui.files.recorder import Recorder
 
 
@@ -43,6 +46,45 @@ def rescue(path: Path, recorder: Recorder) -> list[Late]:
             copy.file.rename(copy.file.with_name(renamed))
         found.append(Late(copy, rescued))
     return found
+
+
+def merge_displaced(
+    path: Path, edits: Sequence[Edit], displaced: bytes, recorder: Recorder
+) -> bool:
+    """Bring back what a version of the file holds that a killed save displaced; False if it cannot.
+
+    `edits` are those of the save, which is on disk: without them the file is what that save had
+    read, and the difference to `displaced` is what the other program did.
+    """
+    now = save.read_now(path)
+    ours = [e for e in edits if isinstance(e, RecordEdit | ValueEdit | TextEdit)]
+    ours = [edit for edit in ours if Path(edit.path).resolve() == path]
+    try:
+        if now is None or not ours:
+            return False
+        base = rebase(decode(now), [e for e in invert(tuple(ours)) if isinstance(e, FileEdit)])
+        theirs = _differences(path, base or "", decode(displaced), decode(now), ours)
+        if theirs is None:
+            return False
+        commit(theirs, recorder)
+    except MemtuiError:
+        return False
+    return True
+
+
+def _differences(
+    path: Path, base: str, displaced: str, now: str, ours: Sequence[Edit]
+) -> list[Edit] | None:
+    """The other program's changes as edits of the file as it is now; None when it is no telling."""
+    records = [edit for edit in ours if isinstance(edit, RecordEdit)]
+    if not records:
+        if not (base.endswith("\n") and displaced.startswith(base)):
+            return None
+        return [TextEdit(str(path), now, now + displaced[len(base) :])]
+    mine = {key_of(edit) for edit in records}
+    lists = [(edit.array, edit.id_key) for edit in records]
+    found = changes_between(base, displaced, lists)
+    return [replace(edit, path=str(path)) for edit in found if key_of(edit) not in mine]
 
 
 def _appended(data: bytes, was: str) -> bytes | None:

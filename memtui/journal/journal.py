@@ -148,7 +148,12 @@ class Journal:
         writes: dict[str, list[Write]] = {}
         for write in self.writes(action):
             writes.setdefault(write.path, []).append(write)
-        verdicts = [judge(path, steps, self.state, row_digest) for path, steps in writes.items()]
+        whole = self.get(action)
+        edits = whole.edits if whole else ()
+        edits = invert(edits) if wanted is State.UNDONE else edits
+        verdicts = [
+            judge(path, steps, edits, self.state, row_digest) for path, steps in writes.items()
+        ]
         fates = {verdict.fate for verdict in verdicts}
         note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
         state = wanted
@@ -157,7 +162,7 @@ class Journal:
             note = note or "it was cut short, and a file has been changed since"
         elif fates <= {Fate.AWAY}:
             state = former
-        elif Fate.AWAY in fates or len(writes) < len(_paths(self.get(action))):
+        elif Fate.AWAY in fates or len(writes) < len(_paths(whole)):
             state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)

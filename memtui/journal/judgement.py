@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
+from memtui.changes import Edit
 from memtui.errors import SaveError, UnreadableFile
 from memtui.files import kept, save
+from memtui.files.late import merge_displaced
 from memtui.files.lock import locked
 from memtui.files.reading import digest
+from memtui.files.recorder import Unrecorded
 from memtui.journal.action import Write
+
+_KEPT = "another program wrote this file at the same moment; its version was kept"
 
 RowDigest = Callable[[str], str | None]
 """The digest of a table row by the name its store gave the recorder; None when nobody can say."""
@@ -35,18 +40,26 @@ class Verdict:
     note: str = ""
 
 
-def judge(name: str, writes: Sequence[Write], state: Path, row_digest: RowDigest) -> Verdict:
-    """What became of one file or row (all its writes, in order); cleans up beside a file."""
+def judge(
+    name: str, writes: Sequence[Write], edits: Sequence[Edit], state: Path, row_digest: RowDigest
+) -> Verdict:
+    """What became of one file or row, given all its writes in order.
+
+    Cleans up beside a file, and finishes a merge that was cut short. `edits` are those of the step.
+    """
     if name.partition("#")[0] != name and not Path(name).exists():
         return Verdict(_fate(writes, row_digest(name)))
     path = Path(name)
     try:
         with locked(path, state):
             data = save.read_now(path)
-            fate = _fate(writes, "" if data is None else digest(data))
-            return Verdict(fate, _clean(path, writes, fate, state))
+            now = "" if data is None else digest(data)
+            fate = _fate(writes, now)
+            displaced = _clean(path, writes, now, fate, state)
     except (SaveError, UnreadableFile):
         return Verdict(Fate.UNSURE)
+    merged = [merge_displaced(path, edits, one.read(), Unrecorded(state)) for one in displaced]
+    return Verdict(fate, "" if all(merged) else _KEPT)
 
 
 def _fate(writes: Sequence[Write], now: str | None) -> Fate:
@@ -60,16 +73,23 @@ def _fate(writes: Sequence[Write], now: str | None) -> Fate:
     return Fate.AWAY if there == first.pre else Fate.ARRIVED
 
 
-def _clean(path: Path, writes: Sequence[Write], fate: Fate, state: Path) -> str:
-    """Take away temporary files that were left beside the file; keep whatever is not ours."""
+def _clean(
+    path: Path, writes: Sequence[Write], now: str, fate: Fate, state: Path
+) -> list[kept.Copy]:
+    """Take away temporary files left beside the file; returns versions of another program.
+
+    Those came out of an exchange, and were not merged any more before the process was killed.
+    """
     known = {write.pre for write in writes} | {write.post for write in writes}
-    note = ""
+    found = []
     for leftover in save.leftovers(path):
         with suppress(OSError, UnreadableFile):
             content = digest(save.read_now(leftover) or b"")
             if content not in known and fate is not Fate.AWAY:
-                kept.take(path, leftover, content, state)
-                note = "another program wrote this file at the same moment; its version was kept"
+                found.append(kept.take(path, leftover, content, state))
             else:
                 leftover.unlink()
-    return note
+    last = writes[-1]
+    if len(writes) > 1 and not last.done and now == last.pre:  # the merge was not made any more
+        found += [copy for copy in kept.copies(path, state)[:1] if copy.digest not in known]
+    return list({copy.digest: copy for copy in found}.values())

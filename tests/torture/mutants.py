@@ -56,9 +56,9 @@ MUTANTS = (
     ),
     Mutant(
         "nothing is merged",
-        "commit.py",
-        "if came == disk or not self._job.whole(came):",
-        "if came:",
+        "saving.py",
+        "if out is not None and (came == disk or not self._job.whole(came)):",
+        "if out is not None:",
         "foreign",
     ),
     Mutant(

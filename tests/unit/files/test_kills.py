@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from memtui.changes import Edit
+from memtui.files import faults
+from memtui.files.json_spans import insert_record
+from memtui.files.reading import decode, encode
+from memtui.files.rebase import rebase
+from memtui.journal import Journal, State
 from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, NOTE, SIDECAR, Case
+from tests.torture.processes import KILLED, in_child
 
 
 @pytest.mark.parametrize(
@@ -29,3 +37,50 @@ def test_killed_at_random_times(tmp_path: Path, figures: Callable[[str], None], 
 
 def test_killed_in_the_middle_of_two_files(tmp_path: Path, figures: Callable[[str], None]) -> None:
     figures(kills.at_random_times(tmp_path, 20, 3, AMBIENT))
+
+
+@pytest.mark.parametrize(
+    "point", ["look:1", "keep:1", "intent:2", "temp:2", "exchange:2", "keep:2"]
+)
+def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, point: str) -> None:
+    """What came out of the exchange is not lost with the process: the next start brings it in."""
+    for case, path, theirs in (
+        (AGENT, tmp_path / "a" / "items.json", '{"id": "theirs", "content": "new"}'),
+        (NOTE, tmp_path / "n" / "2026-11-21.md", "- theirs\r\n"),
+    ):
+        path.parent.mkdir()
+        case.make(path.parent)
+        edits = case.plan(path.parent, random.Random(1))
+        state = path.parent.parent / f"{case.name}-state"
+
+        def work(
+            path: Path = path, edits: tuple[Edit, ...] = edits, theirs: str = theirs,
+            state: Path = state,
+        ) -> None:  # fmt: skip
+            kill, written = faults.kill_at(point), []
+
+            def hook(reached: str) -> None:
+                if reached == "exchange" and not written:
+                    text = decode(path.read_bytes())
+                    grown = text + theirs if path.suffix == ".md" else _with(text, theirs)
+                    written.append(path.write_bytes(encode(grown)))
+                kill(reached)
+
+            faults.install(hook)
+            kills.do(Journal(state), edits)
+
+        assert in_child(work) == KILLED
+        journal = Journal(state)
+        journal.recover()
+        text = decode(path.read_bytes())
+        assert theirs in text
+        assert [(a.state, a.note) for a in journal.log()] == [(State.DONE, "")]
+        assert rebase(text, edits) == text, "our own edit is not there"
+        kills.take_back(journal, journal.undoable()[0])
+        assert theirs in decode(path.read_bytes())
+        assert not kills.strangers(path.parent, case.files)
+        journal.close()
+
+
+def _with(text: str, record: str) -> str:
+    return insert_record(text, (), record)

@@ -1,0 +1,79 @@
+"""All edits of one file together: how to read it, and what they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, ValueEdit
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files import json_spans as spans
+from memtui.files import save, sidecar_lines
+from memtui.files.reading import decode, encode
+from memtui.files.rebase import FileEdit, rebase
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """All edits of one file."""
+
+    path: Path
+    """With every link resolved: a link is followed, never replaced."""
+    edits: tuple[FileEdit | SidecarEdit, ...]
+
+    @property
+    def lists(self) -> list[tuple[tuple[str, ...], str]]:
+        return [(e.array, e.id_key) for e in self.edits if isinstance(e, RecordEdit)]
+
+    def read(self) -> bytes | None:
+        expected = any(edit.before is not None for edit in self.edits)
+        return save.read_settled(self.path, self.whole, expected=expected)
+
+    def read_and_rewrite(self) -> tuple[bytes | None, bytes | None]:
+        """What the file holds and what it shall hold."""
+        try:
+            old = save.read_now(self.path)
+            return old, self.rewritten(old)
+        except (UnreadableFile, Conflict):  # it may be caught just being emptied or made anew
+            old = self.read()
+            return old, self.rewritten(old)
+
+    def rewritten(self, data: bytes | None) -> bytes | None:
+        """The file's bytes with the edits made."""
+        text = self.rewrite(None if data is None else decode(data))
+        if text is None:
+            return None
+        new = encode(text)
+        if decode(new) != text:
+            raise Refused("stray bytes of the text would join to a character", where=str(self.path))
+        return new
+
+    def rewrite(self, text: str | None) -> str | None:
+        notes = [edit for edit in self.edits if isinstance(edit, SidecarEdit)]
+        if notes:
+            text = sidecar_lines.added(text, notes, where=str(self.path))
+        others = [edit for edit in self.edits if not isinstance(edit, SidecarEdit)]
+        return rebase(text, others, where=str(self.path))
+
+    def whole(self, data: bytes) -> bool:
+        """Whether a program has finished writing this file."""
+        if any(isinstance(edit, RecordEdit | ValueEdit) for edit in self.edits):
+            try:
+                spans.load(decode(data))
+            except UnreadableFile:
+                return False
+        return True
+
+
+def jobs_of(edits: Sequence[Edit]) -> list[Job]:
+    by_path: dict[Path, list[FileEdit | SidecarEdit]] = {}
+    for edit in edits:
+        if isinstance(edit, RowEdit):
+            raise Refused("a table row is not saved as a file", where=edit.path)
+        if isinstance(edit, SidecarEdit):
+            path = sidecar_lines.sidecar_path(Path(edit.root))
+        else:
+            path = Path(edit.path)
+        by_path.setdefault(path.resolve(), []).append(edit)
+    return [Job(path, tuple(found)) for path, found in by_path.items()]

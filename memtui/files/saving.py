@@ -1,0 +1,161 @@
+"""One file on its way to disk: lock, read, edit, exchange, look, merge what came out, record.
+
+The exchange itself is in `save`; here is what to write, and what to do about other programs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
+from memtui.files import kept, save
+from memtui.files.exchange import exchange
+from memtui.files.faults import reached
+from memtui.files.job import Job
+from memtui.files.lock import locked
+from memtui.files.reading import digest
+from memtui.files.recorder import Recorder
+from memtui.files.theirs import Theirs
+
+LINGER = 0.25
+"""Seconds to watch a file after a merge (which needs two programs within a millisecond)."""
+_PAUSE = 0.004
+"""Seconds between looks meanwhile."""
+MOST_ROUNDS = 200
+"""Times a save starts again because another program wrote in between (each takes some ms)."""
+
+
+class Saving:
+    """One file on its way to disk."""
+
+    def __init__(self, job: Job, recorder: Recorder) -> None:
+        self._job = job
+        self._path = job.path
+        self._recorder = recorder
+
+    def run(self) -> None:
+        with locked(self._path, self._recorder.state):
+            for _ in range(MOST_ROUNDS):
+                with contextlib.suppress(save.Stale):
+                    return self._once()
+        raise SaveError(
+            "another program keeps writing it", where=str(self._path), do="try again later"
+        )
+
+    def _once(self) -> None:
+        old, new = self._job.read_and_rewrite()
+        if new == old:
+            return
+        self._intend(old, new)
+        if new is None:
+            self._keep(save.remove(self._path, old or b""))
+        elif old is None:
+            save.create(self._path, new)
+        else:
+            self._replace(old, new)
+        self._done()
+
+    def _replace(self, disk: bytes, wanted: bytes) -> None:
+        """Exchange; when something else came out than `disk` held, merge that in and go on.
+
+        What came out is another program's version, made from what we read or from something older.
+        Its changes are carried along, because its next version may again be made from an older one.
+        """
+        theirs, copy, placed = Theirs(self._job), None, False
+        failure: Conflict | None = None
+        for _ in range(MOST_ROUNDS):
+            out: save.Displaced | None = None
+            try:
+                out = save.replace(self._path, disk, wanted, self._job.whole)
+                came, now = out.data, wanted
+            except save.Stale:
+                if not placed:  # nothing of ours is there yet: begin anew
+                    raise
+                came = now = self._there()
+            except SaveError:
+                self._give_back(copy)
+                raise
+            placed = True
+            if out is not None and (came == disk or not self._job.whole(came)):
+                self._keep(out)
+                later, out = self._stale_writing(wanted) if theirs.found else None, None
+                if later is None:
+                    break
+                disk, came, now = wanted, later, later
+            try:
+                wanted, failure = self._merge(theirs, disk, came, wanted)
+                disk = now
+                if wanted != disk:
+                    self._intend(disk, wanted)
+            except MemtuiError:
+                self._give_back(self._keep(out) if out else copy)
+                raise
+            if out is not None:  # not before the intent to merge it is written down
+                copy = self._keep(out)
+            if wanted == disk:
+                break
+        else:
+            raise SaveError("another program keeps writing it", where=str(self._path))
+        if failure is not None:
+            self._done()
+            raise failure
+
+    def _merge(
+        self, theirs: Theirs, disk: bytes, came: bytes, ours: bytes
+    ) -> tuple[bytes, Conflict | None]:
+        """Their version with our edits; without them, and why, when they changed the same thing."""
+        grown = theirs.appended(disk, came)
+        if grown is not None:
+            return ours + grown, None
+        base = theirs.merged(disk, came)
+        try:
+            return self._job.rewritten(base) or b"", None
+        except Conflict as conflict:
+            return base, conflict
+
+    def _there(self) -> bytes:
+        data = self._job.read()
+        if data is None:
+            raise Conflict("the file is gone", where=str(self._path))
+        return data
+
+    def _stale_writing(self, ours: bytes) -> bytes | None:
+        """What a program writes shortly after a merge; None when it leaves the file alone.
+
+        For a moment the file lacked what had just been displaced. A program that has read it in
+        that moment writes back what it read, without its own former change.
+        """
+        until = time.monotonic() + LINGER
+        while time.monotonic() < until:
+            time.sleep(_PAUSE)
+            with contextlib.suppress(UnreadableFile):
+                now = save.read_now(self._path)
+                if now is not None and now != ours and self._job.whole(now):
+                    return now
+        return None
+
+    def _intend(self, pre: bytes | None, post: bytes | None) -> None:
+        reached("intent")
+        marks = ["" if data is None else digest(data) for data in (pre, post)]
+        self._recorder.intend(str(self._path), *marks)
+
+    def _done(self) -> None:
+        reached("done")
+        self._recorder.done(str(self._path))
+
+    def _keep(self, out: save.Displaced) -> kept.Copy | None:
+        """Move what came out among the copies. The save has succeeded: failing here is no fault."""
+        try:
+            return kept.take(self._path, out.file, digest(out.data), self._recorder.state)
+        except OSError:
+            save.discard(out)
+            return None
+
+    def _give_back(self, copy: kept.Copy | None) -> None:
+        """Merging failed on disk: the other program's version gets its place again."""
+        if copy is not None:
+            with contextlib.suppress(OSError):
+                copy.file.chmod(self._path.stat().st_mode & 0o7777)
+                exchange(copy.file, self._path)
+                copy.file.unlink()
