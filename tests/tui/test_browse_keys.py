@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memtui.tui.actions import BY_ID
 from memtui.tui.layout import Pane
 from memtui.tui.screens.help import HelpScreen
 from memtui.tui.screens.history import HistoryScreen
@@ -314,7 +315,9 @@ async def test_help_theme_unreadable_palette(root: Path) -> None:
     async with stage(root) as on:
         await on.press("?")
         assert isinstance(on.app.screen, HelpScreen)
-        await on.sees("Search as you type")
+        await on.sees("In the memories")
+        await on.press("G")
+        await on.sees("new since you last looked")
         await on.press("escape", "U")
         assert isinstance(on.app.screen, UnreadableScreen)
         await on.press("escape", "T")
@@ -337,7 +340,12 @@ async def test_the_palette_does_what_a_key_does(root: Path) -> None:
         assert on.browse.zoomed
 
 
-@pytest.mark.parametrize("key", ["e", "E", "n", "S", "d", "D", "p", "L", "u", "ctrl+r", "x", "I"])
+WRITING = ("edit", "new", "supersede", "retire", "restore", "pin", "link", "undo", "redo", "export")
+
+
+@pytest.mark.parametrize(
+    "key", [BY_ID[name].keys[0] for name in WRITING if name in BY_ID], ids=lambda key: key
+)
 async def test_keys_that_write_say_why_not_or_do_it(root: Path, key: str) -> None:
     """No key of the design is without an answer."""
     before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from textual.reactive import var
 from textual.screen import ModalScreen, Screen
+from textual.widget import Widget
 
 from memtui.tui import actions
 from memtui.tui.actions import Situation
@@ -31,6 +33,9 @@ class ActingScreen(Screen[None]):
     """Looks an act up by its id, asks the registry whether it is allowed, does it."""
 
     app: MemtuiApp
+    focused: var[Widget | None] = var(None)
+    """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
+    widgets that it is about draw themselves."""
 
     def acts(self) -> Acts:
         """Action id -> what does it."""

@@ -52,7 +52,7 @@ class BrowseScreen(ActingScreen):
     """Wires values from the workers into the panes and the panes' wishes into queries."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(actions.ANYWHERE)]
-    AUTO_FOCUS = "#memories"
+    AUTO_FOCUS = ""  # the pane that the last session ended in
 
     def __init__(self, workers: Workers, view: View) -> None:
         super().__init__()
@@ -376,6 +376,7 @@ class BrowseScreen(ActingScreen):
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
         self.telling.rows_changed(complete=event.complete)
+        self.memories.fresh |= event.fresh
         self.search(typing=self.search_bar.line.has_focus)
 
     @on(messages.Progressed)
@@ -397,8 +398,8 @@ class BrowseScreen(ActingScreen):
         if self.view.text:
             self.search(typing=self.search_bar.line.has_focus)
         self.app.watch_stores()
-
         self.hands.begin()
+
     @on(messages.LibraryFailed)
     def _library_failed(self, event: messages.LibraryFailed) -> None:
         self.app.exit(return_code=1, message=text.visible(event.reason))
