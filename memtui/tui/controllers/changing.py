@@ -133,6 +133,7 @@ class ChangeActs:
         if screen.memories.marked:
             screen.memories.unmark()
         words = words or done_words(planned, self._name)
+        screen.app.clear_notifications()
         screen.app.notify(f"{words}. u takes it back.", timeout=4)
         screen.hands.journalling.watch()
         if planned.refs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from memtui.tui.controllers.carrying import CarryActs
 from memtui.tui.controllers.changing import ChangeActs
 from memtui.tui.controllers.journalling import JournalActs
 from memtui.tui.controllers.selecting import Selection
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
 
-_OF_ANY = frozenset({"new", "undo", "redo", "log", "export", "import"})
+_OF_ANY = frozenset({"new"})
 """Actions that are about no memory in particular."""
+_OF_CARRYING = frozenset({"export", "import", "copy.to"})
 _OF_JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
 
@@ -28,6 +30,7 @@ class Hands:
         self.changing = ChangeActs(screen, self.doing, self.selection)
         self.writing = WriteActs(screen, self.doing, self.selection, self.changing)
         self.journalling = JournalActs(screen, self.doing, self.selection, self.changing)
+        self.carrying = CarryActs(screen, self.doing, self.selection, self.changing)
 
     def acts(self) -> Acts:
         """Action id -> what does it."""
@@ -35,12 +38,15 @@ class Hands:
             **self.changing.acts(),
             **self.writing.acts(),
             **self.journalling.acts(),
+            **self.carrying.acts(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _OF_JOURNAL:
             return self.journalling.refusal(action_id)
+        if action_id in _OF_CARRYING:
+            return self.carrying.refusal(action_id)
         if action_id in _OF_ANY:
             return self.selection.can_write()
         return self.selection.refusal(action_id)

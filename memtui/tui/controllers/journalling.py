@@ -85,6 +85,7 @@ class JournalActs:
     def _turned(self, word: str, action: Action) -> None:
         key = "ctrl+r does it again" if word == "Took back" else "u takes it back"
         title = text.cut(text.one_line(action.title), SHOWN)
+        self._screen.app.clear_notifications()
         self._screen.app.notify(f"{word}: {title}. {key}.", timeout=4)
         self.watch()
 

@@ -86,8 +86,8 @@ class FormScreen(Dialog[Planned]):
     def _row(self, field: Field) -> Iterator[Vertical | Horizontal]:
         label = Static(Content(field.label), classes="label", markup=False)
         if field.locked:
-            words = f"{text.one_line(field.value) or '–'}   {field.locked}"
-            shown = Static(Content(text.one_line(words)), classes="locked", markup=False)
+            words = f"{text.one_line(field.value) or 'none'} · {field.locked}"
+            shown = Static(Content(words), classes="locked", markup=False)
             yield Horizontal(label, shown, classes="row")
         elif field.kind is Kind.PROSE:
             yield Vertical(Prose(field.value, name=field.name), classes="prose")

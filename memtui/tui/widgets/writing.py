@@ -9,7 +9,6 @@ from rich.segment import Segment
 from rich.text import Text
 from textual import events
 from textual.binding import Binding
-from textual.content import Content
 from textual.message import Message
 from textual.strip import Strip
 from textual.suggester import SuggestFromList
@@ -121,11 +120,21 @@ class OneOf(Painted, can_focus=True):
             if start <= event.x < end:
                 self._choose(value)
 
+    def _first(self) -> int:
+        """The value that is drawn first, so that the chosen one can be seen."""
+        cells = [text.width(text.one_line(value) or "none") + 4 for value in self._values]
+        chosen, first = self._values.index(self.raw), 0
+        while first < chosen and sum(cells[first : chosen + 1]) + 2 > self.size.width:
+            first += 1
+        return first
+
     def render_line(self, y: int) -> Strip:
         palette = self.palette
-        segments: list[Segment] = []
-        self._spans, used = [], 0
-        for value in self._values:
+        first = self._first()
+        more = first > 0
+        segments = [Segment("‹", palette.dim)] if more else []
+        self._spans, used = [], int(more)
+        for value in self._values[first:]:
             chosen = value == self.raw
             words = f" {'●' if chosen else '○'} {text.one_line(value) or 'none'} "
             style = palette.text if chosen else palette.dim
@@ -136,7 +145,3 @@ class OneOf(Painted, can_focus=True):
             used += text.width(words)
         strip = Strip(segments).adjust_cell_length(self.size.width)
         return strip.apply_style(self.rich_style)
-
-
-def label(words: str) -> Content:
-    return Content(text.one_line(words))

@@ -1,0 +1,142 @@
+"""Export: which memories, in which form, into which file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.widget import Widget
+from textual.widgets import Input
+
+from memtui import text
+from memtui.bundle import exporting, output
+from memtui.errors import MemtuiError, SaveError
+from memtui.model import Memory
+from memtui.tui.doing import Doing
+from memtui.tui.screens.carrying import CarryScreen, Report, Stopped
+from memtui.tui.screens.question import Question, Reply
+from memtui.tui.widgets.verdict import Said, Tone
+from memtui.tui.widgets.writing import Line, OneOf
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+_ABOUT = {
+    "bundle": "lossless, for memtui itself: every byte and every status comes back",
+    "ambient": "the JSON that Ambient's own import reads",
+    "jsonl": "one record per line, every field",
+    "csv": "a table for spreadsheets",
+    "markdown": "to be read by people",
+}
+WHOLE = "all stores whole"
+
+
+def default_name(day: str, form: str) -> str:
+    """Where an export goes unless the person says otherwise."""
+    return str(Path.cwd() / f"memtui-{day}{exporting.SUFFIXES[form]}")
+
+
+class ExportScreen(CarryScreen):
+    """Dismissed with True when a file was written."""
+
+    TITLE_WORDS = "Export"
+    AUTO_FOCUS: ClassVar[str] = "OneOf"
+
+    def __init__(
+        self, doing: Doing, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
+    ) -> None:
+        """`groups`: name and memories of each choice; None = all stores whole."""
+        super().__init__(doing)
+        self._groups = dict(groups)
+        self._day = day
+        self._what = OneOf(list(self._groups), next(iter(self._groups)), name="what")
+        self._form = OneOf(list(exporting.SUFFIXES), "bundle", name="form")
+        self._file = Line(default_name(day, "bundle"), name="file")
+
+    def fields(self) -> list[tuple[str, Widget]]:
+        return [("What", self._what), ("Format", self._form), ("File", self._file)]
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        return [
+            ("enter", "export", ""),
+            ("←→", "choose", ""),
+            ("⇥", "next", ""),
+            ("esc", "leave", ""),
+        ]
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._tell()
+
+    @on(OneOf.Changed)
+    def _chosen(self) -> None:
+        """The suffix goes with the form, as long as it is one of ours."""
+        path = Path(self._file.raw)
+        if path.suffix in exporting.SUFFIXES.values():
+            self._file.value = str(path.with_suffix(exporting.SUFFIXES[self._form.raw]))
+        self._tell()
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        memories = self._groups[self._what.raw]
+        form = self._form.raw
+        said = [Said(_ABOUT[form], Tone.QUIET, form)]
+        if memories is None:
+            said.append(Said("memories of every status, and memtui's own notes", Tone.QUIET))
+        elif form != "bundle":
+            said.append(Said("other formats do not hold everything", Tone.QUIET))
+        if self._path().exists():
+            said.append(
+                Said("this file is there already; it is replaced after a yes", Tone.WARNING)
+            )
+        self.say(*said)
+
+    def _path(self) -> Path:
+        return Path(os.path.expanduser(self._file.raw.strip()))
+
+    def action_go(self) -> None:
+        path = self._path()
+        if self.working:
+            return
+        if not self._file.raw.strip() or path.is_dir():
+            self.say(Said("name a file to write to", Tone.WARNING))
+        elif path.exists():
+            replies = (Reply("y", "replace it", "yes"),)
+            said = (Said(f"{text.file_name(str(path))} is there already."),)
+            self.app.push_screen(
+                Question("Replace the file?", said, replies, "leave it"),
+                lambda reply: self._start(path) if reply else None,
+            )
+        else:
+            self._start(path)
+
+    def _start(self, path: Path) -> None:
+        form, chosen = self._form.raw, self._groups[self._what.raw]
+
+        def export(library: Library, report: Report, stopped: Stopped) -> tuple[str, ...]:
+            made = exporting.export(library, form, chosen, report, stopped)
+            try:
+                output.write_file(path, made.pieces)
+            except OSError as error:
+                raise SaveError(
+                    f"nothing was exported: {error.strerror}", where=str(path)
+                ) from error
+            return made.said
+
+        self.work(export, partial(self._done, path), self._failed)
+
+    def _done(self, path: Path, said: tuple[str, ...]) -> None:
+        name = text.file_name(str(path))
+        more = f" {'; '.join(text.one_line(one) for one in said)}." if said else ""
+        self.app.notify(f"Exported to {name}.{more}", timeout=8)
+        self.dismiss(True)
+
+    def _failed(self, error: MemtuiError) -> None:
+        self.say(Said(str(error), Tone.BAD, "not exported:"))

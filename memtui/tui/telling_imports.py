@@ -1,0 +1,78 @@
+"""What an import, or a copy to another store, would come to, as lines for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.tui.widgets.verdict import Said, Tone
+
+if TYPE_CHECKING:
+    from memtui.bundle.merging import ImportPlan, StoreImport
+
+LISTED = 100
+"""Memories named one by one in each group."""
+
+
+def told(plan: ImportPlan) -> list[Said]:
+    """Counts by store, what is lost, then memory by memory."""
+    said: list[Said] = []
+    for part in plan.imports:
+        said += _part(part)
+    if plan.lost:
+        said.append(Said("", Tone.PLAIN))
+        said.append(Said("", Tone.WARNING, "Cannot be carried over"))
+        said += [
+            Said(f"{name}  (of {_memories(count)})", Tone.WARNING, "  –")
+            for name, count in plan.lost.items()
+        ]
+    for part in plan.imports:
+        said += _listed("New", Tone.GOOD, (_named(item.memory.headline) for item in part.new))
+        said += _listed(
+            "In conflict, so they are left out",
+            Tone.WARNING,
+            (f"{_named(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
+        )
+        said += _listed(
+            "No place for them",
+            Tone.WARNING,
+            (f"{_named(r.memory.headline)}: {r.why}" for r in part.refused),
+        )
+    warnings = plan.planned.warnings
+    said += _listed("Warnings", Tone.WARNING, iter(warnings))
+    return said
+
+
+def _part(part: StoreImport) -> list[Said]:
+    counts = [f"{text.number(len(part.new))} new"]
+    if part.same:
+        counts.append(f"{text.number(len(part.same))} the same")
+    if part.conflicts:
+        counts.append(f"{text.number(len(part.conflicts))} in conflict")
+    if part.refused:
+        counts.append(f"{text.number(len(part.refused))} without a place")
+    head = f"{part.source} → {part.target}"
+    said = [Said(", ".join(counts), Tone.GOOD if part.new else Tone.PLAIN, head)]
+    if part.reason:
+        said.append(Said(part.reason, Tone.QUIET))
+    return said
+
+
+def _listed(heading: str, tone: Tone, rows: Iterable[str]) -> list[Said]:
+    every = list(rows)
+    if not every:
+        return []
+    said = [Said("", Tone.PLAIN), Said("", tone, f"{heading} ({text.number(len(every))})")]
+    said += [Said(row, Tone.PLAIN, "  –") for row in every[:LISTED]]
+    if len(every) > LISTED:
+        said.append(Said(f"    and {text.number(len(every) - LISTED)} more", Tone.QUIET))
+    return said
+
+
+def _named(headline: str) -> str:
+    return text.cut(text.one_line(headline, 400), 60)
+
+
+def _memories(count: int) -> str:
+    return f"{text.number(count)} memor{'y' if count == 1 else 'ies'}"
