@@ -17,7 +17,8 @@ from memtui.bundle.packing import pack
 from memtui.bundle.restoring import plan_restore, restore
 from memtui.bundle.unpacking import Document, read_document
 from memtui.bundle.verifying import verified
-from memtui.errors import BundleError, Refused
+from memtui.errors import BundleError, Refused, SaveError
+from memtui.journal import State
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump, rebuild
 
@@ -206,9 +207,33 @@ def test_a_place_that_holds_something_is_left_alone(tmp_path: Path) -> None:
 def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     exported(tmp_path / "a.zip", SAMPLES / "simple-memory", SAMPLES / "engram")
     plan = plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
-    blocked = tmp_path / "there" / "engram"
-    blocked.mkdir(parents=True)
-    (blocked / "engram.db").write_bytes(b"somebody was faster")
-    with pytest.raises(Exception, match="there is a database already"):
+    (tmp_path / "there" / "engram").mkdir(parents=True)
+    (tmp_path / "there" / "engram" / "engram.db").write_bytes(b"somebody was faster")
+    with pytest.raises(SaveError, match="nothing was imported"):
         restore(plan, tmp_path / "state")
-    assert [p for p in (tmp_path / "there").rglob("*") if p.is_file()] == []
+    assert {*files(tmp_path / "there")} == {"engram/engram.db"}
+    assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "there", "state"}
+
+
+def test_an_import_is_in_the_journal_and_is_taken_back_whole(tmp_path: Path) -> None:
+    exported(tmp_path / "a.zip", SAMPLES / "simple-memory", SAMPLES / "ambient")
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    roots = [tmp_path / "there" / "simple-memory", tmp_path / "there" / "ambient"]
+    library = Library.open(roots, state=tmp_path / "state")
+    library.load()
+    (action,) = library.log()
+    assert action.state is State.DONE
+    library.undo()
+    assert files(tmp_path / "there") == {}
+    assert library.snapshot.count == 0
+
+
+def test_an_import_into_an_empty_folder_keeps_its_mode(tmp_path: Path) -> None:
+    exported(tmp_path / "a.zip", SAMPLES / "simple-memory")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there").chmod(0o750)
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    restored(tmp_path / "a.zip", tmp_path / "link", tmp_path / "state")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o750
+    assert (tmp_path / "there" / "facts.json").stat().st_mode & 0o777 == 0o600
