@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import memtui
-from memtui.search.postings import Cancelled, never
+from memtui.search.postings import Cancelled, Tell, never, silent
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +36,8 @@ _LOOK = 0.05
 _SMALL_SHARE = 0.2
 """With more than this share changed, a new Whoosh index is made instead of a further segment."""
 
-Tell = Callable[[int, int], None]
 
-
-def _silent(done: int, total: int) -> None:
-    """The progress of work that nobody watches."""
-
-
-def build(generation: Path, tell: Tell = _silent, cancelled: Callable[[], bool] = never) -> bool:
+def build(generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never) -> bool:
     """Have the arrays of this generation made and wait for them; True when they are there.
 
     `tell` is told how many rows of how many are done.
@@ -52,7 +46,7 @@ def build(generation: Path, tell: Tell = _silent, cancelled: Callable[[], bool] 
 
 
 def build_whoosh(
-    generation: Path, tell: Tell = _silent, cancelled: Callable[[], bool] = never
+    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
 ) -> bool:
     """Have the Whoosh index brought up to date with this generation; True when it is."""
     return _run(generation, "whoosh", tell, cancelled)
@@ -130,7 +124,7 @@ def _say(what: str, done: int = 0, total: int = 0) -> None:
     print(json.dumps({"what": what, "done": done, "total": total}), flush=True)
 
 
-def make_arrays(generation: Path, tell: Tell = _silent) -> None:
+def make_arrays(generation: Path, tell: Tell = silent) -> None:
     """Write the arrays of this generation into it. Raises almost anything."""
     from memtui.search import catalog, documents, postings
 
@@ -146,10 +140,10 @@ def make_arrays(generation: Path, tell: Tell = _silent) -> None:
     postings.save(postings.build(read()), generation, generation.name)
 
 
-def make_whoosh(generation: Path, tell: Tell = _silent) -> None:
+def make_whoosh(generation: Path, tell: Tell = silent) -> None:
     """Bring the Whoosh index beside this generation up to date. Raises almost anything."""
     from memtui.search import catalog, documents, postings
-    from memtui.search.whoosh_index import WhooshIndex, summed
+    from memtui.search.whoosh_index import WhooshIndex
 
     rows = catalog.load_generation(generation).rows
     held = {
@@ -160,7 +154,9 @@ def make_whoosh(generation: Path, tell: Tell = _silent) -> None:
         known = index.sums()
         if known is not None:
             changed = [
-                document for ref, document in held.items() if known.get(ref) != summed(document)
+                document
+                for ref, document in held.items()
+                if known.get(ref) != documents.summed(document)
             ]
             gone = [ref for ref in known if ref not in held]
             if len(changed) + len(gone) <= _SMALL_SHARE * len(held) and index.update(

@@ -62,6 +62,14 @@ def never() -> bool:
     return False
 
 
+Tell = Callable[[int, int], None]
+"""How many of how many are done."""
+
+
+def silent(done: int, total: int) -> None:
+    """The `Tell` of work that nobody watches."""
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Arrays over the words of `count` memories, the first of which has slot `first`."""

@@ -9,7 +9,6 @@ comes from `memtui.search.postings`, which finds the same (a test compares them)
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import platform
@@ -24,31 +23,12 @@ from typing import Any, TypeVar
 from memtui import __version__
 from memtui.query import Term
 from memtui.search import analysis, trust
-from memtui.search import postings as arrays
 from memtui.search.documents import FIELD_WEIGHTS, Document
-from memtui.search.postings import Cancelled, Segment, never
+from memtui.search.postings import Segment, Tell, never, silent
 
 log = logging.getLogger(__name__)
 
-MOST_SEGMENTS = 8
-"""Commits before small segments are merged: with 16 an OR query took twice the time."""
-MEMORY_MB = 512
-_TICK = 4096
-"""Documents or postings between two looks at `cancelled`."""
-
 T = TypeVar("T")
-Tell = Callable[[int, int], None]
-"""How many of how many are done."""
-
-
-def _silent(done: int, total: int) -> None:
-    """The progress of work that nobody watches."""
-
-
-def summed(document: Document) -> str:
-    """What the document says, in twelve bytes of hexadecimal."""
-    text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, digest_size=12).hexdigest()
 
 
 class WhooshIndex:
@@ -61,6 +41,7 @@ class WhooshIndex:
         self._index: Any = None
         self._searcher: Any = None
         self._read_stamp = ""
+        self._checked: dict[str, tuple[object, ...]] = {}
 
     def __enter__(self) -> WhooshIndex:
         return self
@@ -137,8 +118,7 @@ class WhooshIndex:
         if {name: told[name] for name in _versions()} != _versions():
             raise ValueError("made by other versions")
         for name, expected in told["files"].items():
-            if trust.checksum(self.folder / name) != expected:
-                raise ValueError(f"{name} is damaged")
+            self._check(self.folder / name, expected)
         from whoosh import index, scoring
 
         from memtui.search.whoosh_fields import schema
@@ -150,11 +130,21 @@ class WhooshIndex:
         self._read_stamp = stamp
         return self._searcher
 
+    def _check(self, file: Path, expected: str) -> None:
+        """Compare a file with its sum, once while it stays as it is. Raises ValueError, OSError."""
+        status = file.lstat()
+        seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        if self._checked.get(file.name) != seen:
+            if trust.checksum(file) != expected:
+                raise ValueError(f"{file.name} is damaged")
+            self._checked[file.name] = seen
+
     # Writing
 
     def discard(self) -> None:
         """Throw the index away; `build` makes a new one."""
         self.close()
+        self._checked.clear()
         try:
             self._stamp.unlink(missing_ok=True)
             trust.put_away(self.folder)
@@ -164,7 +154,7 @@ class WhooshIndex:
     def build(
         self,
         documents: Sequence[Document],
-        tell: Tell = _silent,
+        tell: Tell = silent,
         cancelled: Callable[[], bool] = never,
         segment: Segment | None = None,
     ) -> bool:
@@ -188,6 +178,7 @@ class WhooshIndex:
         from whoosh import index
 
         from memtui.search.whoosh_fields import schema
+        from memtui.search.whoosh_writing import commit
 
         for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
             trust.put_away(left)
@@ -195,7 +186,7 @@ class WhooshIndex:
         draft.mkdir(mode=0o700)
         try:
             made = index.create_in(str(draft), schema())
-            self._write(made, documents, (), tell, cancelled, segment, whole=True)
+            commit(made, documents, (), tell, cancelled, segment, whole=True)
             generation = made.latest_generation()
             made.close()
             self.discard()
@@ -206,12 +197,14 @@ class WhooshIndex:
                 shutil.rmtree(draft, ignore_errors=True)
 
     def update(
-        self, added: Sequence[Document], removed: Collection[str] = (), tell: Tell = _silent
+        self, added: Sequence[Document], removed: Collection[str] = (), tell: Tell = silent
     ) -> bool:
         """Index new and changed documents and forget others.
 
         False when nothing was done: there is no index, or another process is writing it.
         """
+        from memtui.search.whoosh_writing import commit
+
         latest = {document.ref: document for document in added}
         if not latest and not removed:
             return True
@@ -219,62 +212,12 @@ class WhooshIndex:
         def change() -> bool:
             self._open()
             gone = {*removed, *latest}
-            self._write(self._index, list(latest.values()), gone, tell, never, None)
+            commit(self._index, list(latest.values()), gone, tell)
             self._write_stamp(self._index.latest_generation())
             return True
 
         with trust.alone(self.home / "whoosh.lock") as alone:
             return alone and bool(self._trying(change))
-
-    def _write(
-        self,
-        index: Any,
-        documents: Sequence[Document],
-        gone: Collection[str],
-        tell: Tell,
-        cancelled: Callable[[], bool],
-        segment: Segment | None,
-        whole: bool = False,
-    ) -> None:
-        """One commit. Raises Cancelled or anything of Whoosh's."""
-        from memtui.search.whoosh_fields import REF, SUM, codec, postings, schema
-
-        writer = index.writer(codec=codec(), limitmb=MEMORY_MB)
-        try:
-            if gone:
-                with index.reader() as reader:
-                    for ref in gone:
-                        if (REF, ref) in reader:
-                            matcher = reader.postings(REF, ref)
-                            for number in list(matcher.all_ids()):
-                                writer.delete_document(number)
-            first = writer.docnum
-            held = schema()
-            for at, document in enumerate(documents):
-                if at % _TICK == 0 and cancelled():
-                    raise Cancelled
-                store = writer.perdocwriter
-                store.start_doc(writer.docnum)
-                store.add_field(REF, held[REF], document.ref, 0)
-                store.add_field(SUM, held[SUM], summed(document), 0)
-                store.finish_doc()
-                writer.docnum += 1
-                writer._added = True
-            if segment is None:
-                segment = arrays.build(documents, 0, cancelled)
-            items = postings(segment, documents, first)
-            if whole:
-                total = len(segment.ids) + len(documents)
-                writer.pool = _Sorted(_watched(items, total, tell, cancelled))
-            else:
-                for item in items:
-                    writer.pool.add(item)
-            merge = not whole and len(writer.segments) >= MOST_SEGMENTS
-            writer.commit(merge=merge)
-        except BaseException:
-            if not writer.is_closed:
-                writer.cancel()
-            raise
 
     def _write_stamp(self, generation: int) -> None:
         """Say what the folder holds now. Raises OSError."""
@@ -290,28 +233,6 @@ class WhooshIndex:
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         draft.write_text(json.dumps(told), encoding="ascii")
         draft.replace(self._stamp)
-
-
-class _Sorted:
-    """Stands in for Whoosh's sorting pool: the arrays are in order already."""
-
-    def __init__(self, items: Any) -> None:
-        self._items = items
-
-    def iter_postings(self) -> Any:
-        return self._items
-
-    def cleanup(self) -> None:
-        """Nothing lies on disk."""
-
-
-def _watched(items: Any, total: int, tell: Tell, cancelled: Callable[[], bool]) -> Any:
-    for at, item in enumerate(items):
-        if at % _TICK == 0:
-            if cancelled():
-                raise Cancelled
-            tell(at, total)
-        yield item
 
 
 def _versions() -> dict[str, Any]:
