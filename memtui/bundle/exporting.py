@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memtui.bundle import ambient, archive, tables
 from memtui.bundle.packing import Cancelled, Report, pack, silent
+from memtui.errors import Refused
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -40,10 +41,13 @@ def export(
     chosen: Sequence[Memory] | None,
     report: Report = silent,
     cancelled: Callable[[], bool] = lambda: False,
+    *,
+    pretty: bool = True,
 ) -> Export:
     """These memories in this form; None for all stores whole, which only a bundle can hold.
 
-    Raises StoreError, UnreadableFile, BundleError, and Cancelled also while it is written.
+    `pretty` is for `ambient`: indented. `engram` is Engram's own form, of one Engram store. Raises
+    StoreError, UnreadableFile, BundleError, and Cancelled also while it is written.
     """
     if form == "bundle":
         packing = pack(library, chosen, report, cancelled)
@@ -51,7 +55,9 @@ def export(
         return Export(_watched(archive.pieces(packing.archive), report, cancelled), said)
     memories = chosen if chosen is not None else _all(library)
     if form == "ambient":
-        return _ambient(library, memories)
+        return _ambient(library, memories, pretty)
+    if form == "engram":
+        return Export([_engram(library, memories).encode("utf-8")])
     lines = {"jsonl": tables.jsonl, "csv": tables.csv_lines, "markdown": tables.markdown}[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     return Export(_watched(encoded, report, cancelled))
@@ -61,7 +67,7 @@ def _all(library: Library) -> list[Memory]:
     return [m for store in library.stores for m in library.memories(store.label)]
 
 
-def _ambient(library: Library, memories: Sequence[Memory]) -> Export:
+def _ambient(library: Library, memories: Sequence[Memory], pretty: bool) -> Export:
     formats = {store.label: store.format for store in library.stores}
     made = ambient.backup(memories, formats, library.now())
     said = []
@@ -69,7 +75,18 @@ def _ambient(library: Library, memories: Sequence[Memory]) -> Export:
         said.append(f"{made.cut} texts are longer than Ambient keeps and were cut")
     if made.archived:
         said.append(f"{made.archived} memories of archived branches are left out, as in Ambient")
-    return Export([ambient.dumps(made.document, pretty=True).encode("utf-8")], tuple(said))
+    return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], tuple(said))
+
+
+def _engram(library: Library, memories: Sequence[Memory]) -> str:
+    """The export of the one store that the memories lie in, by that store's own rules."""
+    labels = {memory.store for memory in memories} or {store.label for store in library.stores}
+    stores = [store for store in library.stores if store.label in labels]
+    if len(stores) != 1 or not hasattr(stores[0], "export"):
+        raise Refused("this form is for one Engram store", do="choose one with --store")
+    ids = {int(memory.id) for memory in memories if memory.id.isdecimal()}
+    store: Any = stores[0]
+    return str(store.export(only=ids)) + "\n"
 
 
 def _watched(

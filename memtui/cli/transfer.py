@@ -14,7 +14,7 @@ import click
 from memtui.cli.filters import filter_options, query_from
 from memtui.cli.opening import json_option, loaded, store_option
 from memtui.cli.output import print_json
-from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.errors import MemtuiError, SaveError
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ def _progress(what: str, done: int, total: int) -> None:
     """One line on a terminal, written over itself."""
     if sys.stderr.isatty():
         share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}\r", end="", file=sys.stderr, flush=True)
+        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
+
+
+def _clear_progress() -> None:
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -64,15 +69,18 @@ def export(
     included: imported into an empty place it gives the same files. The other formats, and filters,
     take what `list` shows.
     """
+    from memtui.bundle import exporting
+
     query = query_from("", **filters)
     whole = form == "bundle" and not (query.conditions or query.since or query.until)
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is no text; name a file with -o FILE")
     library = loaded(stores)
     chosen = None if whole else _chosen(library, query)
-    pieces, said = _pieces(library, form, chosen, pretty)
-    _write(output, pieces)
-    for line in said:
+    made = exporting.export(library, form, chosen, _progress, pretty=pretty)
+    _write(output, made.pieces)
+    _clear_progress()
+    for line in made.said:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 
@@ -96,66 +104,6 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     except OSError as error:
         where = "standard output" if output is None else str(output)
         raise SaveError(f"nothing was exported: {error.strerror}", where=visible(where)) from error
-
-
-def _pieces(
-    library: Library, form: str, chosen: list[Memory] | None, pretty: bool
-) -> tuple[Iterable[bytes], list[str]]:
-    """What is to be written, and what the person should know of it."""
-    from memtui.bundle import tables
-
-    if form == "bundle":
-        return _bundle(library, chosen)
-    memories = chosen or []
-    if form == "ambient":
-        return _ambient(library, memories, pretty)
-    if form == "engram":
-        return [_engram(library, memories).encode("utf-8")], []
-    lines = {
-        "jsonl": tables.jsonl,
-        "csv": tables.csv_lines,
-        "markdown": tables.markdown,
-    }[form](memories)
-    return _encoded(lines), []
-
-
-def _encoded(lines: Iterable[str]) -> Iterator[bytes]:
-    for line in lines:
-        yield line.encode("utf-8", "replace")
-
-
-def _bundle(library: Library, chosen: list[Memory] | None) -> tuple[Iterable[bytes], list[str]]:
-    from memtui.bundle import archive
-    from memtui.bundle.packing import pack
-
-    packing = pack(library, chosen, _progress)
-    return archive.pieces(packing.archive), [f"left out: {item}" for item in packing.left_out]
-
-
-def _ambient(
-    library: Library, memories: list[Memory], pretty: bool
-) -> tuple[Iterable[bytes], list[str]]:
-    from memtui.bundle import ambient
-
-    formats = {store.label: store.format for store in library.stores}
-    made = ambient.backup(memories, formats, library.now())
-    said = []
-    if made.cut:
-        said.append(f"{made.cut} texts are longer than Ambient keeps and were cut")
-    if made.archived:
-        said.append(f"{made.archived} memories of archived branches are left out, as in Ambient")
-    return [ambient.dumps(made.document, pretty=pretty).encode("utf-8")], said
-
-
-def _engram(library: Library, memories: list[Memory]) -> str:
-    """Engram's own export of the one Engram store that the memories lie in."""
-    labels = {memory.store for memory in memories} or {store.label for store in library.stores}
-    stores = [store for store in library.stores if store.label in labels]
-    if len(stores) != 1 or not hasattr(stores[0], "export"):
-        raise Refused("this format is for one Engram store", do="name it with --store")
-    ids = {int(memory.id) for memory in memories if memory.id.isdecimal()}
-    store: Any = stores[0]
-    return str(store.export(only=ids)) + "\n"
 
 
 # ---- import -------------------------------------------------------------------------------------
@@ -207,6 +155,7 @@ def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> i
     if not dry_run:
         with _uninterrupted():
             action = restore(plan, places.state_folder(), _progress)
+        _clear_progress()
     if as_json:
         print_json(_restored_record(plan, action, dry_run))
         return 0
@@ -253,6 +202,7 @@ def _merge(
         library = loaded([*stores, into] if into and not stores else stores)
         label = into or ""
     plan = plan_import(document, library, label, _progress)
+    _clear_progress()
     action = None
     if not dry_run and plan.planned.does_something:
         with _uninterrupted():
