@@ -44,18 +44,26 @@ def reach(word: str) -> int:
 def fuzzy(segment: Segment, word: str, cancelled: Callable[[], bool] = never) -> Ints:
     """Numbers of the words within `reach` of the word that begin with the same letter."""
     first, last = segment.prefix(word[:1])
-    found = [at for at in _watched(first, last, cancelled) if is_near(word, segment.terms[at])]
+    is_near = near(word)
+    found = [at for at in _watched(first, last, cancelled) if is_near(segment.terms[at])]
     return np.array(found, np.int32)
 
 
-def is_near(word: str, other: str) -> bool:
-    """Whether the other word is within reach of the word and begins with the same letter."""
-    most = reach(word)
-    return (
-        -most <= len(other) - len(word) <= most
-        and word[:1] == other[:1]
-        and distance(word, other, most) <= most
-    )
+def near(word: str) -> Callable[[str], bool]:
+    """A test of other words: within reach of this one, and begun with the same letter."""
+    most, first, size = reach(word), word[:1], len(word)
+    letters = frozenset(word)
+
+    def is_near(other: str) -> bool:
+        return (
+            -most <= len(other) - size <= most
+            and other[:1] == first
+            # Each wrong letter puts at most two letters into one word only; this is quick to see.
+            and len(letters.symmetric_difference(other)) <= 2 * most
+            and distance(word, other, most) <= most
+        )
+
+    return is_near
 
 
 def _watched(first: int, last: int, cancelled: Callable[[], bool]) -> Iterator[int]:

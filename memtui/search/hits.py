@@ -132,7 +132,7 @@ def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], Hits]) -
     known: Hits | None = segment.recent.get(question)
     if known is None:
         known = ask()
-        while len(segment.recent) >= _KEPT:
-            segment.recent.pop(next(iter(segment.recent), question), None)
+        for former in list(segment.recent)[: max(0, len(segment.recent) - _KEPT + 1)]:
+            segment.recent.pop(former, None)  # another thread may have been faster
         segment.recent[question] = known
     return known

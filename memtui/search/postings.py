@@ -27,7 +27,7 @@ import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -113,10 +113,6 @@ class Segment:
     def frequency(self, term: int) -> int:
         """How many memories hold the word with this number."""
         return int(self.indptr[term + 1] - self.indptr[term])
-
-    def moved(self, first: int) -> Segment:
-        """The same segment at other slots."""
-        return replace(self, first=first, recent={})
 
 
 def build(

@@ -75,7 +75,7 @@ def _ways(needle: Needle) -> Iterable[list[_Holds]]:
         case TermKind.WILDCARD:
             yield [_Holds(expansion.matcher(last))]
         case TermKind.FUZZY:
-            yield [_Holds(lambda word: expansion.is_near(last, word))]
+            yield [_Holds(expansion.near(last))]
         case _:
             parts = [_forms(word) for word in before]
             yield [*parts, _forms(last)]
