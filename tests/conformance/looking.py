@@ -1,0 +1,95 @@
+"""Everything a person can do to a store without changing it, once.
+
+Run as a program it does so without root's rights, for then a closed folder is closed for root too:
+`python -m tests.conformance.looking STORE STATE CACHE` prints one JSON document.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+
+from memtui.bundle.exporting import SUFFIXES, export
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError
+from memtui.library import Library
+from memtui.query import parse
+
+from .samples import memories
+
+_VERSION_3 = 0x20080522
+"""Of the structures that capset(2) takes: two words of rights each."""
+
+
+def look_at(place: Path, state: Path, cache: Path) -> Library:
+    """Load, index, search, walk the lineage, count, check, export in every form, look again."""
+    library = Library.open([place], state=state, cache=cache)
+    library.load()
+    library.index()
+    library.keep_index()
+    library.keep_good_copies()
+    now = library.now()
+    for text in ("the", "status:all bell", '"in the" -of', "b* ~time", "since:400d type:decision"):
+        found = library.find(parse(text, now))
+        library.statistics(found)
+        library.timeline(found)
+        if found.slots and found.scores is not None:
+            library.explain(found, 0)
+    everything = list(memories(library).values())
+    for memory in everything:
+        library.resolve(memory.ref)
+        library.lineage(memory)
+        for act in Act:
+            library.refusal(act, memory)
+    library.lineage(everything[0], backlinks=True)
+    library.check()
+    for form in SUFFIXES:
+        for chosen in (everything[:5], None):
+            b"".join(export(library, form, chosen).pieces)
+    library.log()
+    library.refresh()
+    return library
+
+
+def without_rights() -> None:
+    """Give up what root may do beyond an owner; for anybody else nothing changes."""
+    if os.geteuid() == 0 and sys.platform == "linux":
+        header = (ctypes.c_uint32 * 2)(_VERSION_3, 0)
+        nothing = (ctypes.c_uint32 * 6)()
+        if ctypes.CDLL(None, use_errno=True).capset(header, nothing):
+            raise OSError(ctypes.get_errno(), "capset")
+
+
+def _try_to_write(library: Library) -> list[str]:
+    """What each act answers that would write; empty where it did."""
+    answers = []
+    for memory in list(memories(library).values())[:3]:
+        for act in (Act.EDIT, Act.RETIRE, Act.DELETE, Act.PIN):
+            fields = {"content": f"{memory.content} too"} if act is Act.EDIT else {}
+            change = Change(act, memory.store, memory.ref, fields, force=True)
+            try:
+                library.apply(library.plan([change]))
+                answers.append("")
+            except MemtuiError as error:
+                answers.append(str(error))
+    return answers
+
+
+def main(place: str, state: str, cache: str) -> None:
+    without_rights()
+    library = look_at(Path(place), Path(state), Path(cache))
+    store = library.snapshot.stores[0]
+    said = {
+        "count": store.count,
+        "read_only": store.read_only,
+        "unreadable": [[fault.file, fault.reason] for fault in store.unreadable],
+        "answers": _try_to_write(library),
+    }
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,73 @@
+"""Looking changes nothing: not a byte, not a time, not a file more (P11)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.stores.base import Format
+
+from .looking import look_at
+from .samples import memories, open_library
+from .trees import fingerprint, paths
+
+
+def test_looking_changes_nothing(known: Format, place: Path, tmp_path: Path) -> None:
+    before = fingerprint(place)
+    library = look_at(place, tmp_path / "state", tmp_path / "cache")
+    assert library.snapshot.count
+    assert fingerprint(place) == before
+    look_at(place, tmp_path / "state", tmp_path / "cache")  # now from the cache
+    assert fingerprint(place) == before
+
+
+def look_without_rights(place: Path, tmp_path: Path) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.conformance.looking", place, tmp_path / "s", tmp_path / "c"],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+@pytest.fixture
+def closed() -> Any:
+    """Takes rights away, and gives them back when the test is over."""
+    touched: list[tuple[Path, int]] = []
+
+    def close(path: Path, mode: int) -> None:
+        touched.append((path, path.stat().st_mode))
+        path.chmod(mode)
+
+    yield close
+    for path, mode in reversed(touched):
+        path.chmod(mode)
+
+
+def test_a_read_only_store_is_read_whole_and_left_alone(
+    known: Format, place: Path, tmp_path: Path, closed: Callable[[Path, int], None]
+) -> None:
+    count = len(memories(open_library(place)))
+    for path in list(paths(place)):
+        closed(path, 0o555 if path.is_dir() else 0o444)
+    before = fingerprint(place)
+    said = look_without_rights(place, tmp_path)
+    assert said["unreadable"] == []
+    assert said["count"] == count
+    assert said["read_only"], "it says that nothing can be written, and why"
+    assert said["read_only"].isprintable()
+    assert all(said["answers"]), "whatever would write is refused"
+    assert fingerprint(place) == before
