@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from memtui.search import unpickle
 from memtui.search.documents import Document
@@ -29,6 +30,8 @@ FORM = 1
 """Raised whenever documents or terms are written otherwise."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _POSITION_BYTES = 4
+_BATCH = 1 << 16
+"""Postings that are taken out of the arrays at once."""
 _NO_POSITION = b"-"
 """Wholes have no place in a phrase; a posting's value may not be empty."""
 
@@ -98,14 +101,30 @@ def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
     order = np.argsort(keys, kind="stable")
     places = (held - segment.starts[memory])[order].astype("<u4").tobytes()
     keys = keys[order]
-    terms = np.repeat(np.arange(len(segment.terms)), np.diff(segment.indptr))
-    wanted = terms * segment.count + segment.ids
+    del memory, order
+    first_term = 0
+    while first_term < len(segment.terms):
+        reach = segment.indptr[first_term] + _BATCH
+        last_term = int(np.searchsorted(segment.indptr, reach, "right")) - 1
+        last_term = max(last_term, first_term + 1)
+        yield from _batch(segment, first, range(first_term, last_term), keys, places)
+        first_term = last_term
+
+
+def _batch(
+    segment: Segment, first: int, terms: range, keys: NDArray[np.int64], places: bytes
+) -> Iterator[Posting]:
+    """The postings of some neighbouring words: whole lists of numbers would take a gigabyte."""
+    pointers = segment.indptr[terms.start : terms.stop + 1]
+    begin, end = int(pointers[0]), int(pointers[-1])
+    numbers = np.repeat(np.arange(terms.start, terms.stop, dtype=np.int64), np.diff(pointers))
+    wanted = numbers * segment.count + segment.ids[begin:end]
     starts = (np.searchsorted(keys, wanted, "left") * _POSITION_BYTES).tolist()
     ends = (np.searchsorted(keys, wanted, "right") * _POSITION_BYTES).tolist()
-    ids = (segment.ids + first).tolist()
-    weights = (segment.weights / 4.0).tolist()
-    pointers = segment.indptr.tolist()
-    for number, term in enumerate(segment.terms):
+    ids = (segment.ids[begin:end] + first).tolist()
+    weights = (segment.weights[begin:end] / 4.0).tolist()
+    cuts = (pointers - begin).tolist()
+    for number, term in enumerate(segment.terms[terms.start : terms.stop]):
         text = term.encode("utf-8", "surrogatepass")
-        for at in range(pointers[number], pointers[number + 1]):
+        for at in range(cuts[number], cuts[number + 1]):
             yield TEXT, text, ids[at], weights[at], places[starts[at] : ends[at]] or _NO_POSITION

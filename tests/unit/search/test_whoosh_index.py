@@ -17,7 +17,7 @@ import pytest
 from whoosh.index import open_dir
 
 from memtui.query import parse
-from memtui.search import trust
+from memtui.search import trust, whoosh_fields
 from memtui.search.documents import Document
 from memtui.search.postings import Cancelled
 from memtui.search.whoosh_index import WhooshIndex
@@ -49,6 +49,16 @@ def test_finds_and_forgets_nothing(index: WhooshIndex) -> None:
     assert ask(index, "fryday~") == ["s:0", "s:1", "s:4"]
     assert index.search(parse("friday", NOW).terms, limit=2) is not None
     assert set(index.sums() or ()) == {document.ref for document in DOCUMENTS}
+
+
+def test_written_in_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whoosh_fields, "_BATCH", 2)
+    index = WhooshIndex(tmp_path)
+    assert index.build(DOCUMENTS)
+    assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
+    assert ask(index, '"title 3 東京"') == []
+    assert ask(index, '"rolled back on"') == ["s:1"]
+    assert ask(index, "京都") == ["s:3"]
 
 
 def test_private_whatever_the_umask(tmp_path: Path) -> None:
