@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from memtui.tui.controllers.carrying import CarryActs
 from memtui.tui.controllers.changing import ChangeActs
 from memtui.tui.controllers.journalling import JournalActs
+from memtui.tui.controllers.mending import MendActs
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.controllers.writing import WriteActs
 from memtui.tui.doing import Doing
@@ -30,6 +31,7 @@ class Hands:
         self.changing = ChangeActs(screen, self.doing, self.selection)
         self.writing = WriteActs(screen, self.doing, self.selection, self.changing)
         self.journalling = JournalActs(screen, self.doing, self.selection, self.changing)
+        self.mending = MendActs(screen, self.doing, self.changing)
         self.carrying = CarryActs(screen, self.doing, self.selection, self.changing)
 
     def acts(self) -> Acts:
@@ -39,12 +41,15 @@ class Hands:
             **self.writing.acts(),
             **self.journalling.acts(),
             **self.carrying.acts(),
+            **self.mending.acts(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _OF_JOURNAL:
             return self.journalling.refusal(action_id)
+        if action_id == "broken":
+            return self.mending.refusal()
         if action_id in _OF_CARRYING:
             return self.carrying.refusal(action_id)
         if action_id in _OF_ANY:

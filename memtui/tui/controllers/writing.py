@@ -138,7 +138,8 @@ class WriteActs:
 
     def _new_in(self, store: Store, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
-        type = memory.type if memory and memory.kind != "note" else ""
+        types = queries.values_of(self._screen.view.query(self._screen.now()), "type")
+        type = types[0] if len(types) == 1 else ""
 
         def known(values: Mapping[str, Sequence[str]]) -> None:
             kinds = [kind for kind in values.get("kind", ()) if kind in _RECORDS]

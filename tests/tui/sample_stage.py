@@ -1,0 +1,138 @@
+"""Real copies of the sample data under the app, for tests of acts that change memories."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from textual.worker import WorkerCancelled
+
+from memtui import paths
+from memtui.config import Loaded, Settings
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.tui.app import Launch, MemtuiApp
+
+from .stage import NOW, Stage
+
+LONGEST_WAIT = 400
+"""Looks at whether a form has made up its mind; each lets everything else go on."""
+
+
+@dataclass
+class ChangingStage(Stage):
+    """The running app over real stores, and what a test of changes asks of it."""
+
+    folder: Path
+
+    @property
+    def library(self) -> Library:
+        library = self.browse.work.library
+        assert library is not None
+        return library
+
+    @property
+    def toasts(self) -> list[str]:
+        return [toast.message for toast in self.app._notifications]
+
+    async def settle(self) -> None:
+        """As for any stage; a question that a newer one replaced is no fault."""
+        for _ in range(LONGEST_WAIT):
+            with contextlib.suppress(WorkerCancelled):
+                await super().settle()
+                return
+
+    async def rest(self) -> None:
+        """Wait until the screen on top has nothing left to find out."""
+        for _ in range(LONGEST_WAIT):
+            await self.settle()
+            busy = ("judging", "searching", "working")
+            if not any(getattr(self.app.screen, name, False) for name in busy):
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("the screen does not come to rest")
+
+    async def keys(self, *keys: str) -> None:
+        """Press keys, each followed by everything that comes of it."""
+        for key in keys:
+            await self.press(key)
+            await self.rest()
+
+    async def show(self, words: str) -> None:
+        """Search for these words, so that the list holds what they find."""
+        self.browse.set_text(words)
+        await self.rest()
+
+    async def stand(self, ref: str) -> Memory:
+        """Put the cursor on the memory with this ref."""
+        await self.show("status:all")
+        memories = self.browse.memories
+        rows = self.library.snapshot.rows
+        index = next(i for i, slot in enumerate(memories.slots) if rows[slot].ref == ref)
+        memories.go(index)
+        await self.rest()
+        return self.library.get(ref)
+
+    def files(self) -> dict[str, bytes]:
+        """Every file of the stores, but for what memtui keeps beside them."""
+        found = {}
+        for path in sorted(self.folder.rglob("*")):
+            name = str(path.relative_to(self.folder))
+            if path.is_file() and ".memtui" not in name:
+                found[name] = path.read_bytes()
+        return found
+
+    def memory(self, ref: str) -> Memory:
+        return self.library.get(ref)
+
+    def first(self, store: str, **wanted: object) -> Memory:
+        """The first memory of a store whose fields are as wanted."""
+        for memory in self.library.memories(store):
+            if all(getattr(memory, name) == value for name, value in wanted.items()):
+                return memory
+        raise AssertionError(f"no memory of {store} is {wanted}")
+
+
+@asynccontextmanager
+async def changing(
+    tmp_path: Path,
+    *stores: str,
+    size: tuple[int, int] = (120, 35),
+    theme: str = "dusk",
+    editor: str = "",
+    state: Path | None = None,
+) -> AsyncIterator[ChangingStage]:
+    """Run the app over copies of these sample stores; the copies stay for another run."""
+    folder = tmp_path / "stores"
+    for store in stores:
+        if not (folder / store).exists():
+            shutil.copytree(paths.shipped("sample-data") / store, folder / store)
+    roots = [folder / store for store in stores]
+    state = state or tmp_path / "state"
+    launch = Launch(
+        lambda: Library.open(roots, cache=None, state=state, now=lambda: NOW),
+        loaded=Loaded(Settings(theme=theme, editor=editor, restore=False)),
+        state=state,
+        themes=(paths.shipped("themes"),),
+        roots=roots,
+        now=lambda: NOW,
+    )
+    app = MemtuiApp(launch)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        on = ChangingStage(app, pilot, folder)
+        await pilot.pause()
+        while not on.browse.is_ready:
+            await on.settle()
+        await on.rest()
+        yield on
+        assert app.backstop_hits == 0, "a call of visible() is missing"
+
+
+def touched(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
+    """The files that differ."""
+    return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)}

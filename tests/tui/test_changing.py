@@ -1,0 +1,469 @@
+"""Acts that change memories, on real stores: files as expected, and undo gives them back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.screens.conflict import ConflictScreen
+from memtui.tui.screens.diff import DiffScreen
+from memtui.tui.screens.edit_form import FormScreen
+from memtui.tui.screens.log import LogScreen
+from memtui.tui.screens.question import Question
+from memtui.tui.widgets.writing import Line, OneOf, Prose
+
+from .sample_stage import ChangingStage, changing, touched
+
+AGENT = "agent-memory"
+
+
+def form(on: ChangingStage) -> FormScreen:
+    assert isinstance(on.app.screen, FormScreen)
+    return on.app.screen
+
+
+def prose(on: ChangingStage) -> Prose:
+    return form(on).query_one(Prose)
+
+
+def line(on: ChangingStage, name: str) -> Line:
+    return next(widget for widget in form(on).query(Line) if widget.name == name)
+
+
+async def write(on: ChangingStage, text: str) -> None:
+    prose(on).put(text)
+    await on.rest()
+
+
+async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        assert prose(on).raw == fact.content
+        await write(on, fact.content + " And so it stays.")
+        await on.keys("ctrl+s")
+        assert on.app.screen is on.browse
+        after = on.files()
+        (name,) = touched(before, after)
+        text = json.dumps(fact.content, ensure_ascii=False)[1:-1]
+        assert after[name] == before[name].replace(
+            text.encode(), f"{text} And so it stays.".encode(), 1
+        )
+        assert on.memory(fact.ref).content.endswith("so it stays.")
+        assert on.browse.detail.memory == on.memory(fact.ref)
+        await on.keys("u")
+        assert on.files() == before
+        assert "Took back" in on.toasts[-1]
+        await on.keys("ctrl+r")
+        assert on.files() == after
+
+
+async def test_the_form_asks_only_when_something_would_be_lost(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.keys("e", "escape")
+        assert on.app.screen is on.browse
+        await on.keys("e")
+        await on.type("x")
+        await on.keys("escape")
+        assert isinstance(on.app.screen, Question)
+        await on.keys("escape")
+        assert prose(on).raw.startswith("x")
+        await on.keys("escape", "y")
+        assert on.app.screen is on.browse
+        assert on.files() == before
+
+
+async def test_a_new_fact_is_asked_by_the_rules_and_can_be_forced(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.keys("n")
+        line(on, "entity").value = "people/wilma"
+        await write(on, "Too short")
+        assert "REJECTED" in on.text()
+        await on.keys("ctrl+s")
+        assert prose(on).raw == "Too short"
+        assert on.files() == before
+        await on.keys("f4")
+        assert on.app.screen is on.browse
+        new = on.first(AGENT, content="Too short")
+        assert new.entity == "people/wilma"
+        assert on.browse.memories.memory == new
+        assert new.ref not in {on.library.snapshot.rows[s].ref for s in on.browse.memories.fresh}
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_a_contradiction_is_named_before_it_is_saved(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("n")
+        line(on, "entity").value = "people/wilma"
+        await write(on, "Wilma lives in Porto Candeias")
+        await on.keys("ctrl+s")
+        await on.keys("n")
+        line(on, "entity").value = "people/wilma"
+        await write(on, "Since May her house lives in Ostrava and she moved to it")
+        assert "SUPERSEDED" in on.text()
+        assert "no longer current: Wilma lives in Porto" in on.text()
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        await on.keys("enter")
+        old = on.first(AGENT, content="Wilma lives in Porto Candeias")
+        assert old.status == "superseded"
+
+
+async def test_superseding_begins_with_the_old_text_and_shows_the_diff(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("S")
+        assert prose(on).raw == fact.content
+        await write(on, fact.content + " Newly said.")
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert on.files() == before
+        await on.keys("escape")
+        assert prose(on).raw.endswith("Newly said.")
+        await on.keys("ctrl+s", "enter")
+        assert on.memory(fact.ref).status == "superseded"
+        successor = on.first(AGENT, content=fact.content + " Newly said.")
+        assert fact.id in successor.supersedes
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_retiring_shows_a_diff_and_restoring_brings_it_back(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("d")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert '-     "status": "active"' in on.text() or "historical" in on.text()
+        await on.keys("escape")
+        assert on.files() == before
+        await on.keys("d", "enter")
+        assert on.memory(fact.ref).status == "retired"
+        await on.keys("d")
+        assert "already" in on.toasts[-1]
+        await on.keys("D")
+        assert on.files() == before
+
+
+async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.show("kind:fact")
+        await on.keys("space", "space", "space")
+        refs = [memory.ref for memory in on.browse.marked_memories()]
+        assert len(refs) == 3
+        await on.keys("d")
+        assert "retire 3 memories" in on.text()
+        await on.keys("enter")
+        assert {on.memory(ref).status for ref in refs} <= {"retired", "superseded"}
+        assert not on.browse.memories.marked
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_what_cannot_be_done_says_why_and_leaves_out_the_rest(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        note = await on.stand(on.first(AGENT, kind="note").ref)
+        await on.keys("S")
+        assert "a note is a file" in on.toasts[-1].casefold()
+        assert "supersede" not in on.text().rpartition("\n")[2]
+        fact = on.first(AGENT, kind="fact", status="active")
+        await on.keys("space")
+        await on.stand(fact.ref)
+        await on.keys("space", "D")
+        assert on.memory(note.ref) == note
+        assert on.toasts
+
+
+async def test_a_document_is_deleted_where_there_is_no_other_way(tmp_path: Path) -> None:
+    async with changing(tmp_path, "workspace") as on:
+        before = on.files()
+        document = next(
+            m for m in on.library.memories("workspace") if m.id.startswith("knowledge/")
+        )
+        await on.stand(document.ref)
+        await on.keys("d")
+        assert "(removed)" in on.text()
+        await on.keys("enter")
+        assert touched(before, on.files()) == {f"workspace/{document.id}"}
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active", pinned=False).ref)
+        await on.keys("p")
+        assert on.memory(fact.ref).pinned
+        await on.keys("p")
+        assert not on.memory(fact.ref).pinned
+        await on.keys("#")
+        line(on, "tags").value = "bells, towers"
+        await on.keys("ctrl+s")
+        assert on.memory(fact.ref).tags == ("bells", "towers")
+        await on.keys("*")
+        assert isinstance(form(on).focused, OneOf)
+        await on.keys("right", "right", "right", "ctrl+s")
+        assert on.memory(fact.ref).extra["rating"] == 3
+        await on.keys("R")
+        assert on.memory(fact.ref).extra["reviewed"]
+        assert on.files() == before
+        await on.keys("u", "u", "u", "u", "u")
+        assert on.memory(fact.ref).tags == fact.tags
+        assert not on.memory(fact.ref).pinned
+
+
+async def test_tags_of_several_are_added_and_taken_away(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.show("kind:fact")
+        await on.keys("space", "space", "#")
+        line(on, "tags").value = "winter"
+        await on.keys("ctrl+s", "enter")
+        tagged = [m for m in on.library.memories(AGENT) if "winter" in m.tags]
+        assert len(tagged) == 2
+        await on.keys("u")
+        assert not [m for m in on.library.memories(AGENT) if "winter" in m.tags]
+
+
+async def test_a_link_is_made_by_search(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        other = on.first(AGENT, kind="fact", status="active", entity="companies/quarterbell")
+        await on.keys("L")
+        await on.type(" ".join(other.content.split()[:6]))
+        await on.rest()
+        await on.keys("enter")
+        assert on.app.screen is on.browse
+        (link,) = on.memory(fact.ref).links[len(fact.links) :]
+        assert link.relation == "related"
+        assert on.memory(f"{AGENT}:{link.target}").entity == other.entity
+        await on.keys("u")
+        assert on.memory(fact.ref).links == fact.links
+
+
+async def test_a_type_by_pattern_names_every_document_first(tmp_path: Path) -> None:
+    async with changing(tmp_path, "workspace") as on:
+        before = on.files()
+        untyped = next(
+            m
+            for m in on.library.memories("workspace")
+            if not m.type and m.id.startswith("knowledge/")
+        )
+        await on.stand(untyped.ref)
+        await on.keys("ctrl+t")
+        line(on, "type").value = "project"
+        line(on, "pattern").value = "knowledge/**/*.md"
+        await on.rest()
+        assert "would change the type of" in " ".join(on.text().split())
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert untyped.id in on.text() or "more" in on.text()
+        await on.keys("enter")
+        assert on.memory(untyped.ref).type == "project"
+        (name,) = touched(before, on.files())
+        assert name.endswith("memory-type-map.json")
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> None:
+    async with changing(tmp_path, "simple-memory") as on:
+        before = on.files()
+        proposed = [m for m in on.library.memories("simple-memory") if m.status == "proposed"]
+        await on.stand(proposed[0].ref)
+        await on.keys("A")
+        await write(on, proposed[0].content + " Mostly.")
+        await on.keys("ctrl+s")
+        assert on.memory(proposed[0].ref).status == "active"
+        assert on.memory(proposed[0].ref).content.endswith("Mostly.")
+        await on.stand(proposed[1].ref)
+        await on.keys("X", "enter")
+        assert on.memory(proposed[1].ref).status == "retired"
+        await on.keys("A")
+        assert "not a proposal" in on.toasts[-1]
+        await on.keys("u", "u")
+        assert on.files() == before
+
+
+async def test_marked_facts_are_merged_into_the_one_under_the_cursor(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.show("kind:fact entity:companies/quarterbell")
+        await on.keys("space", "space", "k")
+        keeper = on.browse.memories.memory
+        marked = on.browse.marked_memories()
+        assert keeper in marked
+        assert keeper is not None
+        await on.keys("M")
+        await write(on, keeper.content + " Both of it.")
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        await on.keys("enter")
+        (gone,) = [m for m in marked if m.ref != keeper.ref]
+        assert on.memory(gone.ref).status == "superseded"
+        assert gone.id in on.memory(keeper.ref).supersedes
+        await on.keys("u")
+        assert on.files() == before
+
+
+def _rewrite(on: ChangingStage, file: str, old: str, new: str) -> None:
+    """As an agent would: the whole file, with one text changed."""
+    path = Path(file)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("key", "left"), [("t", "Theirs now stands."), ("m", "Mine now stands."), ("b", "")]
+)
+async def test_a_conflict_lets_the_person_choose(tmp_path: Path, key: str, left: str) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "Mine now stands.")
+        _rewrite(on, fact.origin.file, fact.content, "Theirs now stands.")
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, ConflictScreen)
+        for words in (fact.content[:20], "Theirs", "Mine"):
+            assert words.split()[0] in on.text()
+        await on.keys("enter")
+        assert isinstance(on.app.screen, ConflictScreen), "nothing is chosen by default"
+        await on.keys(key)
+        if key == "b":
+            assert prose(on).raw == "Theirs now stands.\n\nMine now stands."
+            await write(on, "Both of us stand here.")
+            await on.keys("ctrl+s")
+        assert on.memory(fact.ref).content == (left or "Both of us stand here.")
+
+
+def _plain(on: ChangingStage) -> str:
+    """A content without anything that JSON writes in another way."""
+    return next(
+        m.content
+        for m in on.library.memories(AGENT)
+        if m.kind == "fact"
+        and m.status == "active"
+        and m.content.isascii()
+        and '"' not in m.content
+    )
+
+
+async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "Mine now stands.")
+        _rewrite(on, fact.origin.file, fact.content, "Theirs now stands.")
+        await on.keys("ctrl+s", "escape")
+        assert prose(on).raw == "Mine now stands."
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, ConflictScreen)
+
+
+async def test_a_failed_save_keeps_the_text(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.write_text("this is no folder")
+    async with changing(tmp_path, AGENT, state=state) as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await write(on, "A text that must not get lost.")
+        await on.keys("ctrl+s")
+        assert prose(on).raw == "A text that must not get lost."
+        assert "Not saved" in on.toasts[-1]
+        assert on.files() == before
+
+
+async def test_a_field_that_is_refused_keeps_the_form(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        line(on, "entity").value = "one/two/three"
+        await on.rest()
+        assert "not possible:" in on.text()
+        await on.keys("ctrl+s")
+        assert line(on, "entity").raw == "one/two/three"
+        assert on.files() == before
+
+
+async def test_undo_works_after_a_restart(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("d", "enter")
+        assert on.files() != before
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("p")
+        await on.keys("d", "enter", "G", "C")
+        assert isinstance(on.app.screen, LogScreen)
+        assert on.text().index("retire:") < on.text().index("pin:")
+        await on.keys("enter")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref == fact.ref
+        await on.keys("C", "u")
+        assert on.files() == before
+        await on.keys("C", "j", "u")
+        assert not on.memory(fact.ref).pinned
+        await on.keys("C", "j", "ctrl+r")
+        assert on.memory(fact.ref).pinned
+
+
+async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await write(on, "This is what a person wrote.")
+        await on.keys("ctrl+s")
+        after = on.files()
+        await on.keys("W")
+        assert "No other program" in on.toasts[-1]
+        (name,) = touched(before, after)
+        (on.folder / name).write_bytes(before[name])
+        on.browse.hands.journalling.look()
+        await on.rest()
+        assert "another program has put the old text back" in on.toasts[-1]
+        await on.keys("W")
+        assert on.files() == after
+        assert on.memory(fact.ref).content == "This is what a person wrote."
+
+
+async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        hostile = (
+            "tea \x1b]52;c;WA==\x07 \u202e bidi \x9b2J \u2028 two\r\nlines [@click=app.quit]x[/]"
+        )
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, hostile)
+        assert prose(on).raw == hostile
+        await on.keys("ctrl+s")
+        assert on.memory(fact.ref).content == hostile
+        await on.keys("e")
+        assert prose(on).raw == hostile
+        await on.type("My ")
+        await on.rest()
+        await on.keys("f2", "escape", "ctrl+s")
+        assert on.memory(fact.ref).content == "My " + hostile
+        await on.keys("C", "space", "escape", "escape", "d", "escape", "u", "u")
+        assert on.memory(fact.ref).content == fact.content
