@@ -9,7 +9,8 @@
     │   └── Refused          the store, or its format, cannot do what was asked
     ├── SaveError            nothing was saved
     │   └── Conflict         the file or record changed since it was read
-    └── BundleError          an export file is damaged, hostile or of another kind
+    ├── BundleError          an export file is damaged, hostile or of another kind
+    └── EmbeddingError       vectors cannot be made; search goes on by text
 
 Errors are raised at the place that knows and caught at the face (`cli`, `tui`), which shows
 `str(error)`. No message holds raw text from a store: pass it through `memtui.text.visible`.
@@ -85,3 +86,7 @@ class Conflict(SaveError):
 
 class BundleError(MemtuiError):
     """An export file cannot be trusted; nothing of it was imported."""
+
+
+class EmbeddingError(MemtuiError):
+    """Vectors cannot be made or kept; search goes on by text."""

@@ -6,10 +6,11 @@ filters and the selection between runs.
 
 from memtui.config.reading import Loaded, load
 from memtui.config.saving import save_value
-from memtui.config.settings import SCHEMA, Settings, StorePath, default_text
+from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
 
 __all__ = [
     "SCHEMA",
+    "Embedding",
     "Loaded",
     "Settings",
     "StorePath",

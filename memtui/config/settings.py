@@ -29,6 +29,25 @@ class StorePath:
     """Its name in memtui; empty: the folder's name."""
 
 
+EMBEDDING_KINDS = ("static", "ollama", "openai", "off")
+FUSIONS = ("sum", "rank")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """What makes vectors of texts; a server is asked only where it is named here."""
+
+    kind: str = "static"
+    """One of `EMBEDDING_KINDS`; `static` is the extra `semantic`, nothing where that is missing."""
+    url: str = ""
+    """Of the server; empty: where an Ollama on this machine listens."""
+    model: str = ""
+    key_variable: str = ""
+    """Environment variable with the key; the key itself never stands in a file of ours."""
+    fusion: str = "sum"
+    """One of `FUSIONS`: how text and meaning become one order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a person can choose. The default of each field is the default of its setting."""
@@ -50,6 +69,7 @@ class Settings:
     """Days after which being recent counts half as much for the rank."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Part of the ranking -> its weight; the parts are those `search --explain` names."""
+    embedding: Embedding = field(default_factory=Embedding)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Action id -> keys that replace its own."""
     rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -145,6 +165,26 @@ def _store(value: Any) -> StorePath:
     return StorePath(Path(block["path"]).expanduser(), label)
 
 
+def _embedding(value: Any) -> Embedding:
+    names = Embedding.__slots__
+    if not isinstance(value, dict) or not set(value) <= set(names):
+        raise ValueError(f"must be a table with {', '.join(names)}")
+    if not all(isinstance(entry, str) for entry in value.values()):
+        raise ValueError("has values in quotes only")
+    found = Embedding(**value)
+    if found.kind not in EMBEDDING_KINDS:
+        raise ValueError(f"kind must be one of {', '.join(EMBEDDING_KINDS)}")
+    if found.fusion not in FUSIONS:
+        raise ValueError(f"fusion must be one of {', '.join(FUSIONS)}")
+    if found.kind in ("ollama", "openai") and not found.model:
+        raise ValueError("must name the model to ask for")
+    if found.kind == "openai" and not found.url:
+        raise ValueError("must name the url of the server, such as http://127.0.0.1:8080/v1")
+    if found.url and not found.url.startswith(("http://", "https://")):
+        raise ValueError("url must begin with http:// or https://")
+    return found
+
+
 SCHEMA: tuple[Setting, ...] = (
     Setting(
         "theme",
@@ -217,6 +257,18 @@ SCHEMA: tuple[Setting, ...] = (
         "Weights of the parts of the rank, as shares of the text's own score.",
         "{ recency = 0.25, importance_high = 0.5 }",
         each=True,
+    ),
+    Setting(
+        "search.embedding",
+        "embedding",
+        _embedding,
+        "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
+        "without it. off: never. ollama, openai (any that speaks its way): a server, which the\n"
+        "texts of your memories are sent to, for example\n"
+        'embedding = { kind = "ollama", url = "http://127.0.0.1:11434", model = "all-minilm" }\n'
+        "and key_variable, the name of the environment variable that holds the key.\n"
+        "fusion: sum or rank, how text and meaning become one order.",
+        '{ kind = "static", fusion = "sum" }',
     ),
     Setting(
         "rules",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any, Literal
 
-from memtui.library.values import Found, never
+from memtui.library.meaning import Meaning
+from memtui.library.values import Found, Similar, never
 from memtui.model import Memory
-from memtui.query import Query, TermKind
-from memtui.search import finder, scan
+from memtui.query import Query, Sort, Term, TermKind
+from memtui.search import finder, fusion, likeness, scan
 from memtui.search.columns import Columns
 from memtui.search.documents import Document, document
 from memtui.search.finder import Hits
-from memtui.search.matching import Exact
+from memtui.search.matching import Exact, Match
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Part, Weights
 
@@ -33,6 +35,7 @@ class Searchable:
     """Whether the segments cover every row; else the rows themselves are read."""
     exact: Exact | None = None
     weights: Weights = DEFAULTS
+    meaning: Meaning | None = None
 
 
 def find(
@@ -43,11 +46,7 @@ def find(
     cancelled: Callable[[], bool],
 ) -> tuple[Found, Hits]:
     """What the query finds, and the hits behind it for `explain`. Raises Cancelled."""
-    size = len(where.columns)
-    if where.indexed or not query.terms:
-        match = finder.match_text(query, where.segments, size, where.exact, cancelled)
-    else:
-        match = scan.scan(_documents(where), size, query.terms, cancelled)
+    match = _match(query, where, cancelled)
     named = _named(query, slots_of)
     hits = finder.find(query, where.columns, match, now, where.weights, named)
     words = query.words if match is None else (*query.words, *match.words)
@@ -60,9 +59,47 @@ def find(
         facets=hits.facets,
         how=how,  # type: ignore[arg-type]
         words=words,
-        hint=query.hint or _hint(query, hits),
+        hint=query.hint or _hint(query, hits) or _meaning_hint(query, match),
     )
     return found, hits
+
+
+def _match(query: Query, where: Searchable, cancelled: Callable[[], bool]) -> Match | None:
+    """Where the text is, and what is near to it where there are vectors. Raises Cancelled."""
+    size = len(where.columns)
+    wanted = query.order is Sort.RELEVANCE or fusion.only_meaning(query.terms)
+    if where.meaning is None or not query.terms or not wanted:
+        return _match_text(query.terms, query, where, cancelled)
+    cosines = where.meaning.cosines(query, where.segments, size)
+    if cosines is None:
+        return _match_text(query.terms, query, where, cancelled)
+    words = fusion.without_meaning(query.terms)
+    barred = tuple(term for term in query.terms if term.negated)
+    return finder.with_meaning(
+        query,
+        _match_text(words, query, where, cancelled),
+        _match_text(barred, query, where, cancelled),
+        cosines,
+        where.columns,
+        where.weights,
+        where.meaning.choice.fusion,
+    )
+
+
+def _match_text(
+    terms: tuple[Term, ...], query: Query, where: Searchable, cancelled: Callable[[], bool]
+) -> Match | None:
+    size = len(where.columns)
+    if where.indexed or not terms:
+        asked = replace(query, terms=terms)
+        return finder.match_text(asked, where.segments, size, where.exact, cancelled)
+    return scan.scan(_documents(where), size, terms, cancelled)
+
+
+def _meaning_hint(query: Query, match: Match | None) -> str:
+    if match is None or match.meaning is not None or not any(map(fusion.is_meaning, query.terms)):
+        return ""
+    return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 
 
 def _documents(where: Searchable) -> Iterator[tuple[int, Document]]:
@@ -70,6 +107,27 @@ def _documents(where: Searchable) -> Iterator[tuple[int, Document]]:
     for slot in range(len(where.columns)):
         if alive[slot]:
             yield slot, document(where.rows[slot])
+
+
+def similar(
+    slot: int,
+    where: Searchable,
+    near: Any | None,
+    limit: int,
+    cancelled: Callable[[], bool],
+) -> Similar:
+    """What is like the memory in this slot. `near`: how near each slot is to it, where known.
+
+    Raises Cancelled.
+    """
+    how: Literal["vectors", "words"] = "vectors"
+    words: tuple[str, ...] = ()
+    if near is None:
+        how, telling = "words", likeness.telling_words(document(where.rows[slot]), where.segments)
+        near = likeness.by_words(telling, where.segments, len(where.columns), cancelled)
+        words = tuple(word for word, _ in telling)
+    slots, scores = likeness.nearest_current(near, where.columns, slot, limit)
+    return Similar(slots, scores, how, words)
 
 
 def explain(

@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import RLock
 
 from memtui.changes import Act, Change, RecordEdit
+from memtui.config import Embedding
 from memtui.errors import Refused
 from memtui.insight import lineage as lineages
 from memtui.insight import statistics
@@ -23,14 +24,16 @@ from memtui.library import finding, opening, planning, reference
 from memtui.library.changing import Changing
 from memtui.library.finding import Searchable
 from memtui.library.indexing import Index
+from memtui.library.meaning import Embedded, Meaning
 from memtui.library.planning import Planned
 from memtui.library.shelf import Shelf, cache_home
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.table import Table
-from memtui.library.values import Cancelled, Found, Progress, Report, never, silent
+from memtui.library.values import Cancelled, Found, Progress, Report, Similar, never, silent
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import columns as columns_of
+from memtui.search.postings import Cancelled as Stopped
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -40,6 +43,7 @@ from memtui.upkeep.checks import Finding
 
 log = logging.getLogger(__name__)
 
+NO_EMBEDDING = Embedding(kind="off")
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load: often enough to look alive."""
 
@@ -59,6 +63,7 @@ class Library:
         state: Path | None = None,
         now: Callable[[], datetime] = utc_now,
         weights: Weights = DEFAULTS,
+        embedding: Embedding = NO_EMBEDDING,
     ) -> None:
         self.stores = tuple(stores)
         self.now = now
@@ -71,6 +76,7 @@ class Library:
         ]
         self._index = Index()
         self._weights = weights
+        self._meaning = Meaning(embedding)
         self._writer: Changing | None = None
         self._revision = 0
         self.snapshot: Snapshot
@@ -97,7 +103,12 @@ class Library:
         """The library of these stores of this one; nothing read yet."""
         stores = [store for store in self.stores if store.label in labels]
         return Library(
-            stores, cache=self._cache, state=self._state, now=self.now, weights=self._weights
+            stores,
+            cache=self._cache,
+            state=self._state,
+            now=self.now,
+            weights=self._weights,
+            embedding=self._meaning.choice,
         )
 
     # --- loading ---------------------------------------------------------------------------
@@ -167,6 +178,7 @@ class Library:
                 self._publish()
         if stale and self._index.state.ready:
             self._index.cover(self.snapshot.rows)
+            self._meaning.cover(self.snapshot.rows)
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
@@ -176,6 +188,7 @@ class Library:
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
             self._index.cover(self.snapshot.rows)
+            self._take_vectors()
 
     def keep_index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Write to the cache what changed since it was read, and update the index on disk.
@@ -193,6 +206,38 @@ class Library:
         if self._state is not None:
             for shelf in self._shelves:
                 shelf.keep_good(self._state, cancelled)
+
+    def embed(self, report: Report = silent, cancelled: Cancelled = never) -> list[Embedded]:
+        """Make the vectors that memories still lack, one answer for each store that has a cache.
+
+        What was made stays when it is called off. Nothing waits for it: search by text goes on.
+        Raises EmbeddingError or OSError.
+        """
+        done: list[Embedded] = []
+        try:
+            for shelf in self._shelves:
+                with self._lock:
+                    if shelf.changed and not shelf.loading:
+                        shelf.save_cache(self._table)
+                if shelf.catalog is not None and not cancelled():
+                    folder, label = shelf.catalog.folder, shelf.store.label
+                    done.append(self._meaning.embed(folder, label, report, cancelled))
+        except Stopped:
+            log.info("making vectors was called off")
+        finally:
+            self._take_vectors()
+        return done
+
+    @property
+    def embeds(self) -> bool:
+        """Whether there is a model to make vectors with."""
+        return self._meaning.embedder is not None
+
+    def _take_vectors(self) -> None:
+        with self._lock:
+            size = len(self._table)
+        self._meaning.take(self._shelves, size)
+        self._meaning.cover(self.snapshot.rows)
 
     def _publish(self) -> None:
         self._revision += 1
@@ -230,6 +275,22 @@ class Library:
         slot = found.slots[position]
         return finding.explain(found.query, where, self._slots, slot, self.now())
 
+    def ponder(self, query: Query, cancelled: Cancelled = never) -> bool:
+        """Ask a server what the query means, where one was chosen; True when `find` would now
+        find more. Returns after some seconds at most, early when cancelled.
+        """
+        return self._meaning.ponder(query, self._index.state.segments, cancelled)
+
+    def similar(self, ref: str, limit: int = 20, cancelled: Cancelled = never) -> Similar:
+        """Memories that are like this one, the most alike first: by vectors where it has one,
+        else by its rarest words. Raises RefError, Cancelled.
+        """
+        with self._lock:
+            slot = reference.exact_slot(ref, self._table.slot_of)
+        where, _ = self._searchable()
+        near = self._meaning.near(slot, len(where.columns))
+        return finding.similar(slot, where, near, limit, cancelled)
+
     def _searchable(self) -> tuple[Searchable, int]:
         with self._lock:
             state = self._index.state
@@ -240,6 +301,7 @@ class Library:
                 indexed=state.ready,
                 exact=self._index.exact(self._shelves, self._slots),
                 weights=self._weights,
+                meaning=self._meaning,
             )
             return where, self.snapshot.revision
 

@@ -91,6 +91,15 @@ class Shelf:
         """Whether the cache says something else than the table."""
         return self._saved != self.stamps
 
+    def slots_of_catalog(self) -> list[int]:
+        """The slot of each row of the cached generation; -1 where the table has a newer one."""
+        slots: list[int] = []
+        for shard in self.catalog.shards if self.catalog is not None else ():
+            held = self.held.get(shard.key)
+            same = held is not None and (held.stamp, held.count) == (shard.stamp, shard.count)
+            slots.extend(held.slots if held is not None and same else [-1] * shard.count)
+        return slots
+
     def bytes_on_disk(self) -> int:
         """What the files of this store take, as of the last change that was noticed."""
         if self._disk is None:

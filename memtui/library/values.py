@@ -53,3 +53,15 @@ class Found:
     """What the person should know: bad syntax, another spelling, the filter that hides matches."""
     revision: int = 0
     """The snapshot that the slots belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """Memories that are like another one, the most alike first."""
+
+    slots: Sequence[int]
+    scores: Sequence[float]
+    """0..1: the cosine, or the share of the other's telling words."""
+    how: Literal["vectors", "words"]
+    words: tuple[str, ...] = ()
+    """The words that were compared, the rarest first; empty with vectors."""

@@ -2,6 +2,7 @@
 
     python -m memtui.search.builder arrays GENERATION    writes the arrays into it
     python -m memtui.search.builder whoosh GENERATION    updates the Whoosh index beside it
+    python -m memtui.search.builder vectors GENERATION   embeds what has no vector yet
 
 reads the rows of one catalog generation (see `memtui.search.catalog`) and prints JSON lines,
 `{"what": "arrays", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
@@ -50,6 +51,13 @@ def build_whoosh(
 ) -> bool:
     """Have the Whoosh index brought up to date with this generation; True when it is."""
     return _run(generation, "whoosh", tell, cancelled)
+
+
+def build_vectors(
+    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
+) -> bool:
+    """Have the static model embed what has no vector yet; True when nothing is missing."""
+    return _run(generation, "vectors", tell, cancelled)
 
 
 def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool]) -> bool:
@@ -168,11 +176,21 @@ def make_whoosh(generation: Path, tell: Tell = silent) -> None:
         index.build(list(held.values()), tell, segment=segment if same_rows else None)
 
 
+def make_vectors(generation: Path, tell: Tell = silent) -> None:
+    """Embed what has no vector yet with the static model. Raises almost anything."""
+    from memtui.config import Embedding
+    from memtui.search import embedding, vectorize
+
+    embedder = embedding.choose(Embedding())
+    if embedder is not None:
+        vectorize.vectorize(generation, embedder, tell)
+
+
 def main(arguments: list[str]) -> int:
     """Do the work that the parent asked for."""
     what, folder = arguments
     os.nice(NICENESS)
-    make = {"arrays": make_arrays, "whoosh": make_whoosh}[what]
+    make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
     try:
         make(Path(folder), lambda done, total: _say(what, done, total))
     except Exception as error:  # the parent logs it and goes on without

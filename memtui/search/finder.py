@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.query import Query, Sort, values_of
+from memtui.query import Query, Sort, TermKind, values_of
 from memtui.search import columns as columns_of
-from memtui.search import matching, ranking
+from memtui.search import fusion, matching, ranking
 from memtui.search.columns import Columns, Facets, Slots
+from memtui.search.embedding import Floats
 from memtui.search.matching import Exact, Match
 from memtui.search.postings import Segment, never
 from memtui.search.ranking import DEFAULTS, Part, Weights
@@ -44,6 +45,31 @@ def match_text(
     if not query.terms:
         return None
     return matching.match(segments, size, query.terms, exact, cancelled)
+
+
+def with_meaning(
+    query: Query,
+    match: Match | None,
+    barred: Match | None,
+    cosines: Floats,
+    columns: Columns,
+    weights: Weights = DEFAULTS,
+    way: str = fusion.SUM,
+) -> Match:
+    """The match of the query's text with what the vectors add to it.
+
+    `match`: of what is looked for as text, None where that is nothing; `barred`: of the terms that
+    must not be there alone, None where there are none. What the filters, they or a phrase keep out
+    is not added.
+    """
+    allowed = columns_of.mask(columns, query)
+    if barred is not None:
+        allowed &= barred.found
+    if match is None or fusion.only_meaning(query.terms):
+        return fusion.meaning_alone(cosines, allowed)
+    if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
+        allowed &= match.found
+    return fusion.fuse(match, cosines, allowed, weights.meaning, way)
 
 
 def find(

@@ -48,6 +48,8 @@ class Match:
     """Folded words to point out, the forms and completions that are in the index included."""
     missing: tuple[str, ...] = ()
     """What was asked and matches nothing at all, as it was written."""
+    meaning: Floats | None = None
+    """What the vectors add to the score, by slot; None without them (`memtui.search.fusion`)."""
 
 
 def match(

@@ -1,6 +1,6 @@
 """How matches are ordered: small named parts that add up to the score. All weights stand here.
 
-    score = text x (1 + recency + importance + type + status + pinned) + neighbours
+    score = text x (1 + recency + importance + type + status + pinned) + neighbours + meaning
             + all words + exact title + exact id
 
 `text` is 0..1 (see `memtui.search.matching`). What is written in brackets scales with it, so that
@@ -57,6 +57,8 @@ class Weights:
     pinned: float = 0.3
     neighbours: float = 0.2
     """Of the better neighbour's text score; recall@10 on LoCoMo .607 to .641 with .2 to .3."""
+    meaning: float = 0.5
+    """Of the cosine to the query, as a share of the best text score. Without vectors it is moot."""
 
     @property
     def tier(self) -> float:
@@ -178,6 +180,11 @@ def _factors(
     return _last
 
 
+def _tier(match: Match, weights: Weights) -> float:
+    """More than any two scores without it can differ, what the vectors add included."""
+    return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
+
+
 def rank(
     match: Match,
     columns: Columns,
@@ -189,11 +196,14 @@ def rank(
 ) -> Doubles:
     """The score of each of these slots. `named`: slots whose id is what was asked."""
     factors = _factors(columns, now, weights, wanted_types)
+    tier = _tier(match, weights)
     score = match.text[slots] * (1.0 + factors.sum[slots])
-    score += weights.tier * match.all_words[slots]
+    score += tier * match.all_words[slots]
+    if match.meaning is not None:
+        score += match.meaning[slots]
     for special, worth in ((match.title, TITLE_TIERS), (list(named), ID_TIERS)):
         if len(special):
-            score[np.isin(slots, special)] += worth * weights.tier
+            score[np.isin(slots, special)] += worth * tier
     return score + _neighbours(match, columns, slots, weights)
 
 
@@ -208,14 +218,16 @@ def parts(
 ) -> tuple[Part, ...]:
     """Why this slot has its score: the parts that are not 0; they add up to what `rank` gives."""
     factors = _factors(columns, now, weights, wanted_types)
+    tier = _tier(match, weights)
     text = float(match.text[slot])
     found = [
-        Part("exact id", ID_TIERS * weights.tier * (slot in named)),
-        Part("exact title", TITLE_TIERS * weights.tier * (slot in match.title)),
-        Part("all words", weights.tier * bool(match.all_words[slot])),
+        Part("exact id", ID_TIERS * tier * (slot in named)),
+        Part("exact title", TITLE_TIERS * tier * (slot in match.title)),
+        Part("all words", tier * bool(match.all_words[slot])),
         Part("text", text),
         *(Part(name, text * float(values[slot])) for name, values in factors.each.items()),
         Part("neighbours", float(_neighbours(match, columns, np.array([slot]), weights)[0])),
+        Part("meaning", 0.0 if match.meaning is None else float(match.meaning[slot])),
     ]
     return tuple(part for part in found if part.value)
 

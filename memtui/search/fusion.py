@@ -1,0 +1,116 @@
+"""Text and meaning in one order, as one more part of the score that `--explain` shows.
+
+Two ways, both measured by `tests.bench.locomo` and `tests.bench.known_item`:
+
+    sum     text + weight x best text x cosine         what texts score is kept
+    rank    1/(k + place by text) + weight/(k + place by cosine)      reciprocal rank fusion
+
+Memories that only the vectors know join the found ones, as many as `DEPTH`, and never above one
+that holds all the words. A query of `~words` alone is answered by the cosine alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.query import Term, TermKind
+from memtui.search import analysis
+from memtui.search.embedding import Floats
+from memtui.search.matching import Match
+from memtui.search.nearness import nearest
+from memtui.search.postings import Segment
+
+SUM, RANK = "sum", "rank"
+WAYS = (SUM, RANK)
+K = 60
+"""Of reciprocal rank fusion, as Cormack et al. 2009 have it."""
+DEPTH = 100
+"""Memories that the vectors may add, and places that count."""
+
+Mask = NDArray[np.bool_]
+
+
+def is_meaning(term: Term) -> bool:
+    return term.kind is TermKind.MEANING and not term.negated
+
+
+def asked_text(terms: Sequence[Term], known: Callable[[str], bool] | None = None) -> str:
+    """What of the terms is embedded: what is asked by meaning, else all that is looked for.
+
+    `known(word)`: whether a word that is still being typed is one already.
+    """
+    meant = [term.text for term in terms if is_meaning(term)]
+    if meant:
+        return " ".join(meant)
+    words = []
+    for term in terms:
+        whole = term.kind in (TermKind.WORD, TermKind.PHRASE)
+        typed = term.kind is TermKind.PREFIX and (known is None or known(term.text))
+        if not term.negated and (whole or typed):
+            words.append(term.text)
+    return " ".join(words)
+
+
+def is_word(segments: Sequence[Segment], typed: str) -> bool:
+    """Whether what is being typed is a word of some memory already."""
+    words = analysis.spine(typed)
+    return bool(words) and any(segment.find(words[-1]) is not None for segment in segments)
+
+
+def only_meaning(terms: Sequence[Term]) -> bool:
+    """Nothing is looked for but meaning."""
+    positive = [term for term in terms if not term.negated]
+    return bool(positive) and all(map(is_meaning, positive))
+
+
+def without_meaning(terms: Sequence[Term]) -> tuple[Term, ...]:
+    """The terms that are looked for as text."""
+    return tuple(term for term in terms if not is_meaning(term))
+
+
+def fuse(match: Match, cosines: Floats, allowed: Mask, weight: float, way: str = SUM) -> Match:
+    """The match with what the vectors add; `allowed`: slots that they may add."""
+    if weight <= 0 or not len(cosines):
+        return match
+    near = nearest(cosines, allowed, DEPTH)
+    found = match.found.copy()
+    found[near] = True
+    if way == RANK:
+        text, meaning = _by_rank(match, near, allowed, weight)
+    else:
+        text = match.text
+        best = float(text[match.found].max(initial=0.0)) or 1.0
+        meaning = np.where(found, np.float32(weight * best) * np.maximum(cosines, 0), 0)
+    return replace(match, found=found, text=text, meaning=meaning.astype(np.float32))
+
+
+def _by_rank(
+    match: Match, near: NDArray[np.int64], allowed: Mask, weight: float
+) -> tuple[Floats, Floats]:
+    """Places instead of values, scaled so that the first place is worth 1."""
+    text = np.zeros_like(match.text)
+    slots = np.flatnonzero(match.found & allowed)
+    places = slots[np.argsort(-match.text[slots], kind="stable")]
+    text[places] = (K + 1) / (K + 1 + np.arange(len(places)))
+    meaning = np.zeros_like(match.text)
+    meaning[near] = weight * (K + 1) / (K + 1 + np.arange(len(near)))
+    return text, meaning
+
+
+def meaning_alone(cosines: Floats, allowed: Mask) -> Match:
+    """What is near to the query, by nearness only."""
+    near = nearest(cosines, allowed, DEPTH)
+    slots = len(allowed)
+    found = np.zeros(slots, np.bool_)
+    found[near] = True
+    return Match(
+        found=found,
+        text=np.zeros(slots, np.float32),
+        all_words=np.zeros(slots, np.bool_),
+        title=np.empty(0, np.int64),
+        meaning=np.where(found, cosines, 0).astype(np.float32),
+    )

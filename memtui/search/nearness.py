@@ -1,0 +1,98 @@
+"""How near every memory is to a text: exact cosine over all slots, of all stores.
+
+33,000 memories take 5 ms, a million an eighth of a second; no approximate index earns its place
+below that. A store's vectors are rows, one for each different text; `rows` says which one a slot
+has, so that a changed memory costs a number, not a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.search.embedding import Counts, Embedder, Floats
+from memtui.search.vectors import Keys
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The vectors of one store."""
+
+    rows: Floats
+    counts: Counts | None
+    """What a query for these rows is embedded with."""
+    keys: Keys
+    """The key of the text of each row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """The vectors of all slots at one moment. Never changed."""
+
+    parts: tuple[Part, ...] = ()
+    row_of: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    """The row of each slot, counted through all parts; -1 where it has none."""
+
+    def __len__(self) -> int:
+        return int((self.row_of >= 0).sum())
+
+    def vector(self, slot: int) -> Floats | None:
+        """The vector of this slot."""
+        row = int(self.row_of[slot]) if slot < len(self.row_of) else -1
+        if row < 0:
+            return None
+        for part in self.parts:
+            if row < len(part.rows):
+                vector: Floats = part.rows[row]
+                return vector
+            row -= len(part.rows)
+        return None
+
+    def cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
+        """The cosine of each of `slots` slots to the query, as each part has it; 0 where none."""
+        near = np.zeros(slots, np.float32)
+        if not self.parts:
+            return near
+        by_row = np.concatenate(
+            [part.rows @ vector for part, vector in zip(self.parts, asked, strict=True)]
+        )
+        known = min(slots, len(self.row_of))
+        held = np.flatnonzero(self.row_of[:known] >= 0)
+        near[held] = by_row[self.row_of[held]]
+        return near
+
+
+def nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
+    """The slots nearest to the query, nearest first; none that is not near at all."""
+    slots = np.flatnonzero(among & (cosines > 0))
+    if len(slots) > limit:
+        slots = slots[np.argpartition(-cosines[slots], limit - 1)[:limit]]
+    return slots[np.argsort(-cosines[slots], kind="stable")]
+
+
+def ask(embedder: Embedder, state: Nearness, text: str) -> tuple[Floats, ...]:
+    """The vector of a query for each part. Raises EmbeddingError, OSError, ValueError."""
+    if embedder.remote:
+        vector = embedder.embed([text], None)[0]
+        return tuple(_fitting(vector, part) for part in state.parts)
+    return tuple(_fitting(embedder.embed([text], part.counts)[0], part) for part in state.parts)
+
+
+def _fitting(vector: Floats, part: Part) -> Floats:
+    if len(vector) != part.rows.shape[1]:
+        raise ValueError("the model's vectors have another length than those in the cache")
+    return vector
+
+
+def around(state: Nearness, slot: int, slots: int) -> Floats | None:
+    """The cosine of each slot to this one; None where it has no vector."""
+    vector = state.vector(slot)
+    if vector is None:
+        return None
+    same_length = all(part.rows.shape[1] == len(vector) for part in state.parts)
+    return state.cosines([vector] * len(state.parts), slots) if same_length else None

