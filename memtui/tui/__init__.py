@@ -67,4 +67,6 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
     )
     app = MemtuiApp(launch)
     app.run(mouse=loaded.settings.mouse)
+    if app.fault is not None:
+        raise app.fault
     return app.return_code or 0

@@ -87,6 +87,7 @@ class MemtuiApp(App[None]):
 
         self.browse: BrowseScreen
         self._restored = False
+        self.fault: Exception | None = None
 
     # What the app is made of
 
@@ -142,6 +143,11 @@ class MemtuiApp(App[None]):
         """Remember where we are, and go."""
         self.sessions.keep(self.browse, self.theme)
         self.exit()
+
+    def give_up(self, error: Exception) -> None:
+        """End because of a fault of our own; `start` raises it once the terminal is given back."""
+        self.fault = self.fault or error
+        self.exit(return_code=1)
 
     # Colours
 

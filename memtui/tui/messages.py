@@ -77,6 +77,13 @@ class WorkFailed(Message):
 
 
 @dataclass
+class Faulted(Message):
+    """A worker met an error that nobody foresaw."""
+
+    error: Exception
+
+
+@dataclass
 class FoundMemories(Replaceable):
     """The answer to a query."""
 

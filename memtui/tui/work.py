@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from memtui.library import Library, Progress
 
 Post = Callable[[Message], bool]
+CHANGING = "memtui.tui.controllers.hands"
+"""Everything that writes; it needs the whole library, so it is loaded after the first paint."""
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
@@ -53,9 +56,13 @@ class Workers:
         self._screen = screen
 
     def _run(self, work: Callable[[], None], group: str) -> None:
-        self._screen.run_worker(
-            work, group=group, exclusive=True, exit_on_error=True, thread=True, name=group
-        )
+        def safely() -> None:
+            try:
+                work()
+            except Exception as error:  # a fault of our own: told once the screen is gone
+                self._screen.post_message(messages.Faulted(error))
+
+        self._screen.run_worker(safely, group=group, exclusive=True, thread=True, name=group)
 
     # Opening and reading
 
@@ -71,6 +78,7 @@ class Workers:
         except MemtuiError as error:
             post(messages.LibraryFailed(str(error)))
             return
+        import_module(CHANGING)  # here, so that the screen does not wait for it
         self.library = library
         post(messages.LibraryOpened(library))
 

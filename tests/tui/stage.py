@@ -198,10 +198,12 @@ async def stage(
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
         await pilot.pause()
-        while not running.browse.is_ready:
+        while not running.browse.is_ready and app.fault is None:
             await running.settle()
         await running.settle()
         yield running
+    if app.fault is not None:
+        raise app.fault
 
 
 def compare(name: str, text: str) -> None:

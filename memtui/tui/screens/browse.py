@@ -19,7 +19,6 @@ from memtui.model import Memory
 from memtui.tui import actions, messages
 from memtui.tui.actions import Situation
 from memtui.tui.controllers.filtering import FilterActs
-from memtui.tui.controllers.hands import Hands
 from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
 from memtui.tui.layout import Layout, Pane, Shape, arrange
@@ -42,7 +41,9 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Found
+    from memtui.tui.controllers.hands import Hands
 
+OPENING = "the stores are still being opened"
 TINY = "memtui needs at least\n40 columns and 12 rows"
 REST = 0.06
 """Seconds the cursor must rest before a memory's references are asked for."""
@@ -81,7 +82,7 @@ class BrowseScreen(ActingScreen):
         self.keys = KeyLine()
         self.telling = Telling(self)
         self._reading: ReadingActs | None = None
-        self.hands = Hands(self)
+        self._hands: Hands | None = None
         self._wanted = ""
         """Ref of a memory to stand on as soon as it is in the list."""
         self._acts: Acts = {}
@@ -103,7 +104,7 @@ class BrowseScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._reading = ReadingActs(self)
-        for controller in (PaneActs(self), FilterActs(self), self._reading, self.hands):
+        for controller in (PaneActs(self), FilterActs(self), self._reading):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
         self.app.sessions.restore(self)
@@ -130,7 +131,7 @@ class BrowseScreen(ActingScreen):
             targets=self.detail.targets,
             zoomed=self.zoomed,
             can_go_back=self._reading is not None and self._reading.can_go_back,
-            refused=self.hands.refusal,
+            refused=self._hands.refusal if self._hands else lambda _: OPENING,
         )
 
     def refusal(self, action_id: str) -> str:
@@ -373,6 +374,21 @@ class BrowseScreen(ActingScreen):
 
     # The library
 
+    @property
+    def hands(self) -> Hands:
+        """What changes memories; there once the library is open."""
+        if self._hands is None:
+            raise RuntimeError(OPENING)
+        return self._hands
+
+    @on(messages.LibraryOpened)
+    def _library_opened(self) -> None:
+        # Writing needs most of memtui; a worker has loaded it meanwhile, after the first paint.
+        from memtui.tui.controllers.hands import Hands
+
+        self._hands = Hands(self)
+        self._acts = {**self._acts, **self._hands.acts()}
+
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
         self.telling.rows_changed(complete=event.complete)
@@ -403,6 +419,10 @@ class BrowseScreen(ActingScreen):
     @on(messages.LibraryFailed)
     def _library_failed(self, event: messages.LibraryFailed) -> None:
         self.app.exit(return_code=1, message=text.visible(event.reason))
+
+    @on(messages.Faulted)
+    def _faulted(self, event: messages.Faulted) -> None:
+        self.app.give_up(event.error)
 
     @on(messages.WorkFailed)
     def _work_failed(self, event: messages.WorkFailed) -> None:
