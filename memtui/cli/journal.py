@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +40,9 @@ def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
             print_memories([relative.memory])
 
 
+LOOKED_BACK = 7 * 86400.0
+"""Seconds of changes that `log` compares with what the files say now."""
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -59,7 +63,9 @@ def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
 
     In any store, unless --store names some; undo and redo do the same.
     """
-    actions = _journal(stores).log(limit, anywhere=not stores)
+    library = _journal(stores)
+    actions = library.log(limit, anywhere=not stores)
+    put_back = {action.id for action, _ in library.overwritten(time.time() - LOOKED_BACK)}
     if as_json:
         print_json(
             [
@@ -69,6 +75,7 @@ def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
                     "title": action.title,
                     "state": str(action.state),
                     "note": action.note,
+                    "put_back": action.id in put_back,
                     "files": sorted({getattr(edit, "path", "") for edit in action.edits} - {""}),
                 }
                 for action in actions
@@ -77,7 +84,10 @@ def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
         return
     for action in actions:
         when = date(datetime.fromtimestamp(action.time, UTC))
-        note = f"  ({one_line(action.note)})" if action.note else ""
+        notes = [one_line(action.note)] if action.note else []
+        if action.id in put_back:
+            notes.append("another program has put the former text back")
+        note = f"  ({'; '.join(notes)})" if notes else ""
         print(f"{action.id:>5}  {when}  {action.state:<6}  {one_line(action.title)}{note}")
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from memtui.changes import RecordEdit
-from memtui.errors import Refused
+from memtui.errors import MemtuiError, Refused
 from memtui.files.commit import Standing, standing
+from memtui.files.late import rescue
+from memtui.files.recorder import Unrecorded
 from memtui.journal import Action, Journal
 from memtui.library import opening
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
+
+
+log = logging.getLogger(__name__)
 
 
 class Changing:
@@ -22,7 +28,11 @@ class Changing:
         self._stores: dict[str, Store] = {str(store.root): store for store in stores}
 
     def apply(self, planned: Planned) -> Action:
-        """Make the planned edits. Raises Conflict or SaveError; then nothing was changed."""
+        """Make the planned edits. Raises Conflict or SaveError.
+
+        Then nothing was changed; or, where several stores take part, what the first ones did is in
+        the journal and can be undone.
+        """
         with self._journal.begin(planned.title, planned.parts) as recording:
             for part in planned.parts:
                 self._store(part.store).apply(part.edits, recording)
@@ -56,9 +66,23 @@ class Changing:
         """What memtui wrote since then (Unix seconds) and another program has put back.
 
         Happens when an agent read the file before memtui wrote it, and wrote it whole afterwards.
+        What a program wrote at the very moment of a save, into the file that was just replaced, is
+        brought back first. Ask a moment after a change, again soon after, and at start.
         """
         recent = {edit: action for action, edit in self._journal.recent(since)}
+        for path in dict.fromkeys(edit.path for edit in recent):
+            self._rescue(Path(path))
         return [(recent[edit], edit) for edit, now in standing(recent) if now is Standing.UNDONE]
+
+    def _rescue(self, path: Path) -> None:
+        try:
+            late = rescue(path, Unrecorded(self._journal.state))
+        except MemtuiError as error:
+            log.warning("a late write into %s could not be looked at: %s", path, error)
+            return
+        for write in late:
+            if not write.rescued:
+                log.warning("a late write into %s is kept in %s", path, write.copy.file)
 
     def _chosen(
         self, number: int | None, actions: Sequence[Action], anywhere: bool, doing: str

@@ -170,6 +170,17 @@ def test_undo_takes_back_several_steps_or_one_by_its_number(run: Run, home: Path
     assert file.read_bytes() == before
 
 
+def test_the_log_tells_of_a_change_that_an_agent_put_back(run: Run, home: Path) -> None:
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    run("edit", "--store", home, "00000001", "--content", "Alice leads one team")
+    (action,) = printed(run("log", "--json"))
+    assert action["put_back"] is False
+    file.write_bytes(before)
+    assert printed(run("log", "--json"))[0]["put_back"] is True
+    assert "another program" in run("log").stdout
+
+
 def test_edit_without_options_opens_the_editor(run: Run, home: Path, tmp_path: Path) -> None:
     editor = tmp_path / "my editor"
     editor.write_text('#!/bin/sh\nprintf "Alice keeps bees" > "$1"\n', encoding="utf-8")
