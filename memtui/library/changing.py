@@ -16,7 +16,6 @@ from memtui.library import opening
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
 
-
 log = logging.getLogger(__name__)
 
 
