@@ -21,6 +21,8 @@ COMMANDS = {
     "stores": ("memtui.cli.reading:stores", "List the stores found, and what is unreadable."),
     "list": ("memtui.cli.reading:list_", "List memories, newest first."),
     "search": ("memtui.cli.reading:search", "Find memories by text and filters."),
+    "similar": ("memtui.cli.embedding:similar", "Find memories that are like one."),
+    "embed": ("memtui.cli.embedding:embed", "Make the vectors for search by meaning."),
     "show": ("memtui.cli.reading:show", "Show everything about one memory."),
     "stats": ("memtui.cli.reading:stats", "Count memories by type, importance, status, store."),
     "add": ("memtui.cli.writing:add", "Add a memory by the store's own rules."),

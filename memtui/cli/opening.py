@@ -88,6 +88,7 @@ def library_of(named: Sequence[str]) -> Library:
         labels=[root.label for root in roots],
         weights=weights_of({"half_life_days": settings.half_life_days, **settings.weights}),
         rules=settings.rules,
+        embedding=settings.embedding,
     )
     if not labels:
         return library

@@ -113,6 +113,7 @@ def search(
     query = query_from(" ".join(text), **filters)
     library = loaded(stores)
     library.index()
+    library.ponder(query)
     found = library.find(query)
     memories = _shown(library, found, limit, everything)
     parts = [library.explain(found, at) for at in range(len(memories))] if explain else []

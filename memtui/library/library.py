@@ -93,11 +93,17 @@ class Library:
         labels: Sequence[str] = (),
         weights: Weights = DEFAULTS,
         rules: opening.Rules | None = None,
+        embedding: Embedding = NO_EMBEDDING,
     ) -> Library:
-        """Open the stores at these paths; reads nothing yet. Raises StoreError, ConfigError."""
+        """Open the stores at these paths; reads nothing yet. Raises StoreError, ConfigError.
+
+        `embedding`: what search by meaning is done with; unless told, nothing.
+        """
         found = [opening.found_at(path) for path in roots]
         stores = opening.open_all(found, labels, rules)
-        return cls(stores, cache=cache, state=state, now=now, weights=weights)
+        return cls(
+            stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding
+        )
 
     def only(self, labels: Collection[str]) -> Library:
         """The library of these stores of this one; nothing read yet."""
