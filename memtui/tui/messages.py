@@ -31,6 +31,11 @@ class LibraryOpened(Message):
 
 
 @dataclass
+class WritingReady(Message):
+    """Everything that changes memories has been loaded."""
+
+
+@dataclass
 class LibraryFailed(Message):
     """No store could be opened."""
 

@@ -78,7 +78,6 @@ class Workers:
         except MemtuiError as error:
             post(messages.LibraryFailed(str(error)))
             return
-        import_module(CHANGING)  # here, so that the screen does not wait for it
         self.library = library
         post(messages.LibraryOpened(library))
 
@@ -91,8 +90,10 @@ class Workers:
 
         try:
             library.load(report, cancelled)
-            self._alive = _alive(library)
             post(messages.RowsChanged(complete=True))
+            self._alive = _alive(library)
+            import_module(CHANGING)  # here, so that neither the screen nor the rows wait for it
+            post(messages.WritingReady())
             library.index(lambda progress: _ignore(post(messages.Progressed(progress))), cancelled)
         except MemtuiError as error:
             post(messages.WorkFailed(str(error)))

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 OPENING = "the stores are still being opened"
 TINY = "memtui needs at least\n40 columns and 12 rows"
+LOOK = 0.05
+"""Seconds between two looks for rows while the stores load."""
 REST = 0.06
 """Seconds the cursor must rest before a memory's references are asked for."""
 
@@ -83,6 +86,8 @@ class BrowseScreen(ActingScreen):
         self.telling = Telling(self)
         self._reading: ReadingActs | None = None
         self._hands: Hands | None = None
+        self._looking: Timer | None = None
+        self._revision = -1
         self._wanted = ""
         """Ref of a memory to stand on as soon as it is in the list."""
         self._acts: Acts = {}
@@ -383,6 +388,18 @@ class BrowseScreen(ActingScreen):
 
     @on(messages.LibraryOpened)
     def _library_opened(self) -> None:
+        self._looking = self.set_interval(LOOK, self._look_for_rows)
+
+    def _look_for_rows(self) -> None:
+        """Show rows from the cache at once, while the stores are still being scanned."""
+        library = self.work.library
+        if library is not None and library.snapshot.revision != self._revision:
+            self._revision = library.snapshot.revision
+            if library.snapshot.count:
+                self.search(typing=self.search_bar.line.has_focus)
+
+    @on(messages.WritingReady)
+    def _writing_ready(self) -> None:
         # Writing needs most of memtui; a worker has loaded it meanwhile, after the first paint.
         from memtui.tui.controllers.hands import Hands
 
@@ -391,6 +408,8 @@ class BrowseScreen(ActingScreen):
 
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
+        if event.complete and self._looking is not None:
+            self._looking.stop()
         self.telling.rows_changed(complete=event.complete)
         self.memories.fresh |= event.fresh
         self.search(typing=self.search_bar.line.has_focus)
