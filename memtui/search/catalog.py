@@ -197,7 +197,8 @@ def save(
 def _drop_others(home: Path, name: str) -> None:
     """Former generations go; one that another process still reads stays readable until it ends."""
     for entry in os.scandir(home):
-        if entry.is_dir(follow_symlinks=False) and entry.name not in (name, "whoosh"):
+        kept = entry.name == name or entry.name.startswith("whoosh")
+        if entry.is_dir(follow_symlinks=False) and not kept:
             shutil.rmtree(entry.path, ignore_errors=True)
 
 
