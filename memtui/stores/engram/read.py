@@ -31,7 +31,7 @@ from memtui.stores.engram.schema import Schema
 SPAN = 256
 """Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
 
-FORM = "2"
+FORM = "3"
 """Part of every stamp; raise it when rows are turned into memories differently."""
 
 _LATEST = "max({column})"
@@ -40,15 +40,16 @@ _TEXT = "total(memtui_sum({number}, CAST({column} AS BLOB)))"
 _OBSERVATION_MARKS = (
     ("updated_at", _LATEST),
     ("last_seen_at", _LATEST),
-    ("review_after", _LATEST),
     ("revision_count", _TOTAL),
     ("duplicate_count", _TOTAL),
     ("pinned", "total({column} * {number})"),
-    ("deleted_at", "count({column})"),
     ("type", _TEXT),
     ("title", _TEXT),
     ("content", _TEXT),
 )
+_OBSERVATION_PLACE = ("project", "scope", "topic_key", "deleted_at", "review_after")
+"""Short columns of which any may change alone, within the second of the last `updated_at` too:
+one checksum over all of them."""
 _PROMPT_MARKS = (("created_at", _LATEST), ("content", _TEXT))
 _SESSION_MARKS = (("started_at", _LATEST), ("ended_at", _LATEST), ("summary", _TEXT))
 
@@ -61,7 +62,8 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     found: Stamps = {}
     touching = _relation_marks(connection, schema)
     versions = _version_marks(connection, schema)
-    for bucket, marks in _marks(connection, schema, "observations", "id", _OBSERVATION_MARKS):
+    observed = (*_OBSERVATION_MARKS, _together(schema, "observations", _OBSERVATION_PLACE))
+    for bucket, marks in _marks(connection, schema, "observations", "id", observed):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
         found[_key("observations", bucket)] = _digest(joined)
     if schema.has("user_prompts"):
@@ -197,6 +199,13 @@ def _marks(
         f"SELECT {number} / {SPAN} AS bucket, {columns} FROM {table} GROUP BY 1 ORDER BY 1"
     )
     return [(row[0], tuple(row)[1:]) for row in cursor]
+
+
+def _together(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
+    """One mark, as of the row's number, over all of these columns that there are."""
+    there = [f"coalesce({name}, '')" for name in columns if schema.has(table, name)]
+    joined = " || char(31) || ".join(there) or "''"
+    return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
 
 
 def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, int]:
