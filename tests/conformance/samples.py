@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -59,7 +59,10 @@ def memories(library: Library) -> dict[str, Memory]:
 
 
 def plant_unknown(library: Library) -> None:
-    """Write a key that no format knows into whatever holds the memories of this library."""
+    """Write a key that no format knows into whatever holds the memories of this library.
+
+    A table may be one whose strange columns make its store read-only, and then it gets none.
+    """
     found = list(memories(library).values())
     for name in sorted({memory.origin.file for memory in found}):
         path = Path(name)
@@ -68,8 +71,13 @@ def plant_unknown(library: Library) -> None:
         elif path.suffix == ".md":
             _rewrite(path, _in_frontmatter)
         else:
-            own = [memory.origin.key for memory in found if memory.origin.file == name]
-            _add_columns(path, {key.partition(".")[0] for key in own})
+            keys = [memory.origin.key for memory in found if memory.origin.file == name]
+            for table in sorted({key.partition(".")[0] for key in keys}):
+                _sql(path, f"ALTER TABLE {table} ADD COLUMN {UNKNOWN} TEXT")
+                if open_library(library.stores[0].root).stores[0].read_only:
+                    _sql(path, f"ALTER TABLE {table} DROP COLUMN {UNKNOWN}")
+                else:
+                    _sql(path, f"UPDATE {table} SET {UNKNOWN} = 'as it is ' || rowid")
 
 
 def _escaped(text: str) -> str:
@@ -80,13 +88,10 @@ def _in_frontmatter(text: str) -> str:
     return text.replace("---\n", f"---\n{_IN_YAML}", 1) if text.startswith("---\n") else text
 
 
-def _rewrite(path: Path, change: object) -> None:
-    assert callable(change)
+def _rewrite(path: Path, change: Callable[[str], str]) -> None:
     path.write_bytes(change(path.read_bytes().decode("utf-8")).encode("utf-8"))
 
 
-def _add_columns(path: Path, tables: Iterable[str]) -> None:
+def _sql(path: Path, statement: str) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        for table in tables:
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {UNKNOWN} TEXT")
-            connection.execute(f"UPDATE {table} SET {UNKNOWN} = 'as it is ' || rowid")
+        connection.execute(statement)
