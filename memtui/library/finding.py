@@ -12,13 +12,14 @@ from memtui.library.meaning import Meaning
 from memtui.library.values import Found, Similar, never
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import finder, fusion, likeness, scan
+from memtui.search import expansion, finder, fusion, likeness, scan
 from memtui.search.columns import Columns
 from memtui.search.documents import Document, document
 from memtui.search.finder import Hits
 from memtui.search.matching import Exact, Match
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.text import one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """What may be the beginning of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -59,7 +60,10 @@ def find(
         facets=hits.facets,
         how=how,  # type: ignore[arg-type]
         words=words,
-        hint=query.hint or _hint(query, hits) or _meaning_hint(query, match),
+        hint=query.hint
+        or _hint(query, hits)
+        or _meaning_hint(query, match)
+        or _spelling_hint(match, where),
     )
     return found, hits
 
@@ -100,6 +104,14 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
     if match is None or match.meaning is not None or not any(map(fusion.is_meaning, query.terms)):
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
+
+
+def _spelling_hint(match: Match | None, where: Searchable) -> str:
+    """Another spelling for a word that no memory has."""
+    for word in match.missing if match is not None else ():
+        if near := expansion.did_you_mean(word, where.segments):
+            return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
+    return ""
 
 
 def _documents(where: Searchable) -> Iterator[tuple[int, Document]]:

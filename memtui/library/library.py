@@ -101,9 +101,7 @@ class Library:
         """
         found = [opening.found_at(path) for path in roots]
         stores = opening.open_all(found, labels, rules)
-        return cls(
-            stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding
-        )
+        return cls(stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding)
 
     def only(self, labels: Collection[str]) -> Library:
         """The library of these stores of this one; nothing read yet."""

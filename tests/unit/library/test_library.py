@@ -280,3 +280,10 @@ def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_i
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before
+
+
+def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Path) -> None:
+    library = open_library(home)
+    library.index()
+    assert "did you mean soundings?" in library.find(parse("soundigns", NOW)).hint
+    assert library.find(parse("soundings", NOW)).hint == ""
