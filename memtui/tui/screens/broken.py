@@ -14,7 +14,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.library.mending import Broken
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.sheet import Sheet
 from memtui.tui.widgets.verdict import Said, Tone, Verdict
@@ -28,10 +28,9 @@ MOST_LINES = 5_000
 NUMBER_WIDTH = 6
 
 
-class BrokenScreen(Dialog[bool]):
+class BrokenScreen(Fitting[bool]):
     """Dismissed with True to restore the last good copy."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
     AUTO_FOCUS = "Sheet"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", show=False),
@@ -61,7 +60,7 @@ class BrokenScreen(Dialog[bool]):
         else:
             said.append(Said("there is no good copy of it", Tone.QUIET))
         self.query_one(Verdict).say(*said)
-        self.query_one(KeyLine).show([*restore, ("↑↓", "scroll", ""), ("esc", "leave", "")])
+        self.query_one(KeyLine).show([*restore, ("↑↓", "scroll", "")], [("esc", "leave", "")])
         self.call_after_refresh(self._fill)
 
     def on_resize(self) -> None:

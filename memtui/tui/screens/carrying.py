@@ -16,7 +16,7 @@ from textual.worker import get_current_worker
 from memtui.errors import MemtuiError
 from memtui.tui import messages
 from memtui.tui.doing import Doing
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.progress import ProgressLine
 from memtui.tui.widgets.sheet import Sheet
@@ -32,7 +32,7 @@ Report = Callable[[str, int, int], None]
 Stopped = Callable[[], bool]
 
 
-class CarryScreen(Dialog[bool]):
+class CarryScreen(Fitting[bool]):
     """Dismissed with True when something was carried."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "carrying.tcss"]
@@ -80,8 +80,6 @@ class CarryScreen(Dialog[bool]):
         self.update_keys()
 
     def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < 90 or height < 26, "-small")
         self.call_after_refresh(self._draw)
 
     def say(self, *said: Said) -> None:
@@ -94,8 +92,10 @@ class CarryScreen(Dialog[bool]):
         sheet.show(drawn(self._said, sheet.palette, max(20, sheet.size.width - 1)))
 
     def update_keys(self) -> None:
-        keys = [("esc", "stop", "")] if self.working else self.keys()
-        self.query_one(KeyLine).show(keys)
+        if self.working:
+            self.query_one(KeyLine).show([], [("esc", "stop", "")])
+        else:
+            self.query_one(KeyLine).show(self.keys(), [("esc", "leave", "")])
 
     def work(
         self,

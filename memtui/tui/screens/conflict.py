@@ -16,7 +16,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.screens.history import difference, wrapped_pieces
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.sheet import Sheet
@@ -36,10 +36,9 @@ NOT_THERE = "it does not exist"
 THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
-class ConflictScreen(Dialog[str]):
+class ConflictScreen(Fitting[str]):
     """Dismissed with `theirs`, `mine` or `both`; None to decide later."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
     AUTO_FOCUS = "Sheet"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", show=False),
@@ -75,7 +74,7 @@ class ConflictScreen(Dialog[str]):
             Said(self._conflict.what, Tone.WARNING), *([Said(where, Tone.QUIET)] if where else [])
         )
         keys = [(value[0], words, "") for value, words in self._choices.items()]
-        self.query_one(KeyLine).show([*keys, ("esc", "decide later", "")])
+        self.query_one(KeyLine).show(keys, [("esc", "later", "")])
         self.call_after_refresh(self._fill)
 
     def on_resize(self) -> None:

@@ -52,10 +52,9 @@ class CopyScreen(CarryScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         go = [("enter", self._how.raw, "")] if self._planned else []
-        return [*go, ("←→", "choose", ""), ("⇥", "next", ""), ("esc", "leave", "")]
+        return [*go, ("←→", "choose", ""), ("⇥", "next", "")]
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._ask()
 
     @on(OneOf.Changed)

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.tui.diffs import DiffLine, counted
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.verdict import Said, Verdict
@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
-class DiffScreen(Dialog[bool]):
+class DiffScreen(Fitting[bool]):
     """Dismissed with True for yes. Without `yes` it only shows."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
     AUTO_FOCUS = "DiffView"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,n", "dismiss", show=False),
@@ -54,7 +53,7 @@ class DiffScreen(Dialog[bool]):
             self.query_one(Verdict).say(*self._said)
         yes = [("enter", self._yes, "")] if self._yes else []
         leave = "leave it" if self._yes else "back"
-        self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", ""), ("esc", leave, "")])
+        self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))

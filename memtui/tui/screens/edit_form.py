@@ -21,9 +21,9 @@ from memtui.library.planning import Planned
 from memtui.tui import drafting, telling_plans
 from memtui.tui.doing import Doing, Preview, preview
 from memtui.tui.drafting import Field, Form, Kind
-from memtui.tui.screens.acting import Dialog
 from memtui.tui.screens.conflict import BOTH, MINE, THEIRS, ConflictScreen
 from memtui.tui.screens.diff import DiffScreen
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.screens.question import Question, Reply
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.verdict import Said, Tone, Verdict
@@ -41,7 +41,7 @@ _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
 NOTHING_YET = Said("nothing is changed yet", Tone.QUIET)
 
 
-class FormScreen(Dialog[Planned]):
+class FormScreen(Fitting[Planned]):
     """Dismissed with what was saved; None when it was left."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "edit_form.tcss"]
@@ -102,15 +102,7 @@ class FormScreen(Dialog[Planned]):
         for widget in self._inputs():
             if widget.name == self._form.focus:
                 widget.focus()
-        self._fit()
         self._judge()
-
-    def on_resize(self) -> None:
-        self._fit()
-
-    def _fit(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < 90 or height < 26, "-small")
 
     def _inputs(self) -> list[Prose | Line | OneOf]:
         found = self.query("Prose, Line, OneOf")
@@ -190,8 +182,8 @@ class FormScreen(Dialog[Planned]):
                 save or ("^s", self._form.save, ""),
                 *([("f2", "diff", "")] if self._preview and self._preview.lines else []),
                 ("⇥", "next field", ""),
-                ("esc", "leave", ""),
-            ]
+            ],
+            [("esc", "leave", "")],
         )
 
     # Saving

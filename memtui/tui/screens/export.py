@@ -61,15 +61,9 @@ class ExportScreen(CarryScreen):
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
 
     def keys(self) -> list[tuple[str, str, str]]:
-        return [
-            ("enter", "export", ""),
-            ("←→", "choose", ""),
-            ("⇥", "next", ""),
-            ("esc", "leave", ""),
-        ]
+        return [("enter", "export", ""), ("←→", "choose", ""), ("⇥", "next", "")]
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._tell()
 
     @on(OneOf.Changed)

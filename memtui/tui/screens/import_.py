@@ -50,10 +50,9 @@ class ImportScreen(CarryScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         go = "show the plan" if self._plan is None else "import"
-        return [("enter", go, ""), ("⇥", "next", ""), ("←→", "choose", ""), ("esc", "leave", "")]
+        return [("enter", go, ""), ("⇥", "next", ""), ("←→", "choose", "")]
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.say(*_START)
 
     @on(Input.Changed)

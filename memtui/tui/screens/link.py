@@ -25,7 +25,7 @@ from memtui.errors import MemtuiError
 from memtui.model import Memory
 from memtui.tui import telling_plans
 from memtui.tui.doing import Doing, Preview, preview
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.screens.picker import PickerInput
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.verdict import Said, Tone, Verdict
@@ -102,7 +102,7 @@ class MemoryChoices(Window):
         )
 
 
-class LinkScreen(Dialog[tuple[str, str]]):
+class LinkScreen(Fitting[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "link.tcss"]
@@ -141,18 +141,10 @@ class LinkScreen(Dialog[tuple[str, str]]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show(
-            [
-                ("enter", "link", ""),
-                ("↑↓", "choose", ""),
-                ("⇥", "relation", ""),
-                ("esc", "leave", ""),
-            ]
+            [("enter", "link", ""), ("↑↓", "choose", ""), ("⇥", "relation", "")],
+            [("esc", "leave", "")],
         )
         self._search("")
-
-    def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < 90 or height < 26, "-small")
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -21,8 +21,8 @@ from memtui import text
 from memtui.journal import Action, State
 from memtui.tui.diffs import lines_of
 from memtui.tui.logged import diffs_of, memories_of
-from memtui.tui.screens.acting import Dialog
 from memtui.tui.screens.diff import DiffScreen
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.verdict import Said, Tone
@@ -103,7 +103,7 @@ class ActionList(Window):
         )
 
 
-class LogScreen(Dialog[tuple[str, str]]):
+class LogScreen(Fitting[tuple[str, str]]):
     """Dismissed with (`go`, ref), (`undo`, number) or (`redo`, number)."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "log.tcss"]
@@ -148,7 +148,7 @@ class LogScreen(Dialog[tuple[str, str]]):
             keys.append(("^r", "do it again", ""))
         if action:
             keys.append(("space", "diff", ""))
-        self.query_one(KeyLine).show([*keys, ("esc", "leave", "")])
+        self.query_one(KeyLine).show(keys, [("esc", "leave", "")])
 
     def action_go(self) -> None:
         action = self._list.action

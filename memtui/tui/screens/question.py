@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.verdict import Said, Verdict
 
@@ -30,10 +30,9 @@ class Reply:
     value: str
 
 
-class Question(Dialog[str]):
+class Question(Fitting[str]):
     """Dismissed with the value of the key that was pressed; None with escape."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
     def __init__(
@@ -52,7 +51,7 @@ class Question(Dialog[str]):
     def on_mount(self) -> None:
         self.query_one(Verdict).say(*self._said)
         keys = [(reply.key, reply.words, "") for reply in self._replies]
-        self.query_one(KeyLine).show([*keys, ("esc", self._leave, "")])
+        self.query_one(KeyLine).show(keys, [("esc", self._leave, "")])
 
     def on_key(self, event: events.Key) -> None:
         for reply in self._replies:

@@ -1,0 +1,294 @@
+"""What goes through other places: $EDITOR, export, import, other stores, broken files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.screens.broken import BrokenScreen
+from memtui.tui.screens.copying import CopyScreen
+from memtui.tui.screens.diff import DiffScreen
+from memtui.tui.screens.edit_form import FormScreen
+from memtui.tui.screens.export import ExportScreen
+from memtui.tui.screens.import_ import ImportScreen
+from memtui.tui.widgets.writing import Prose
+
+from .sample_stage import ChangingStage, changing, touched
+
+AGENT = "agent-memory"
+
+
+def script(tmp_path: Path, body: str) -> str:
+    """An editor that does this to the file it is given."""
+    path = tmp_path / "editor.py"
+    path.write_text(f"import sys\nfrom pathlib import Path\nfile = Path(sys.argv[-1])\n{body}\n")
+    return f"{sys.executable} {path}"
+
+
+def lent(on: ChangingStage) -> None:
+    """The pilot has no terminal that could be lent to an editor: there is nothing to suspend."""
+    on.app.suspend = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+
+
+def drafts(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "state" / "drafts"
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+async def test_an_editor_changes_the_text_and_leaves_no_draft(tmp_path: Path) -> None:
+    body = "Path(sys.argv[-1] + '.mode').write_text(oct(file.stat().st_mode & 0o777))\n"
+    body += "file.write_text(file.read_text() + ' Written outside.')"
+    async with changing(tmp_path, AGENT, editor=script(tmp_path, body)) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        lent(on)
+        await on.keys("E")
+        assert on.memory(fact.ref).content == fact.content + " Written outside."
+        (mode,) = drafts(tmp_path)
+        assert mode.read_text() == "0o600"
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) -> None:
+    body = "file.write_text('Written, then it crashed.')\nsys.exit(3)"
+    async with changing(tmp_path, AGENT, editor=script(tmp_path, body)) as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        lent(on)
+        await on.keys("E")
+        assert isinstance(on.app.screen, FormScreen)
+        assert on.app.screen.query_one(Prose).raw == "Written, then it crashed."
+        assert len(drafts(tmp_path)) == 1
+        assert on.files() == before
+        await on.keys("ctrl+s")
+        assert on.memory(fact.ref).content == "Written, then it crashed."
+        assert not drafts(tmp_path)
+
+
+async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        target = fact.origin.file
+        old = json.dumps(fact.content, ensure_ascii=False)[1:-1]
+        body = "file.write_text('What I wrote outside.')\n"
+        body += f"target, old = Path({target!r}), {old!r}\n"
+        body += "target.write_text(target.read_text().replace(old, 'What they wrote.'))"
+        on.app.settings = type(on.app.settings)(editor=script(tmp_path, body))
+        lent(on)
+        await on.keys("E")
+        assert isinstance(on.app.screen, FormScreen)
+        assert on.app.screen.query_one(Prose).raw == "What I wrote outside."
+        assert "What they wrote." in Path(target).read_text()
+        await on.keys("escape", "y")
+        assert len(drafts(tmp_path)) == 1, "the draft is kept"
+
+
+async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, editor="/no/such/editor") as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        lent(on)
+        await on.keys("E")
+        assert "cannot be started" in on.toasts[-1]
+        on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
+        await on.keys("E")
+        assert "Unchanged" in on.toasts[-1]
+        assert not drafts(tmp_path)
+        assert on.files() == before
+
+
+async def test_an_export_comes_back_by_import_and_one_undo_takes_it_all(tmp_path: Path) -> None:
+    bundle = tmp_path / "out.zip"
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        await on.show("kind:fact entity:companies/quarterbell")
+        await on.keys("space", "space", "x")
+        assert isinstance(on.app.screen, ExportScreen)
+        assert "2 marked" in on.text()
+        on.app.screen._file.value = str(bundle)
+        await on.keys("enter")
+        assert bundle.stat().st_size > 500
+        gone = on.browse.marked_memories()
+        await on.keys("delete", "enter")
+        before = on.files()
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(bundle)
+        await on.keys("enter")
+        assert "2 new" in on.text()
+        assert on.files() == before, "the plan comes first"
+        await on.keys("enter")
+        for memory in gone:
+            assert on.memory(memory.ref).content == memory.content
+        await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.parametrize("form", ["ambient", "jsonl", "csv", "markdown"])
+async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
+    tmp_path: Path, form: str
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.show("kind:fact entity:companies/quarterbell")
+        await on.keys("x", "tab")
+        presses = ["bundle", "ambient", "jsonl", "csv", "markdown"].index(form)
+        await on.keys(*["right"] * presses)
+        screen = on.app.screen
+        assert isinstance(screen, ExportScreen)
+        target = tmp_path / f"out{Path(screen._file.raw).suffix}"
+        target.write_text("precious")
+        screen._file.value = str(target)
+        await on.keys("enter", "escape")
+        assert target.read_text() == "precious"
+        await on.keys("enter", "y")
+        assert "Quarterbell" in target.read_text()
+
+
+async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.zip"
+    bad.write_bytes(b"PK\x03\x04 this is nothing \x1b]0;x\x07")
+    async with changing(tmp_path, AGENT) as on:
+        before = on.files()
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(bad)
+        await on.keys("enter")
+        assert "cannot be trusted" in on.app.screen._said[0].words
+        on.app.screen._file.value = str(tmp_path / "missing.zip")
+        await on.keys("enter")
+        assert "No such file" in on.app.screen._said[0].words
+        assert on.files() == before
+
+
+async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("c")
+        assert isinstance(on.app.screen, CopyScreen)
+        assert "Cannot be carried over" in on.text()
+        assert f"{AGENT} → simple-memory" in on.text()
+        await on.keys("enter")
+        copies = [m for m in on.library.memories("simple-memory") if fact.content in m.content]
+        assert copies
+        assert on.memory(fact.ref) == fact
+        await on.keys("c", "enter", "escape")
+        again = [m for m in on.library.memories("simple-memory") if fact.content in m.content]
+        assert again == copies, "what is there is not added twice"
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        before = on.files()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("c", "tab", "right")
+        assert "move" in on.text()
+        await on.keys("enter")
+        assert on.memory(fact.ref).status == "retired"
+        assert any(fact.content in m.content for m in on.library.memories("simple-memory"))
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("B")
+        assert "every file could be read" in on.toasts[-1].casefold()
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("p")
+        before = on.files()
+        file = Path(fact.origin.file)
+        broken = file.read_bytes()[:-40]
+        file.write_bytes(broken)
+        await on.keys("ctrl+l", "B")
+        assert isinstance(on.app.screen, BrokenScreen)
+        assert "▶" in on.text()
+        assert "the last good copy" in on.text()
+        await on.keys("r")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert file.read_bytes() == broken
+        await on.keys("enter")
+        assert on.files() == before
+        assert on.memory(fact.ref).content == fact.content
+        await on.keys("u")
+        assert file.read_bytes() == broken
+
+
+async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) -> None:
+    async with changing(tmp_path, "engram") as on:
+        seen = await on.stand(
+            on.first("engram", kind="observation", status="active", pinned=False).ref
+        )
+        await on.keys("e")
+        assert isinstance(on.app.screen, FormScreen)
+        on.app.screen.query_one(Prose).put(seen.content + " And more.")
+        await on.rest()
+        await on.keys("ctrl+s")
+        assert on.memory(seen.ref).content == seen.content + " And more."
+        await on.keys("p", "d", "enter")
+        assert on.memory(seen.ref).status == "deleted"
+        await on.keys("D")
+        assert on.memory(seen.ref).status == "active"
+        await on.keys("u", "u", "u", "u")
+        now = on.memory(seen.ref)
+        assert (now.content, now.pinned, now.status) == (seen.content, False, "active")
+
+
+async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient") as on:
+        before = on.files()
+        event = next(
+            m
+            for m in on.library.memories("ambient")
+            if m.also and m.status == "active" and m.content.isascii() and '"' not in m.content
+        )
+        await on.stand(event.ref)
+        await on.keys("e")
+        assert isinstance(on.app.screen, FormScreen)
+        on.app.screen.query_one(Prose).put("Said otherwise from now on")
+        await on.rest()
+        await on.keys("ctrl+s")
+        assert len(touched(before, on.files())) == 1 + len(event.also)
+        assert not any(event.content.encode() in data for data in on.files().values())
+        await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.parametrize(
+    ("theme", "size"),
+    [("dusk", (120, 35)), ("paper", (80, 24)), ("terminal", (80, 24)), ("dusk", (40, 12))],
+)
+async def test_every_form_fits_every_terminal(
+    tmp_path: Path, size: tuple[int, int], theme: str
+) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory", size=size, theme=theme) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        for keys, leave in (
+            (["e"], ["escape"]),
+            (["S"], ["escape"]),
+            (["d"], ["escape"]),
+            (["#"], ["escape"]),
+            (["L"], ["escape"]),
+            (["x"], ["escape"]),
+            (["I"], ["escape"]),
+            (["c"], ["escape"]),
+            (["p", "C"], ["space", "escape", "escape"]),
+        ):
+            await on.keys(*keys)
+            assert on.app.screen is not on.browse, keys
+            lines = on.text().split("\n")
+            assert len(lines) <= size[1]
+            assert any("esc" in line for line in lines), (keys, on.text())
+            focused = on.app.focused
+            if focused is not None:
+                region = focused.region
+                assert region.height > 0, keys
+                assert on.app.screen.region.contains_region(region), keys
+            await on.keys(*leave)
+            assert on.app.screen is on.browse, keys
