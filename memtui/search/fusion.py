@@ -5,8 +5,13 @@ Two ways, both measured by `tests.bench.locomo` and `tests.bench.known_item`:
     sum     text + weight x best text x cosine         what texts score is kept
     rank    1/(k + place by text) + weight/(k + place by cosine)      reciprocal rank fusion
 
-Memories that only the vectors know join the found ones, as many as `DEPTH`, and never above one
-that holds all the words. A query of `~words` alone is answered by the cosine alone.
+`sum` is the default: known items in MRR .529 against .428, text alone .484 (weight 1). Places
+differ so little in value that whatever else counts, being recent above all, outweighs them; where
+nothing else counts the two are alike (.542 and .544).
+
+Memories that only the vectors know join the found ones, as many as `DEPTH` and not below
+`NEAR_ENOUGH`, and never above one that holds all the words. A query of `~words` alone is answered
+by the cosine alone.
 """
 
 from __future__ import annotations
@@ -30,6 +35,8 @@ K = 60
 """Of reciprocal rank fusion, as Cormack et al. 2009 have it."""
 DEPTH = 100
 """Memories that the vectors may add, and places that count."""
+NEAR_ENOUGH = 0.35
+"""Share of the best cosine that a memory must reach to be added; .5 costs .02 of hits at 10."""
 
 Mask = NDArray[np.bool_]
 
@@ -76,7 +83,7 @@ def fuse(match: Match, cosines: Floats, allowed: Mask, weight: float, way: str =
     """The match with what the vectors add; `allowed`: slots that they may add."""
     if weight <= 0 or not len(cosines):
         return match
-    near = nearest(cosines, allowed, DEPTH)
+    near = _nearest(cosines, allowed)
     found = match.found.copy()
     found[near] = True
     if way == RANK:
@@ -86,6 +93,12 @@ def fuse(match: Match, cosines: Floats, allowed: Mask, weight: float, way: str =
         best = float(text[match.found].max(initial=0.0)) or 1.0
         meaning = np.where(found, np.float32(weight * best) * np.maximum(cosines, 0), 0)
     return replace(match, found=found, text=text, meaning=meaning.astype(np.float32))
+
+
+def _nearest(cosines: Floats, allowed: Mask) -> NDArray[np.int64]:
+    near = nearest(cosines, allowed, DEPTH)
+    best = float(cosines[near[0]]) if len(near) else 0.0
+    return near[cosines[near] >= NEAR_ENOUGH * best]
 
 
 def _by_rank(
@@ -103,7 +116,7 @@ def _by_rank(
 
 def meaning_alone(cosines: Floats, allowed: Mask) -> Match:
     """What is near to the query, by nearness only."""
-    near = nearest(cosines, allowed, DEPTH)
+    near = _nearest(cosines, allowed)
     slots = len(allowed)
     found = np.zeros(slots, np.bool_)
     found[near] = True

@@ -21,8 +21,9 @@ import numpy as np
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import parse
-from memtui.search import analysis, columns, documents, matching, postings, ranking
+from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
 from memtui.search.documents import document
+from tests.bench import hybrid
 from tests.bench.corpus import NOW
 
 
@@ -49,24 +50,29 @@ Pool = tuple[Sequence[Memory], Sequence[tuple[int, str]]]
 """The memories of one store, and what is asked of them."""
 
 
-def measure(pools: Sequence[Pool], weights: ranking.Weights = ranking.DEFAULTS) -> list[float]:
+def measure(
+    pools: Sequence[Pool],
+    weights: ranking.Weights = ranking.DEFAULTS,
+    way: hybrid.Way = hybrid.TEXT,
+) -> list[float]:
     """MRR, hit@1, hit@5, hit@10 over all questions."""
-    ranks = np.array([rank for pool in pools for rank in ranks_in(pool, weights)])
+    ranks = np.array([rank for pool in pools for rank in ranks_in(pool, weights, way)])
     reciprocal = np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0)
     hits = [float(np.mean((ranks > 0) & (ranks <= k))) for k in (1, 5, 10)]
     return [float(reciprocal.mean()), *hits]
 
 
-def ranks_in(pool: Pool, weights: ranking.Weights) -> Iterator[int]:
+def ranks_in(pool: Pool, weights: ranking.Weights, way: hybrid.Way) -> Iterator[int]:
     """At which rank each question finds its memory; 0 = not at all."""
     memories, asked = pool
     table = columns.build(memories)
-    segment = postings.build(bodies(memories))
+    held = bodies(memories)
+    segment = postings.build(held)
+    meant = None if way is hybrid.TEXT else hybrid.meant(tuple(held))
     for slot, text in asked:
         found = matching.match([segment], len(memories), parse(f"{text} ", NOW).terms)
-        slots = np.flatnonzero(found.found)
-        scores = ranking.rank(found, table, slots, NOW, weights)
-        order = slots[ranking.best_first(scores, table, slots)].tolist()
+        found = hybrid.fused(found, way, meant and meant.cosines(text))
+        order = hybrid.ordered(found, table, NOW, weights)
         yield order.index(slot) + 1 if slot in order else 0
 
 
@@ -121,6 +127,18 @@ def main() -> None:
 
     with setting(matching, "match", any_order):
         line("all words not first", measure(pools))
+    if hybrid.model() is None:
+        print("  no vectors: pip install memtui[semantic]")
+        return
+    for way in hybrid.WAYS:
+        line(
+            f"{way.name}, no factors", measure(pools, replace(ranking.DEFAULTS, **no_factors), way)
+        )
+    for way in hybrid.WAYS:
+        line(way.name, measure(pools, way=way))
+    for name, attribute, value in hybrid.VARIANTS:
+        with setting(fusion, attribute, value):
+            line(name, measure(pools, way=hybrid.CHOSEN))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,93 @@
+"""Text and vectors side by side, for the benchmarks of quality.
+
+Needs `pip install memtui[semantic]`; without it the benchmarks measure text only and say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from memtui.config import Embedding
+from memtui.search import embedding, fusion, ranking
+from memtui.search.columns import Columns
+from memtui.search.documents import Document
+from memtui.search.embedding import Embedder, Floats
+from memtui.search.matching import Match
+
+
+class Way(NamedTuple):
+    """One way to order what was found."""
+
+    name: str
+    how: str
+    """`text`, `vectors`, `sum` or `rank`."""
+    weight: float = 0.0
+
+
+TEXT = Way("text only", "text")
+VECTORS = Way("vectors only", "vectors")
+WEIGHTS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5)
+WAYS = (
+    TEXT,
+    VECTORS,
+    *(Way(f"sum, weight {weight}", "sum", weight) for weight in WEIGHTS),
+    *(Way(f"rank, weight {weight}", "rank", weight) for weight in WEIGHTS),
+)
+CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
+VARIANTS: list[tuple[str, str, object]] = [
+    ("vectors add at most 10", "DEPTH", 10),
+    ("vectors add at most 1,000", "DEPTH", 1_000),
+    ("vectors add however far", "NEAR_ENOUGH", 0.0),
+    ("vectors add from half of the best", "NEAR_ENOUGH", 0.5),
+    ("vectors add from .7 of the best", "NEAR_ENOUGH", 0.7),
+]
+"""What else could have been chosen for the vectors."""
+
+
+@lru_cache(maxsize=1)
+def model() -> Embedder | None:
+    """The static model, where it is installed."""
+    return embedding.choose(Embedding())
+
+
+class Meant:
+    """The vectors of one pool, and of what is asked of it."""
+
+    def __init__(self, documents: Sequence[Document], embedder: Embedder) -> None:
+        texts = [embedding.text_of(document) for document in documents]
+        self._embedder = embedder
+        self._counts = embedder.counts(texts)
+        self._rows = embedder.embed(texts, self._counts)
+
+    def cosines(self, text: str) -> Floats:
+        return np.asarray(self._rows @ self._embedder.embed([text], self._counts)[0])
+
+
+@lru_cache(maxsize=8)
+def meant(documents: tuple[Document, ...]) -> Meant | None:
+    """The vectors of these documents; None without the model."""
+    embedder = model()
+    return None if embedder is None else Meant(documents, embedder)
+
+
+def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
+    """What the text found, with what the vectors add in this way."""
+    if cosines is None or way.how == "text":
+        return found
+    everything = np.ones(len(cosines), np.bool_)
+    if way.how == "vectors":
+        return fusion.meaning_alone(cosines, everything)
+    return fusion.fuse(found, cosines, everything, way.weight, way.how)
+
+
+def ordered(found: Match, table: Columns, now: datetime, weights: ranking.Weights) -> list[int]:
+    """Slots, the best first."""
+    slots = np.flatnonzero(found.found)
+    scores = ranking.rank(found, table, slots, now, weights)
+    order: list[int] = slots[ranking.best_first(scores, table, slots)].tolist()
+    return order

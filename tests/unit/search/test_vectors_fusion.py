@@ -1,0 +1,152 @@
+"""Text and meaning in one order: what is added, what is kept out, and parts that add up."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.model import Memory
+from memtui.query import Query, parse
+from memtui.search import columns, finder, fusion, matching, postings, ranking
+from memtui.search.documents import document
+from memtui.search.embedding import Floats
+from memtui.search.finder import Hits
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+TEXTS = (
+    "login fails after the update",  # 0
+    "login token expires",  # 1
+    "authentication is refused",  # 2
+    "bread needs flour",  # 3
+    "authentication of bread",  # 4
+    "update the oven",  # 5
+)
+MEMORIES = [
+    Memory(f"s:{n}", str(n), "s", "fact", content=text, importance=("high", "low")[n % 2])
+    for n, text in enumerate(TEXTS)
+]
+COLUMNS = columns.build(MEMORIES)
+SEGMENT = postings.build([document(memory) for memory in MEMORIES])
+NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
+
+
+def found(
+    line: str,
+    near: Floats = NEAR,
+    way: str = fusion.SUM,
+    weights: ranking.Weights = ranking.DEFAULTS,
+) -> tuple[Query, Hits]:
+    query = parse(line, NOW)
+
+    def match(terms: tuple[object, ...]) -> matching.Match | None:
+        return matching.match([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
+
+    words = match(fusion.without_meaning(query.terms))
+    barred = match(tuple(term for term in query.terms if term.negated))
+    fused = finder.with_meaning(query, words, barred, near, COLUMNS, weights, way)
+    return query, finder.find(query, COLUMNS, fused, NOW, weights)
+
+
+def slots(line: str, way: str = fusion.SUM) -> list[int]:
+    return found(line, way=way)[1].slots.tolist()
+
+
+@pytest.mark.parametrize("way", fusion.WAYS)
+def test_what_only_the_vectors_know_is_added_below_all_words(way: str) -> None:
+    assert slots("login", way)[:2] == [0, 1]
+    assert slots("login", way)[2:] == [2, 4]
+
+
+@pytest.mark.parametrize("way", fusion.WAYS)
+def test_what_is_near_wins_among_equal_texts(way: str) -> None:
+    assert slots("login fails flour", way).index(0) < slots("login fails flour", way).index(3)
+    nearer = np.array([0, 0.9, 0, 0, 0, 0], np.float32)
+    assert found("login bread", nearer, way)[1].slots[0] == 1
+
+
+def test_what_is_far_is_not_added() -> None:
+    far = np.array([0.9, 0.3, 0.2, 0.1, 0, -1], np.float32)
+    assert found("fails", far)[1].slots.tolist() == [0]
+
+
+def test_filters_phrases_and_excluded_words_hold_for_the_vectors_too() -> None:
+    assert slots("login importance:low") == [1]
+    assert slots("login -refused") == [0, 1, 4]
+    assert slots('"login fails"') == [0]
+    assert slots("~login -token") == [0, 2, 4]
+
+
+def test_meaning_alone_is_ordered_by_nearness_alone() -> None:
+    _, hits = found("~login")
+    assert hits.slots.tolist() == [0, 1, 2, 4]
+    assert hits.scores is not None
+    assert hits.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.4])
+
+
+def test_words_and_meaning_together() -> None:
+    _, hits = found("update ~login")
+    assert hits.slots.tolist()[:2] == [0, 5]
+    assert set(hits.slots.tolist()) == {0, 5, 1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("what about login", "what about login"),
+        ("login -token type:x", "login"),
+        ("~login update", "login"),
+        ('"login fails" tok', "login fails tok"),
+    ],
+)
+def test_what_is_embedded_of_a_query(line: str, text: str) -> None:
+    assert fusion.asked_text(parse(line, NOW).terms) == text
+
+
+def test_a_word_that_is_still_typed_is_embedded_once_it_is_one() -> None:
+    def asked(line: str) -> str:
+        terms = parse(line, NOW, typing=True).terms
+        return fusion.asked_text(terms, lambda word: fusion.is_word([SEGMENT], word))
+
+    assert asked("token logi") == "token"
+    assert asked("token login") == "token login"
+
+
+cosines = st.lists(st.floats(-1, 1, width=32), min_size=len(MEMORIES), max_size=len(MEMORIES)).map(
+    lambda values: np.array(values, np.float32)
+)
+lines = st.lists(
+    st.sampled_from(["login", "update", "~bread", "-flour", '"needs flour"', "auth*", "zebra"]),
+    min_size=1,
+    max_size=4,
+).map(" ".join)
+
+
+@given(lines, cosines, st.sampled_from(fusion.WAYS), st.floats(0, 5))
+def test_parts_add_up_and_all_words_stay_first(
+    line: str, near: Floats, way: str, weight: float
+) -> None:
+    weights = ranking.Weights(meaning=weight)
+    query, hits = found(line, near, way, weights)
+    if hits.scores is None or hits.match is None:
+        return
+    for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
+        parts = finder.explain(query, hits, COLUMNS, slot, NOW, weights)
+        assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
+    held = hits.match.all_words[hits.slots].tolist()
+    assert held == sorted(held, reverse=True)
+    assert hits.scores.tolist() == sorted(hits.scores.tolist(), reverse=True)
+
+
+def test_without_weight_nothing_changes() -> None:
+    query = parse("login update", NOW)
+    alone = matching.match([SEGMENT], len(MEMORIES), query.terms)
+    _, fused = found("login update", weights=ranking.Weights(meaning=0))
+    plain = finder.find(query, COLUMNS, alone, NOW, ranking.Weights(meaning=0))
+    assert fused.slots.tolist() == plain.slots.tolist()
+    assert fused.scores is not None
+    assert plain.scores is not None
+    assert fused.scores.tolist() == plain.scores.tolist()

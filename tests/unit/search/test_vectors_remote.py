@@ -1,0 +1,191 @@
+"""Vectors from a server: what is sent, what is believed, and how long is waited."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from memtui.config import Embedding
+from memtui.errors import ConfigError, EmbeddingError
+from memtui.search import remote
+from memtui.search.postings import Cancelled
+from memtui.search.remote import Endpoint
+
+Answer = Callable[[str, dict[str, Any]], tuple[int, bytes]]
+
+
+@dataclass
+class Server:
+    """A server on loopback that answers as it is told."""
+
+    answer: Answer
+    url: str = ""
+    asked: list[tuple[str, dict[str, str], dict[str, Any]]] = field(default_factory=list)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Answer], Server]]:
+    running: list[ThreadingHTTPServer] = []
+
+    def start(answer: Answer) -> Server:
+        told = Server(answer)
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                told.asked.append((self.path, dict(self.headers), body))
+                status, text = told.answer(self.path, body)
+                self.send_response(status)
+                if status in (301, 302, 307):
+                    self.send_header("Location", text.decode())
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        running.append(server)
+        told.url = f"http://127.0.0.1:{server.server_port}"
+        return told
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def vector(text: str) -> list[float]:
+    return [float(len(text)), 1.0, 0.0]
+
+
+def ollama(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    return 200, json.dumps({"embeddings": [vector(text) for text in body["input"]]}).encode()
+
+
+def openai(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+    data = [{"index": at, "embedding": vector(text)} for at, text in enumerate(body["input"])]
+    return 200, json.dumps({"data": data[::-1]}).encode()  # in any order
+
+
+Serve = Callable[[Answer], Server]
+
+
+def test_ollama_is_asked_its_own_way(serve: Serve) -> None:
+    server = serve(ollama)
+    rows = Endpoint(Embedding("ollama", server.url, "small")).embed(["abc", "", "half \ud800"])
+    assert rows.shape == (3, 3)
+    assert rows[0].tolist() == pytest.approx([3 / 10**0.5, 1 / 10**0.5, 0])
+    ((path, headers, body),) = server.asked
+    assert path == "/api/embed"
+    assert body == {"model": "small", "input": ["abc", " ", "half ?"]}
+    assert "Authorization" not in headers
+
+
+def test_openai_is_asked_with_the_key_from_the_environment(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = serve(openai)
+    choice = Embedding("openai", f"{server.url}/v1/", "ada", key_variable="MEMTUI_TEST_KEY")
+    with pytest.raises(EmbeddingError, match="MEMTUI_TEST_KEY"):
+        Endpoint(choice).embed(["a"])
+    monkeypatch.setenv("MEMTUI_TEST_KEY", "secret")
+    rows = Endpoint(choice).embed(["a", "abcdef"])
+    assert rows[1][0] > rows[0][0]
+    ((path, headers, _),) = server.asked
+    assert path == "/v1/embeddings"
+    assert headers["Authorization"] == "Bearer secret"
+
+
+def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> None:
+    server = serve(ollama)
+    texts = ["x" * (n + 1) for n in range(2 * remote.BATCH + 1)]
+    rows = Endpoint(Embedding("ollama", server.url, "m")).embed(texts)
+    assert len(rows) == len(texts)
+    assert [len(body["input"]) for _, _, body in server.asked] == [remote.BATCH, remote.BATCH, 1]
+    with pytest.raises(Cancelled):
+        Endpoint(Embedding("ollama", server.url, "m")).embed(
+            texts, cancelled=lambda: len(server.asked) > 3
+        )
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "why"),
+    [
+        (500, b"model \x1b[31mnot found", "status 500: model"),
+        (200, b"not json", "not JSON"),
+        (200, b"[" * 100_000, "not JSON"),
+        (200, b"{}", "without vectors"),
+        (200, b'{"embeddings": [[1, 2], [3]]}', "without vectors"),
+        (200, b'{"embeddings": [["a"]]}', "without vectors"),
+        (200, b'{"embeddings": [[1], [2]]}', "for 1 texts"),
+        (200, b'{"embeddings": [[]]}', "for 1 texts"),
+    ],
+)
+def test_an_odd_answer_is_an_error_in_one_clean_line(
+    serve: Serve, status: int, text: bytes, why: str
+) -> None:
+    server = serve(lambda path, body: (status, text))
+    with pytest.raises(EmbeddingError, match=why) as raised:
+        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+    assert "\x1b" not in str(raised.value)
+
+
+def test_numbers_that_are_none_become_zero(serve: Serve) -> None:
+    server = serve(lambda path, body: (200, b'{"embeddings": [[NaN, 1, Infinity]]}'))
+    assert Endpoint(Embedding("ollama", server.url, "m")).embed(["a"]).tolist() == [[0, 1, 0]]
+
+
+def test_too_long_an_answer_is_not_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "LARGEST_ANSWER", 100)
+    server = serve(lambda path, body: (200, b" " * 200))
+    with pytest.raises(EmbeddingError, match="too long"):
+        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+
+
+def test_texts_do_not_follow_a_redirection(serve: Serve) -> None:
+    elsewhere = serve(ollama)
+    server = serve(lambda path, body: (307, f"{elsewhere.url}/api/embed".encode()))
+    with pytest.raises(EmbeddingError, match="307"):
+        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+    assert elsewhere.asked == []
+
+
+def test_a_server_that_never_answers_is_left(serve: Serve) -> None:
+    ended = threading.Event()
+
+    def hang(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
+        ended.wait(30)
+        return 200, b"{}"
+
+    server = serve(hang)
+    with pytest.raises(EmbeddingError, match="no answer"):
+        Endpoint(Embedding("ollama", server.url, "m"), time_limit=0.1).embed(["a"])
+    ended.set()
+
+
+def test_nobody_there_is_an_error() -> None:
+    with pytest.raises(EmbeddingError, match="no answer"):
+        Endpoint(Embedding("ollama", "http://127.0.0.1:1", "m")).embed(["a"])
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        Embedding("openai", "", "m"),
+        Embedding("ollama", "file:///etc/passwd", "m"),
+        Embedding("ollama", "http://localhost:1", ""),
+    ],
+)
+def test_a_choice_that_lacks_something_is_said(choice: Embedding) -> None:
+    with pytest.raises(ConfigError, match=r"search\.embedding"):
+        Endpoint(choice)
