@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from memtui.stores.agent_memory.adopting import adopt
 from memtui.stores.agent_memory.layout import detect
-from memtui.stores.agent_memory.store import AgentMemory
 from memtui.stores.base import Format
-from memtui.stores.rule_settings import configure
+from memtui.stores.later import later
 
 FORMAT = Format(
     name="agent-memory",
     title="agent-memory: facts, summaries and daily notes",
     places=("$MEMORY_HOME",),
     detect=detect,
-    open=AgentMemory,
+    open=later("memtui.stores.agent_memory.store", "AgentMemory"),
     belongings=(
         "entities/*",
         "metrics/*",
@@ -22,6 +20,6 @@ FORMAT = Format(
         "pipelines/*",
         "status.json",
     ),
-    configure=configure,
-    adopt=adopt,
+    configure=later("memtui.stores.rule_settings", "configure"),
+    adopt=later("memtui.stores.agent_memory.adopting", "adopt"),
 )

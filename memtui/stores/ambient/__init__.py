@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from memtui.stores.ambient.adopting import adopt
 from memtui.stores.ambient.layout import detect
-from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Format
-from memtui.stores.rule_settings import configure
+from memtui.stores.later import later
 
 FORMAT = Format(
     name="ambient",
     title="Ambient: decisions and events per project and branch",
     places=("~/.ambient/memory",),
     detect=detect,
-    open=Ambient,
+    open=later("memtui.stores.ambient.store", "Ambient"),
     belongings=("*.json", "*.json.migrated"),
-    configure=configure,
-    adopt=adopt,
+    configure=later("memtui.stores.rule_settings", "configure"),
+    adopt=later("memtui.stores.ambient.adopting", "adopt"),
 )

@@ -14,8 +14,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import (
-    Database,
-    Format,
     Reading,
     Recorder,
     Scan,
@@ -23,18 +21,14 @@ from memtui.stores.base import (
     Unreadable,
     View,
 )
-from memtui.stores.engram import export, intake, read
-from memtui.stores.engram.adopting import adopt
+from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
 from memtui.stores.engram.connect import Trace, is_settled, look, trace
-from memtui.stores.engram.marks import digest_of
 from memtui.stores.engram.plan import Planner, refusal
-from memtui.stores.engram.rebuild import dump, rebuild
+from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.engram.write import apply
 
-NAME = "engram"
-DATABASE = "engram.db"
 _SMALLEST = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 
@@ -59,7 +53,7 @@ def _holds_engram(file: Path, *, by_name: bool) -> bool:
     info = file.stat()
     if not stat.S_ISREG(info.st_mode) or info.st_size < _SMALLEST:
         return False
-    if not by_name and file.suffix.lower() not in (".db", ".sqlite", ".sqlite3"):
+    if not by_name and file.suffix.lower() not in SUFFIXES:
         return False
     try:
         return look(file, is_engram)
@@ -86,7 +80,7 @@ class EngramStore:
     root: Path
     label: str
     file: Path
-    format: str = NAME
+    format: str = "engram"
     clock: Callable[[], datetime] = _now
     _seen: Trace = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
@@ -190,18 +184,6 @@ def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
     return schema, read.stamps(connection, schema)
 
 
-def _dump(root: Path) -> list[str]:
+def dump_store(root: Path) -> list[str]:
+    """The rows of the store at this root as JSON lines. Raises StoreError."""
     return dump(root / DATABASE if root.is_dir() else root)
-
-
-FORMAT = Format(
-    name=NAME,
-    title="Engram: persistent memory for coding agents (SQLite)",
-    places=("$ENGRAM_DATA_DIR", "~/.engram"),
-    detect=detect,
-    open=open_store,
-    nearby=(".", ".engram"),
-    database=Database(DATABASE, _dump, rebuild, digest_of),
-    identity="sync_id",
-    adopt=adopt,
-)

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from memtui.stores.base import Format
-from memtui.stores.simple_memory.adopting import adopt
-from memtui.stores.simple_memory.store import SimpleMemoryStore, detect
+from memtui.stores.later import later
+
+FILES = ("facts.json", "episodes.json", "schema.json")
+
+_detect = later("memtui.stores.simple_memory.store", "detect")
+
+
+def detect(path: Path) -> Path | None:
+    """The folder that holds the files, when this is it, or one of its files."""
+    folder = path.parent if path.name in FILES else path
+    try:
+        likely = any((folder / name).is_file() for name in FILES)
+    except (OSError, ValueError):
+        return None
+    found: Path | None = _detect(path) if likely else None
+    return found
+
 
 FORMAT = Format(
-    name=SimpleMemoryStore.format,
+    name="simple-memory",
     title="Simple Memory: facts, episodes and schema (acta.so white paper)",
     places=(),
     detect=detect,
-    open=SimpleMemoryStore,
+    open=later("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
     nearby=(".", "simple-memory"),
-    adopt=adopt,
+    adopt=later("memtui.stores.simple_memory.adopting", "adopt"),
 )
-"""No program of its own keeps it in a known place."""

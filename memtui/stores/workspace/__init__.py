@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from memtui.stores.base import Format
-from memtui.stores.workspace.adopting import adopt
+from memtui.stores.later import later
 from memtui.stores.workspace.injections import LOG_PATH
-from memtui.stores.workspace.store import WorkspaceStore
 from memtui.stores.workspace.type_map import MAP_PATH
 from memtui.stores.workspace.walking import detect
 
 FORMAT = Format(
-    name=WorkspaceStore.format,
+    name="workspace",
     title="gptme workspace: typed Markdown documents",
     places=(),
     detect=detect,
-    open=WorkspaceStore,
+    open=later("memtui.stores.workspace.store", "WorkspaceStore"),
     nearby=(".", "workspace"),
     belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
-    adopt=adopt,
+    adopt=later("memtui.stores.workspace.adopting", "adopt"),
 )
-"""A workspace is a repository of its own and may lie anywhere."""

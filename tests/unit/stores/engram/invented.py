@@ -13,7 +13,8 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.stores.engram import FORMAT, EngramStore
+from memtui.stores.engram import FORMAT
+from memtui.stores.engram.store import EngramStore
 
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
 SCHEMAS = ("july", "v3")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act
 from memtui.errors import Refused
-from memtui.stores.engram import EngramStore
 from memtui.stores.engram.rules import redacted
+from memtui.stores.engram.store import EngramStore
 
 from .invented import SCHEMAS, Told, build, change, everything, open_store, sql
 

@@ -13,7 +13,7 @@ import pytest
 from memtui.changes import Act, Change, Edit, Outcome, invert
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.engram import EngramStore
+from memtui.stores.engram.store import EngramStore
 
 from .invented import DDL, SCHEMAS, Seen, Told, build, connect, everything, open_store, sql
 

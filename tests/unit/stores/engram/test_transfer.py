@@ -11,7 +11,7 @@ import pytest
 
 from memtui.changes import Outcome, invert
 from memtui.errors import BundleError
-from memtui.stores.engram import EngramStore
+from memtui.stores.engram.store import EngramStore
 
 from .invented import DDL, SCHEMAS, Told, build, connect, open_store, sql
 

@@ -12,8 +12,8 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert
 from memtui.errors import RefError
 from memtui.files.recorder import Unrecorded
 from memtui.model import Memory
-from memtui.stores.agent_memory import AgentMemory
-from memtui.stores.ambient import Ambient
+from memtui.stores.agent_memory.store import AgentMemory
+from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
 
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
