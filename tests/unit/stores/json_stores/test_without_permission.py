@@ -18,6 +18,7 @@ LOOK = """
 import json, os, sys
 from pathlib import Path
 from memtui.stores import registry
+import memtui.stores.agent_memory.store, memtui.stores.ambient.store  # while Python may be read
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
