@@ -43,6 +43,13 @@ def _outcome(planned: Planned) -> list[Said]:
     return [Said(reason, tone, str(outcome))]
 
 
+def named(planned: Planned, get: Callable[[str], Memory]) -> tuple[Said, ...]:
+    """The memories that an act on several is about, one by one."""
+    refs = [change.ref for plan in planned.plans for change in plan.changes if change.ref]
+    said = [Said(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MOST]]
+    return (*said, *_rest(len(refs)))
+
+
 def _rest(count: int) -> list[Said]:
     return [Said(f"and {count - MOST} more", Tone.QUIET)] if count > MOST else []
 

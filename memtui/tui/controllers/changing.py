@@ -108,6 +108,8 @@ class ChangeActs:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
             told = (*telling_plans.told(planned, library.get), *said)
+            if len(planned.plans) > 1 and not planned.supersedes:
+                told = (*told, *telling_plans.named(planned, library.get))
             self._screen.app.push_screen(
                 DiffScreen(planned.title, told, found.lines, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,

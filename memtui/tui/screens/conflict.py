@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SIDE_BY_SIDE_FROM = 96
 """Columns from which the three texts stand beside each other."""
+SHORT_BELOW = 70
+"""Columns below which the keys are told in one word each."""
 LONGEST = 20_000
 """Characters of each text that are compared."""
 NOT_THERE = "it does not exist"
@@ -73,11 +75,13 @@ class ConflictScreen(Fitting[str]):
         self.query_one(Verdict).say(
             Said(self._conflict.what, Tone.WARNING), *([Said(where, Tone.QUIET)] if where else [])
         )
-        keys = [(value[0], words, "") for value, words in self._choices.items()]
-        self.query_one(KeyLine).show(keys, [("esc", "later", "")])
         self.call_after_refresh(self._fill)
 
     def on_resize(self) -> None:
+        short = self.app.size.width < SHORT_BELOW
+        choices = self._choices.items()
+        keys = [(value[0], value if short else words, "") for value, words in choices]
+        self.query_one(KeyLine).show(keys, [("esc", "later", "")])
         self.call_after_refresh(self._fill)
 
     def action_choose(self, value: str) -> None:

@@ -77,6 +77,8 @@ class FormScreen(Fitting[Planned]):
         has_prose = any(field.kind is Kind.PROSE for field in self._form.fields)
         with Vertical(classes="box form " + ("full" if has_prose else "wide")) as box:
             box.border_title = Content(text.one_line(self._form.title))
+            if self._form.base is not None:
+                box.border_subtitle = Content(text.cut(text.one_line(self._form.base.id), 40))
             with VerticalScroll(can_focus=False):
                 for field in self._form.fields:
                     yield from self._row(field)

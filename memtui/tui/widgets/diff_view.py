@@ -70,6 +70,9 @@ class DiffView(Window):
     def draw_key(self, index: int) -> Hashable:
         return index
 
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([])
+
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         return Strip(self._lines[index])
 

@@ -112,5 +112,8 @@ class Verdict(Window, can_focus=False):
     def line_count(self) -> int:
         return len(self._lines)
 
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([])
+
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         return Strip(self._lines[index])
