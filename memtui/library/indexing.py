@@ -51,7 +51,7 @@ class Index:
         self._lock = Lock()
         self._asking = Lock()
         """Whoosh's searchers are not made for several threads."""
-        self._kept: dict[str, tuple[dict[str, str], WhooshIndex]] = {}
+        self._kept: dict[str, tuple[int, WhooshIndex]] = {}
 
     def add(self, shelf: Shelf, rows: Rows, report: Report, cancelled: Cancelled) -> None:
         """Make one store's cached rows searchable."""
@@ -95,19 +95,19 @@ class Index:
         """
         if shelf.catalog is None or shelf.home is None or cancelled():
             return
-        stamps = shelf.stamps
+        version = shelf.version
         if not postings.exists(shelf.catalog.folder):
             _build_elsewhere(shelf, report, cancelled)
         if builder.build_whoosh(shelf.catalog.folder, cancelled=cancelled):
             with self._lock:
-                self._kept[shelf.store.label] = (stamps, WhooshIndex(shelf.home))
+                self._kept[shelf.store.label] = (version, WhooshIndex(shelf.home))
 
     def exact(self, shelves: Sequence[Shelf], slots_of: SlotsOf) -> Exact | None:
         """Whoosh as the authority for what is more than words; None unless it knows every row."""
         with self._lock:
             kept = [self._kept.get(shelf.store.label) for shelf in shelves]
         if not all(
-            held is not None and held[0] == shelf.stamps
+            held is not None and held[0] == shelf.version
             for held, shelf in zip(kept, shelves, strict=True)
         ):
             return None

@@ -1,51 +1,50 @@
-"""All open stores together: the one door through which every face reads and writes."""
+"""All open stores together: the one door through which every face reads and writes.
+
+What only writing, judging or embedding needs is imported by the methods that do it: looking must
+start fast.
+"""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import RLock
+from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change, RecordEdit
 from memtui.config import Embedding
 from memtui.errors import Refused
-from memtui.insight import lineage as lineages
 from memtui.insight import statistics
 from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
-from memtui.journal import Action, Journal
-from memtui.library import finding, opening, planning, reference
-from memtui.library.changing import Changing
+from memtui.library import finding, opening
 from memtui.library.finding import Searchable
+from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
 from memtui.library.meaning import Embedded, Meaning
-from memtui.library.planning import Planned
-from memtui.library.shelf import Shelf, cache_home
-from memtui.library.snapshot import Snapshot, StoreState
-from memtui.library.table import Table
-from memtui.library.values import Cancelled, Found, Progress, Report, Similar, never, silent
+from memtui.library.snapshot import Snapshot
+from memtui.library.values import Cancelled, Found, Report, Similar, never, silent
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import columns as columns_of
 from memtui.search.postings import Cancelled as Stopped
 from memtui.search.ranking import DEFAULTS, Part, Weights
-from memtui.stores import registry
-from memtui.stores.base import Reading, Scan, Shard, Store
+from memtui.stores.base import Store
 from memtui.text import visible
-from memtui.upkeep import checks
-from memtui.upkeep.checks import Finding
+
+if TYPE_CHECKING:
+    from memtui.journal import Action
+    from memtui.library.changing import Changing
+    from memtui.library.planning import Planned
+    from memtui.upkeep.checks import Finding
 
 log = logging.getLogger(__name__)
 
 NO_EMBEDDING = Embedding(kind="off")
-PUBLISH_EVERY = 0.15
-"""Seconds between two snapshots while stores load: often enough to look alive."""
 
 
 def utc_now() -> datetime:
@@ -69,18 +68,16 @@ class Library:
         self.now = now
         self._cache = cache
         self._state = state
-        self._lock = RLock()
-        self._table = Table()
-        self._shelves = [
-            Shelf(store, cache_home(cache, store) if cache else None) for store in stores
-        ]
+        self._holdings = Holdings(self.stores, cache)
         self._index = Index()
         self._weights = weights
         self._meaning = Meaning(embedding)
         self._writer: Changing | None = None
-        self._revision = 0
-        self.snapshot: Snapshot
-        self._publish()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is there at this moment; replaced whole when something changes."""
+        return self._holdings.snapshot
 
     @classmethod
     def open(
@@ -119,74 +116,20 @@ class Library:
 
     def load(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
-        with self._lock:
-            for shelf in self._shelves:
-                shelf.take_cache(self._table)
-            self._publish()
-        for shelf in self._shelves:
-            self._load_shelf(shelf, report, cancelled)
-            if cancelled():
-                return
-
-    def _load_shelf(self, shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
-        scan = shelf.store.scan()
-        with self._lock:
-            shelf.drop_gone(scan, self._table)
-        stale = list(shelf.stale(scan))
-        self._read(shelf, stale, report, cancelled)
-        with self._lock:
-            if not cancelled():
-                shelf.loading = False
-                if shelf.catalog is None:
-                    shelf.save_cache(self._table)
-            self._publish()
-
-    def _read(
-        self, shelf: Shelf, shards: Sequence[Shard], report: Report, cancelled: Cancelled
-    ) -> None:
-        """Read these shards and show them in batches, so that the screen sees them come."""
-        batch: list[tuple[Shard, Reading]] = []
-        shown = time.monotonic()
-        for number, shard in enumerate(shards):
-            if cancelled():
-                return
-            batch.append((shard, shelf.store.read(shard)))
-            if time.monotonic() - shown > PUBLISH_EVERY:
-                self._put(shelf, batch)
-                batch = []
-                report(Progress(f"reading {shelf.store.label}", number + 1, len(shards)))
-                shown = time.monotonic()
-        self._put(shelf, batch)
-
-    def _put(self, shelf: Shelf, batch: list[tuple[Shard, Reading]]) -> None:
-        if batch:
-            with self._lock:
-                shelf.put(batch, self._table)
-                self._publish()
+        self._holdings.load(report, cancelled)
 
     def refresh(self) -> bool:
         """Look at the stores again, cheaply; True when the snapshot changed."""
-        revision = self.snapshot.revision
-        for shelf in self._shelves:
-            scan = shelf.store.scan()
-            self._refresh_shelf(shelf, scan)
-        return self.snapshot.revision != revision
-
-    def _refresh_shelf(self, shelf: Shelf, scan: Scan) -> None:
-        with self._lock:
-            gone = shelf.drop_gone(scan, self._table)
-        stale = list(shelf.stale(scan))
-        self._read(shelf, stale, silent, never)
-        if gone and not stale:
-            with self._lock:
-                self._publish()
-        if stale and self._index.state.ready:
+        if not self._holdings.refresh():
+            return False
+        if self._index.state.ready:
             self._index.cover(self.snapshot.rows)
             self._meaning.cover(self.snapshot.rows)
+        return True
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
-        for shelf in self._shelves:
+        for shelf in self._holdings.shelves:
             if cancelled():
                 return
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
@@ -199,16 +142,14 @@ class Library:
 
         Search works without; it is for the next start, and for Whoosh to answer.
         """
-        for shelf in self._shelves:
-            with self._lock:
-                if shelf.changed and not shelf.loading:
-                    shelf.save_cache(self._table)
+        for shelf in self._holdings.shelves:
+            self._holdings.save_changed(shelf)
             self._index.keep(shelf, report, cancelled)
 
     def keep_good_copies(self, cancelled: Cancelled = never) -> None:
         """Copy what was read whole into the state folder, so that it can be offered again."""
         if self._state is not None:
-            for shelf in self._shelves:
+            for shelf in self._holdings.shelves:
                 shelf.keep_good(self._state, cancelled)
 
     def embed(self, report: Report = silent, cancelled: Cancelled = never) -> list[Embedded]:
@@ -219,10 +160,8 @@ class Library:
         """
         done: list[Embedded] = []
         try:
-            for shelf in self._shelves:
-                with self._lock:
-                    if shelf.changed and not shelf.loading:
-                        shelf.save_cache(self._table)
+            for shelf in self._holdings.shelves:
+                self._holdings.save_changed(shelf)
                 if shelf.catalog is not None and not cancelled():
                     folder, label = shelf.catalog.folder, shelf.store.label
                     done.append(self._meaning.embed(folder, label, report, cancelled))
@@ -238,46 +177,23 @@ class Library:
         return self._meaning.embedder is not None
 
     def _take_vectors(self) -> None:
-        with self._lock:
-            size = len(self._table)
-        self._meaning.take(self._shelves, size)
-        self._meaning.cover(self.snapshot.rows)
-
-    def _publish(self) -> None:
-        self._revision += 1
-        self.snapshot = Snapshot(
-            rows=self._table.rows(),
-            count=self._table.alive_count(),
-            stores=tuple(self._state_of(shelf) for shelf in self._shelves),
-            revision=self._revision,
-        )
-        self._columns = self._table.columns
-
-    def _state_of(self, shelf: Shelf) -> StoreState:
-        store = shelf.store
-        return StoreState(
-            label=store.label,
-            format=store.format,
-            root=store.root,
-            count=shelf.count,
-            unreadable=shelf.unreadable,
-            read_only=store.read_only,
-            loading=shelf.loading,
-        )
+        rows = self.snapshot.rows
+        self._meaning.take(self._holdings.shelves, len(rows))
+        self._meaning.cover(rows)
 
     # --- asking ----------------------------------------------------------------------------
 
     def find(self, query: Query, cancelled: Cancelled = never) -> Found:
         """What the query finds in the present snapshot. Raises Cancelled."""
         where, revision = self._searchable()
-        found, _ = finding.find(query, where, self._slots, self.now(), cancelled)
+        found, _ = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
         return replace(found, revision=revision)
 
     def explain(self, found: Found, position: int) -> tuple[Part, ...]:
         """Why a hit stands where it does: parts that add up to its score."""
         where, _ = self._searchable()
         slot = found.slots[position]
-        return finding.explain(found.query, where, self._slots, slot, self.now())
+        return finding.explain(found.query, where, self._holdings.slots, slot, self.now())
 
     def ponder(self, query: Query, cancelled: Cancelled = never) -> bool:
         """Ask a server what the query means, where one was chosen; True when `find` would now
@@ -289,69 +205,43 @@ class Library:
         """Memories that are like this one, the most alike first: by vectors where it has one,
         else by its rarest words. Raises RefError, Cancelled.
         """
-        with self._lock:
-            slot = reference.exact_slot(ref, self._table.slot_of)
+        slot = self._holdings.slot(ref)
         where, _ = self._searchable()
         near = self._meaning.near(slot, len(where.columns))
         return finding.similar(slot, where, near, limit, cancelled)
 
     def _searchable(self) -> tuple[Searchable, int]:
-        with self._lock:
-            state = self._index.state
-            where = Searchable(
-                rows=self.snapshot.rows,
-                columns=self._columns,
-                segments=state.segments,
-                indexed=state.ready,
-                exact=self._index.exact(self._shelves, self._slots),
-                weights=self._weights,
-                meaning=self._meaning,
-            )
-            return where, self.snapshot.revision
-
-    def _slots(self) -> Mapping[str, int]:
-        """Ref -> slot of what is there now."""
-        with self._lock:
-            return dict(self._table.slot_of)
+        now, state = self._holdings.now, self._index.state
+        where = Searchable(
+            rows=now.snapshot.rows,
+            columns=now.columns,
+            segments=state.segments,
+            indexed=state.ready,
+            exact=self._index.exact(self._holdings.shelves, self._holdings.slots),
+            weights=self._weights,
+            meaning=self._meaning,
+        )
+        return where, now.snapshot.revision
 
     def get(self, ref: str) -> Memory:
         """The memory with exactly this ref. Raises RefError."""
-        with self._lock:
-            return self._table.rows()[reference.exact_slot(ref, self._table.slot_of)]
+        with self._holdings.lock:
+            return self.snapshot.rows[self._holdings.slot(ref)]
 
     def resolve(self, text: str) -> Memory:
         """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
-        with self._lock:
-            return self._table.rows()[reference.slot_of(text, self._table.slot_of)]
+        return self._holdings.resolve(text)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """What the memory replaced, what replaced it, what it links to.
 
         `backlinks` also looks through the whole store for links to it.
         """
-        with self._lock:
-            slots, rows = self._table.slot_of, self.snapshot.rows
-
-            def find(store: str, id: str) -> Memory | None:
-                slot = slots.get(f"{store}:{id}")
-                return None if slot is None else rows[slot]
-
-            if backlinks:
-                around: Iterable[Memory] = self._memories_of(memory.store)
-            else:
-                around = _chain(memory, find)
-            return lineages.lineage(memory, lineages.connect(around), find)
-
-    def _memories_of(self, label: str) -> Iterable[Memory]:
-        shelf = next(shelf for shelf in self._shelves if shelf.store.label == label)
-        rows = self.snapshot.rows
-        return [rows[slot] for held in shelf.held.values() for slot in held.slots]
+        return self._holdings.lineage(memory, backlinks)
 
     def statistics(self, found: Found) -> Statistics:
         """Counts over what was found; disk use over all open stores."""
-        with self._lock:
-            columns = self._columns
-            disk = {shelf.store.label: shelf.bytes_on_disk() for shelf in self._shelves}
+        columns = self._holdings.now.columns
         times = [t for t in columns_of.times(columns, found.slots) if t == t]
         counts = columns_of.counts(columns, found.slots)
         return statistics.from_counts(
@@ -361,14 +251,16 @@ class Library:
             oldest=datetime.fromtimestamp(min(times), UTC) if times else None,
             newest=datetime.fromtimestamp(max(times), UTC) if times else None,
             undated=found.total - len(times),
-            disk=disk,
+            disk=self._holdings.bytes_on_disk(),
         )
 
     def timeline(
         self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
-        return timelines.build(columns_of.times(self._columns, found.slots), unit, width=width)
+        return timelines.build(
+            columns_of.times(self._holdings.now.columns, found.slots), unit, width=width
+        )
 
     @property
     def _changing(self) -> Changing:
@@ -376,6 +268,10 @@ class Library:
         if self._writer is None:
             if self._state is None:
                 raise Refused("this library was opened for reading only")
+            from memtui.journal import Journal
+            from memtui.library.changing import Changing
+            from memtui.stores import registry
+
             journal = Journal(self._state)
             journal.recover(registry.row_digest)
             self._writer = Changing(journal, self.stores)
@@ -388,6 +284,8 @@ class Library:
 
         Raises Refused, Conflict or RefError.
         """
+        from memtui.library import planning
+
         stores = {store.label: store for store in self.stores}
         return planning.plan(changes, stores, self, title)
 
@@ -425,7 +323,7 @@ class Library:
 
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""
-        return self._memories_of(store)
+        return self._holdings.of_store(store)
 
     def _changed(self, action: Action) -> Action:
         self.refresh()
@@ -435,18 +333,9 @@ class Library:
 
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""
-        snapshot, columns = self.snapshot, self._columns
-        memories = [snapshot.rows[slot] for slot in columns.alive.nonzero()[0].tolist()]
-        unreadable = [item for state in snapshot.stores for item in state.unreadable]
+        from memtui.upkeep import checks
+
+        now = self._holdings.now
+        memories = [now.snapshot.rows[slot] for slot in now.columns.alive.nonzero()[0].tolist()]
+        unreadable = [item for state in now.snapshot.stores for item in state.unreadable]
         return list(checks.all_findings(memories, unreadable))
-
-
-def _chain(memory: Memory, find: Callable[[str, str], Memory | None]) -> list[Memory]:
-    """The memory and all that it replaced or was replaced by, as far as either side says so."""
-    found = {memory.id: memory}
-    front = [memory]
-    while front:
-        ids = {id for one in front for id in (*one.supersedes, *one.superseded_by)}
-        front = [m for id in ids - found.keys() if (m := find(memory.store, id)) is not None]
-        found.update((one.id, one) for one in front)
-    return list(found.values())

@@ -7,7 +7,8 @@ a search: `find` uses what is known, `ponder` asks and says whether asking again
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
@@ -17,7 +18,7 @@ from memtui.errors import EmbeddingError, MemtuiError
 from memtui.library.shelf import Shelf
 from memtui.library.snapshot import Rows
 from memtui.library.values import Cancelled, Progress, Report
-from memtui.query import Query
+from memtui.query import Query, TermKind
 from memtui.search import embedding as embeddings
 from memtui.search import fusion, nearness, vectorize
 from memtui.search.embedding import Embedder, Floats
@@ -30,6 +31,8 @@ ANSWERS_KEPT = 256
 """Queries whose vectors a server gave: a session's worth."""
 _LOOK = 0.02
 """Seconds between two looks at `cancelled` while a server is asked."""
+PAUSE = 0.3
+"""Seconds that somebody must have stopped typing before a server is asked."""
 PATIENCE = 10.0
 """Seconds that a query waits for a server before text alone has to do."""
 
@@ -152,6 +155,11 @@ class Meaning:
             return False
         if text in self._answers:
             return False
+        typing = any(term.kind is TermKind.PREFIX for term in query.terms)
+        for _ in range(int(PAUSE / _LOOK) if typing else 0):
+            time.sleep(_LOOK)
+            if cancelled():
+                return False
         asking = Thread(target=self._ask, args=(embedder, state, text), daemon=True)
         asking.start()
         for _ in range(int(PATIENCE / _LOOK)):
@@ -163,6 +171,3 @@ class Meaning:
     def near(self, slot: int, slots: int) -> Floats | None:
         """How near each slot is to this one; None where it has no vector."""
         return nearness.around(self.state, slot, slots)
-
-
-Near = Callable[[Query], "Floats | None"]

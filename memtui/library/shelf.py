@@ -57,6 +57,8 @@ class Shelf:
         self.home = home
         self.held: dict[str, Held] = {}
         self.loading = True
+        self.version = 0
+        """Raised with every change of what the table holds of this store."""
         self.catalog: Catalog | None = None
         """The generation in the cache."""
         self.base: range | None = None
@@ -155,11 +157,13 @@ class Shelf:
         table.kill([slot for key in gone for slot in self.held.pop(key).slots])
         changed = bool(gone) or scan.unreadable != self._scan_unreadable
         self._scan_unreadable = scan.unreadable
+        self.version += bool(gone)
         return changed
 
     def put(self, batch: Sequence[tuple[Shard, Reading]], table: Table) -> None:
         """Set the memories of these shards, in place of those they had."""
         self._disk = None
+        self.version += 1
         gone: list[int] = []
         memories: list[Memory] = []
         shard_of: list[str] = []
