@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +72,21 @@ def jobs_of(edits: Sequence[Edit]) -> list[Job]:
     for edit in edits:
         if isinstance(edit, RowEdit):
             raise Refused("a table row is not saved as a file", where=edit.path)
-        if isinstance(edit, SidecarEdit):
-            path = sidecar_lines.sidecar_path(Path(edit.root))
-        else:
-            path = Path(edit.path)
-        by_path.setdefault(path.resolve(), []).append(edit)
+        path = _sidecar(edit) if isinstance(edit, SidecarEdit) else Path(edit.path)
+        by_path.setdefault(_real(path), []).append(edit)
     return [Job(path, tuple(found)) for path, found in by_path.items()]
+
+
+def _real(path: Path) -> Path:
+    """Where the path leads; itself where links go in a circle, which reading then says."""
+    return Path(os.path.realpath(path))
+
+
+def _sidecar(edit: SidecarEdit) -> Path:
+    """The file of memtui's own notes. Raises Refused when a link takes it out of the store."""
+    root = Path(edit.root)
+    path = sidecar_lines.sidecar_path(root)
+    home = root if root.is_dir() else root.parent
+    if not _real(path).is_relative_to(_real(home)):
+        raise Refused("it is a symbolic link to a place outside the store", where=str(path))
+    return path

@@ -71,12 +71,17 @@ def _sorted_entries(folder: str | Path) -> list[os.DirEntry[str]]:
         return sorted(listing, key=lambda entry: entry.name)
 
 
+def _leads_into(path: str, folder: str | Path) -> bool:
+    """Whether the link leads to a place in the folder; a circle of links leads to itself."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     """The branch files in `tasks` or `archived`."""
     path = os.path.join(project, folder)
     if not os.path.lexists(path):
         return [], []
-    if os.path.islink(path) and not Path(path).resolve().is_relative_to(Path(project).resolve()):
+    if os.path.islink(path) and not _leads_into(path, project):
         return [], [Unreadable(path, _OUTSIDE)]
     try:
         entries = _sorted_entries(path)
@@ -116,7 +121,7 @@ def projects(root: Path) -> Iterator[Found | Unreadable]:
     for entry in entries:
         if entry.name.startswith(".") or not entry.is_dir():
             continue
-        if entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve()):
+        if entry.is_symlink() and not _leads_into(entry.path, root):
             yield Unreadable(entry.path, _OUTSIDE)
             continue
         found, faults = project_files(entry.path)

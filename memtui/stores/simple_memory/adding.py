@@ -7,6 +7,7 @@ record is laid out like its neighbour and goes to the end of its file.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -193,7 +194,7 @@ def new_id(part: Part, text: str, desk: Desk) -> str:
 def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> Edit:
     """The new record at the end of its file, or the file with nothing else in it."""
     path = desk.root / part.file
-    if not path.exists():
+    if not os.path.lexists(path):  # a link that leads nowhere is not made to lead somewhere
         return TextEdit(str(path), None, f"[\n{INDENT}{new_record(None, value, INDENT)}\n]\n")
     raws = [record.raw for record in desk.records(part) if isinstance(record.value, dict)]
     neighbour = raws[-1] if raws else None

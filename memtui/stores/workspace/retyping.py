@@ -8,6 +8,7 @@ it. The plan names every document whose type would change.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,7 +50,7 @@ def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
             do="mend it by hand",
         )
     section = PATTERNS if is_pattern(entry) else EXACT
-    if not desk.map_path.exists():
+    if not os.path.lexists(desk.map_path):
         made = TextEdit(str(desk.map_path), None, EMPTY_MAP)
         return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
     return _in_map(_text(desk), section, entry, wanted, str(desk.map_path))
