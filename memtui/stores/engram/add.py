@@ -45,11 +45,11 @@ class Adding:
 
     def add(self, change: Change) -> Plan:
         fields = change.fields
-        content = rules.content(text(fields.get("content")))
-        title = rules.title(text(fields.get("title")), content)
-        at = rules.address(text(fields.get("entity")), title)
+        content = rules.content(_given(fields, "content"))
+        title = rules.title(_given(fields, "title"), content)
+        at = rules.address(_given(fields, "entity"), title)
         if fields.get("topic_key"):
-            at = rules.Address(at.project, at.scope, rules.topic_key(text(fields["topic_key"])))
+            at = rules.Address(at.project, at.scope, rules.topic_key(_given(fields, "topic_key")))
         if not at.project:
             raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
         columns = self._columns(fields, content, title, at)
@@ -66,10 +66,10 @@ class Adding:
     def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
         """A new observation beside `memory`, in its project and scope; also its sync_id."""
         fields = change.fields
-        content = rules.content(text(fields.get("content")))
+        content = rules.content(_given(fields, "content"))
         if content == memory.content:
             raise Refused("the successor says the same", where=memory.ref, do="change the text")
-        title = rules.title(text(fields.get("title")) or memory.title, content)
+        title = rules.title(_given(fields, "title") or memory.title, content)
         at = rules.Address(
             text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
         )
@@ -80,12 +80,12 @@ class Adding:
     def _columns(
         self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
     ) -> dict[str, Any]:
-        kind = rules.kind(text(fields.get("type")) or rules.DEFAULT_TYPE)
+        kind = rules.kind(_given(fields, "type") or rules.DEFAULT_TYPE)
         return {
             "type": kind,
             "title": title,
             "content": content,
-            "tool_name": text(fields.get("source")) or rules.TOOL,
+            "tool_name": _given(fields, "source") or rules.TOOL,
             "project": at.project or None,
             "scope": at.scope,
             "topic_key": at.topic_key or None,
@@ -195,6 +195,12 @@ class Adding:
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    if any(rules.has_private(text(fields.get(name))) for name in ("content", "title")):
+    if any(rules.has_private(_given(fields, name)) for name in ("content", "title")):
         return ("what stands between <private> tags is not stored",)
     return ()
+
+
+def _given(fields: Mapping[str, Any], name: str) -> str:
+    """What a person wrote, as it is: half a character in it is refused, never replaced."""
+    value = fields.get(name)
+    return "" if value is None else str(value)

@@ -183,7 +183,12 @@ def text(value: object) -> str:
         return value.decode("utf-8", "replace")
     if not isinstance(value, str):
         return str(value)
-    return value if is_whole(value) else encode(value).decode("utf-8", "replace")
+    if is_whole(value):
+        return value
+    try:
+        return encode(value).decode("utf-8", "replace")
+    except UnicodeEncodeError:  # half a character that stands for no byte: it is not from a column
+        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def count_of(value: object) -> int:

@@ -173,6 +173,8 @@ def address(entity: str, name: str, scope: str = "project") -> Address:
     A family becomes the topic key `family/title-in-lower-case`, so that it reads back as the same
     entity. Engram overwrites in place what has the same topic key, project and scope.
     """
+    if not is_whole(entity):
+        raise Refused("the entity holds half a character, which UTF-8 cannot hold")
     project, _, tail = entity.strip("/").partition("/")
     project = project_name(project)
     if not tail or tail in SCOPES:
