@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 import click
 
-from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.opening import loaded
+from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
 from memtui.text import one_line
 

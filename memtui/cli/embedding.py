@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.opening import loaded
+from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json, print_memories
 from memtui.errors import Refused
 from memtui.model import to_record

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memtui.cli.opening import json_option, library_of, loaded, store_option
+from memtui.cli.opening import library_of, loaded
+from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json, print_memories
 from memtui.model import to_record
 from memtui.text import date, one_line

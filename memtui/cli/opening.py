@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 from memtui.errors import StoreError
 from memtui.text import one_line
@@ -17,25 +15,6 @@ from memtui.text import one_line
 if TYPE_CHECKING:
     from memtui.config import Settings
     from memtui.library import Library
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def store_option(command: Command) -> Command:
-    """`--store PATH`, repeatable."""
-    return click.option(
-        "--store",
-        "stores",
-        multiple=True,
-        metavar="PATH",
-        help="A store to open, or the label of one that is found anyway; repeatable. "
-        "Default: MEMTUI_STORES, config.toml, then discovery.",
-    )(command)
-
-
-def json_option(command: Command) -> Command:
-    """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from memtui.cli.opening import library_of
-from memtui.errors import StoreError
-
-
-def _has_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
-def _show(named: Sequence[str]) -> int:
-    if not _has_terminal():
-        from memtui.cli.reading import summary
-
-        summary(named)
-        return 0
-    for name in named:
-        if os.sep in name and not Path(name).exists():
-            raise StoreError("there is nothing here", where=name, do="check the path")
-    from memtui.tui import start
-
-    return start(lambda: library_of(named), roots=[Path(name).absolute() for name in named])
+from memtui.cli.starting import show
 
 
 @click.command("open")
 @click.argument("paths", nargs=-1)
 def open_(paths: Sequence[str] = ()) -> int:
     """Open the screen on these stores."""
-    return _show(paths)
+    return show(paths)
 
 
 def _date_documents(roots: Sequence[str]) -> None:
@@ -67,4 +47,4 @@ def demo() -> int:
 
         roots = [str(path) for path in sorted(copy.iterdir()) if registry.detect(path)]
         _date_documents(roots)
-        return _show(roots)
+        return show(roots)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.filters import filter_options, query_from
-from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.opening import loaded
+from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
 from memtui.errors import MemtuiError, SaveError
 from memtui.text import number, one_line, size, visible

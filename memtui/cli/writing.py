@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memtui.changes import Act, Change, Outcome
-from memtui.cli.opening import json_option, loaded, store_option
+from memtui.cli.opening import loaded
+from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
 from memtui.errors import Refused
 from memtui.text import one_line

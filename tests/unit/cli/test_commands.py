@@ -246,6 +246,7 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
     ("arguments", "code"),
     [
         (["nonsense-path"], 1),
+        (["/nonsense/path"], 1),
         (["list", "--importance", "hgih"], 2),
         (["list", "--since", "soon"], 2),
         (["list", "--nonsense"], 2),

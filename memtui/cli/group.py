@@ -1,0 +1,63 @@
+"""The command line as click sees it; a command is imported only when it is called."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from memtui import __version__
+from memtui.cli.commands import COMMANDS
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        cmd_name: str,
+    ) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, name = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002
+        formatter: click.HelpFormatter,
+    ) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """What is not a command is a path to open."""
+        if args and args[0] not in COMMANDS:
+            return "open", self.get_command(ctx, "open"), args
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "ignore_unknown_options": False},
+)
+@click.version_option(__version__, prog_name="memtui", message="%(prog)s %(version)s")
+@click.pass_context
+def memtui(ctx: click.Context) -> None:
+    """See, search, correct and carry away what AI agents remember.
+
+    memtui [PATH...] opens the screen on these stores; with no path, on every store in the current
+    folder and in the known places. Not on a terminal it prints a summary instead.
+    """
+    if ctx.invoked_subcommand is None:
+        command = COMMANDS["open"][0].partition(":")
+        open_: click.Command = getattr(importlib.import_module(command[0]), command[2])
+        ctx.invoke(open_)

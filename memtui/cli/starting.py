@@ -1,0 +1,33 @@
+"""The screen on these stores, or a summary of them where there is no terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from memtui.errors import StoreError
+
+
+def has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def show(named: Sequence[str]) -> int:
+    """Show the stores that these paths or labels name; none = those opened by default.
+
+    Returns the exit code. Raises StoreError.
+    """
+    for name in named:
+        if os.sep in name and not Path(name).exists():
+            raise StoreError("there is nothing here", where=name, do="check the path")
+    if not has_terminal():
+        from memtui.cli.reading import summary
+
+        summary(named)
+        return 0
+    from memtui.cli.opening import library_of
+    from memtui.tui import start
+
+    return start(lambda: library_of(named), roots=[Path(name).absolute() for name in named])
