@@ -90,3 +90,7 @@ class BundleError(MemtuiError):
 
 class EmbeddingError(MemtuiError):
     """Vectors cannot be made or kept; search goes on by text."""
+
+
+class EmbeddingBusy(EmbeddingError):
+    """Another process is making them, so nothing is lost."""

@@ -25,6 +25,8 @@ MOST_WORDS = 12
 """Words that are looked for: more blur what the memory is about (Lucene's MoreLikeThis: 25)."""
 MOST_COMMON = 0.2
 """Words that a larger share of all memories hold tell nothing."""
+FEW = 3
+"""... unless they are so few."""
 SHORTEST = 2
 """Characters of a word that may tell something."""
 
@@ -43,7 +45,7 @@ def telling_words(document: Document, segments: Sequence[Segment]) -> list[tuple
         held = sum(
             segment.frequency(at) for segment in segments if (at := segment.find(word)) is not None
         )
-        if 1 < held <= max(2, MOST_COMMON * count):
+        if 1 < held <= max(FEW, MOST_COMMON * count):
             rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))
             worth.append((word, rarity * times / (times + K1)))
     return sorted(worth, key=lambda one: (-one[1], one[0]))[:MOST_WORDS]

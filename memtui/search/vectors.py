@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.errors import EmbeddingError
+from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search.embedding import Counts, Floats
 
 log = logging.getLogger(__name__)
@@ -141,7 +141,7 @@ def writing(home: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise EmbeddingError("another memtui is making these vectors now") from None
+            raise EmbeddingBusy("another memtui is making these vectors now") from None
         yield
     finally:
         os.close(lock)

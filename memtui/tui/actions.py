@@ -162,7 +162,7 @@ ACTIONS: tuple[Action, ...] = (
     _changing("pin", "p", "pin", "Pin, or no longer", _ON_MEMORY),
     _changing("tag", "#", "tags", "Change the tags"),
     _changing("link", "L", "link", "Link to another memory"),
-    _changing("merge", "M", "merge", "Merge the marked memories into one", _ON_MEMORY),
+    _changing("merge", "&", "merge", "Merge the marked memories into one", _ON_MEMORY),
     _changing("retype", "ctrl+t", "give type", "Give another type, to documents by pattern too"),
     _changing("rate", "*", "rate", "Rate from 1 to 5"),
     _changing("review", "R", "reviewed", "Mark as reviewed today"),
@@ -230,6 +230,7 @@ ACTIONS: tuple[Action, ...] = (
         _ON_MEMORY,
         _memory,
     ),
+    _act("similar", "M", "alike", "More like this", _ON_MEMORY, (Pane.DETAIL,), _memory),
     _act("copy", "y", "copy", "Copy the text of the memory", _ON_MEMORY, _ON_MEMORY, _memory),
     _act("fresh", "N", "next new", "Jump to the next memory that is new", allowed=_fresh),
     _act(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 from textual.worker import get_current_worker
 
-from memtui.errors import MemtuiError
+from memtui.errors import EmbeddingBusy, MemtuiError
 from memtui.model import Memory
 from memtui.query import Condition, Query
 from memtui.tui import messages, staying
@@ -102,6 +102,17 @@ class Workers:
             post(messages.IndexReady())
             library.keep_index(cancelled=cancelled)
             library.keep_good_copies(cancelled)
+            self._embed(library, cancelled)
+
+    def _embed(self, library: Library, cancelled: Callable[[], bool]) -> None:
+        """Last of all, for nothing waits for it: vectors for search by meaning."""
+        if library.embeds and not cancelled():
+            try:
+                library.embed(cancelled=cancelled)
+            except EmbeddingBusy:
+                return
+            except (MemtuiError, OSError) as error:
+                self._screen.post_message(messages.WorkFailed(str(error)))
 
     def refresh(self) -> None:
         """Look whether the stores changed; cheap when they did not."""
@@ -176,6 +187,8 @@ class Workers:
         if not worker.is_cancelled:
             overview = messages.Overview(statistics, timeline)
             self._screen.post_message(messages.Overviewed(overview, number))
+            if library.ponder(query, cancelled) and not worker.is_cancelled:
+                self._find(query, unit, number)  # a server has said what it means
 
     def find_fresh(self, query: Query) -> None:
         """Ask which memories came since the stores were last looked at."""

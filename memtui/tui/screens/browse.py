@@ -22,6 +22,7 @@ from memtui.tui.actions import Situation
 from memtui.tui.controllers.filtering import FilterActs
 from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
+from memtui.tui.controllers.similar import SimilarActs
 from memtui.tui.layout import Layout, Pane, Shape, arrange
 from memtui.tui.screens.acting import ActingScreen, Acts
 from memtui.tui.staying import place
@@ -109,7 +110,7 @@ class BrowseScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._reading = ReadingActs(self)
-        for controller in (PaneActs(self), FilterActs(self), self._reading):
+        for controller in (PaneActs(self), FilterActs(self), self._reading, SimilarActs(self)):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
         self.app.sessions.restore(self)

@@ -1,0 +1,243 @@
+"""Search by meaning over open stores: optional, never waited for, kept up with changes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from memtui.config import Embedding
+from memtui.errors import EmbeddingError, RefError
+from memtui.library import Library
+from memtui.query import parse
+from memtui.search import static_model
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+from tests.unit.search.carrier_for_tests import install
+
+NOW = datetime(2026, 3, 30, tzinfo=UTC)
+TEXTS = [
+    "car in the harbour",
+    "automobile for bread",
+    "vehicle",
+    "login of the memory",
+    "flour for the oven",
+]
+QUERIES = [
+    "car",
+    "login car",
+    '"the oven"',
+    "~car",
+    "auto",
+    "-car bread",
+    "car sort:new",
+    "zzz",
+    "",
+]
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return agent_memory(tmp_path / "memory", {"things": TEXTS})
+
+
+@pytest.fixture
+def carrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    site = install(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site))
+    yield site
+    for name in ("tokenizers", "wordllama"):
+        sys.modules.pop(name, None)
+
+
+def library(home: Path, cache: Path | None, choice: Embedding | None = None) -> Library:
+    made = Library.open(
+        [home], cache=cache, now=lambda: NOW, embedding=choice or Embedding("static")
+    )
+    made.load()
+    made.index()
+    return made
+
+
+def contents(library: Library, line: str, *, typing: bool = False) -> list[str]:
+    found = library.find(parse(line, NOW, typing=typing))
+    return [library.snapshot.rows[slot].content for slot in found.slots]
+
+
+def test_what_means_the_same_is_found_once_there_are_vectors(
+    home: Path, tmp_path: Path, carrier: Path
+) -> None:
+    one = library(home, tmp_path / "cache")
+    assert contents(one, "vehicle") == ["vehicle"]
+    (done,) = one.embed()
+    assert (done.made, done.texts) == (5, 5)
+    assert contents(one, "vehicle")[0] == "vehicle"
+    assert set(contents(one, "vehicle")) == set(TEXTS[:3])
+    assert contents(one, "~vehicle")[0] == "vehicle"
+    assert "flour for the oven" not in contents(one, "~vehicle")
+    found = one.find(parse("vehicle", NOW))
+    assert found.scores is not None
+    for position in range(found.total):
+        parts = one.explain(found, position)
+        assert "meaning" in {part.name for part in parts}
+        assert sum(part.value for part in parts) == pytest.approx(found.scores[position])
+
+
+def test_the_next_start_takes_them_from_the_cache(
+    home: Path, tmp_path: Path, carrier: Path
+) -> None:
+    library(home, tmp_path / "cache").embed()
+    again = library(home, tmp_path / "cache")
+    assert set(contents(again, "automobile")) == set(TEXTS[:3])
+    assert again.embed()[0].made == 0
+
+
+def test_a_changed_memory_is_near_at_once(home: Path, tmp_path: Path, carrier: Path) -> None:
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    write_facts(home, "more", [fact(99, "signin")])
+    assert one.refresh()
+    assert "signin" in contents(one, "~authentication")
+    assert one.embed()[0].made == 1
+
+
+def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(static_model, "CARRIER", "memtui_no_such_package")
+    without = library(home, tmp_path / "cache")
+    off = library(home, tmp_path / "cache", Embedding("off"))
+    assert not without.embeds
+    for line in QUERIES:
+        one, other = without.find(parse(line, NOW)), off.find(parse(line, NOW))
+        assert (list(one.slots), one.scores, one.facets, one.hint) == (
+            list(other.slots), other.scores, other.facets, other.hint,
+        )  # fmt: skip
+        for position in range(one.total):
+            parts = without.explain(one, position)
+            assert parts == off.explain(other, position)
+            assert "meaning" not in {part.name for part in parts}
+    with pytest.raises(EmbeddingError, match="no model"):
+        without.embed()
+
+
+def test_meaning_without_vectors_looks_for_the_word_and_says_so(home: Path) -> None:
+    one = library(home, None, Embedding("off"))
+    found = one.find(parse("~car", NOW))
+    assert found.total == 1
+    assert "memtui embed" in found.hint
+
+
+def test_a_damaged_model_leaves_text(home: Path, tmp_path: Path, carrier: Path) -> None:
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    (weights,) = carrier.glob("wordllama/weights/*")
+    weights.write_bytes(b"no table")
+    again = library(home, tmp_path / "cache")
+    assert contents(again, "vehicle") == ["vehicle"]
+
+
+def test_more_like_this_by_vectors(home: Path, tmp_path: Path, carrier: Path) -> None:
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    vehicle = one.snapshot.rows[one.find(parse("vehicle", NOW)).slots[0]]
+    like = one.similar(vehicle.ref, 2)
+    assert like.how == "vectors"
+    assert {one.snapshot.rows[slot].content for slot in like.slots} == set(TEXTS[:2])
+    assert like.scores == sorted(like.scores, reverse=True)
+    assert vehicle.content not in [one.snapshot.rows[slot].content for slot in like.slots]
+
+
+def test_more_like_this_by_the_rarest_words(tmp_path: Path) -> None:
+    texts = [
+        "gyokuro wants water at sixty degrees",
+        "water for gyokuro is cooled in cups",
+        "the water is cold",
+        "rooibos forgives",
+        "cups are blue",
+        "kettles are loud",
+    ]
+    one = library(agent_memory(tmp_path / "m", {"tea": texts}), None, Embedding("off"))
+    first = one.snapshot.rows[one.find(parse("sixty", NOW)).slots[0]]
+    like = one.similar(first.ref)
+    assert like.how == "words"
+    assert like.words[0] == "gyokuro"
+    assert [one.snapshot.rows[slot].content for slot in like.slots] == [texts[1], texts[2]]
+    with pytest.raises(RefError):
+        one.similar("memory:none")
+
+
+# A server
+
+Serve = Callable[[threading.Event | None], tuple[str, list[list[str]]]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Vectors by the first letter; waits for the event when it is asked for one text."""
+    running: list[ThreadingHTTPServer] = []
+
+    def start(gate: threading.Event | None) -> tuple[str, list[list[str]]]:
+        asked: list[list[str]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+                asked.append(texts)
+                if gate is not None and len(texts) == 1:
+                    gate.wait(30)
+                rows = [[float(text[:1] in "cav"), float("login" in text), 0.1] for text in texts]
+                answer = json.dumps({"embeddings": rows}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        running.append(server)
+        return f"http://127.0.0.1:{server.server_port}", asked
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()
+
+
+def test_a_search_never_waits_for_a_server(home: Path, tmp_path: Path, serve: Serve) -> None:
+    gate = threading.Event()
+    url, asked = serve(gate)
+    one = library(home, tmp_path / "cache", Embedding("ollama", url, "m"))
+    assert one.embed()[0].made == 5
+    sent = len(asked)
+    assert contents(one, "vehicle") == ["vehicle"]
+    assert contents(one, "~vehicle") == ["vehicle"]
+    assert len(asked) == sent  # and tells it nothing
+    query = parse("vehicle", NOW)
+    assert not one.ponder(query, lambda: len(asked) > sent)  # called off while it is asked
+    gate.set()
+    assert one.ponder(parse("car", NOW))
+    assert set(contents(one, "car")) == set(TEXTS[:3])
+    assert not one.ponder(parse("car", NOW))  # it is known
+
+
+def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Serve) -> None:
+    url, _ = serve(None)
+    library(home, tmp_path / "cache", Embedding("ollama", url, "m")).embed()
+    gone = Embedding("ollama", "http://127.0.0.1:1", "m")
+    one = library(home, tmp_path / "cache", gone)
+    assert not one.ponder(parse("car", NOW))
+    assert contents(one, "car") == ["car in the harbour"]
+    with pytest.raises(EmbeddingError, match="no answer"):
+        one.embed()
+    assert contents(one, "car") == ["car in the harbour"]
