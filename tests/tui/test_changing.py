@@ -304,7 +304,7 @@ async def test_marked_facts_are_merged_into_the_one_under_the_cursor(tmp_path: P
         marked = on.browse.marked_memories()
         assert keeper in marked
         assert keeper is not None
-        await on.keys("M")
+        await on.keys("&")
         await write(on, keeper.content + " Both of it.")
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
