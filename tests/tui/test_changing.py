@@ -371,6 +371,22 @@ async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, ConflictScreen)
 
 
+async def test_what_was_changed_since_is_not_undone_but_shown(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "Mine stood here for a while.")
+        await on.keys("ctrl+s")
+        _rewrite(on, fact.origin.file, "Mine stood here for a while.", "Theirs came afterwards.")
+        await on.keys("u")
+        assert isinstance(on.app.screen, ConflictScreen)
+        assert "Theirs came" in on.text()
+        await on.keys("m", "b")
+        assert isinstance(on.app.screen, ConflictScreen), "an undo can only be left"
+        await on.keys("t")
+        assert on.memory(fact.ref).content == "Theirs came afterwards."
+
+
 async def test_a_failed_save_keeps_the_text(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.write_text("this is no folder")

@@ -38,7 +38,7 @@ class CarryActs:
         if why := self._selection.can_write():
             return why
         if action_id == "copy.to":
-            if not self._selection.memories():
+            if self._selection.current() is None and not self._screen.memories.marked:
                 return "no memory is selected"
             if not self._targets():
                 return "no other store is open that could take it"
@@ -47,7 +47,7 @@ class CarryActs:
     def _targets(self) -> list[str]:
         """Stores that can be written and do not hold all of the memories themselves."""
         library = self._doing.library
-        held = {memory.store for memory in self._selection.memories()}
+        held = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()
         return [s.label for s in stores if not s.read_only and held != {s.label}]
 

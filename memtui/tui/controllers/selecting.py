@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act
@@ -71,13 +72,26 @@ class Selection:
             current = self.current()
             memories = [current] if current is not None else []
         else:
-            memories = self.memories()
+            memories = self.some()
         if not memories:
             return "no memory is selected"
         if action_id == "merge" and len(memories) < 2:
             return "mark two or more memories to merge them"
-        reasons = [self.refused(action_id, memory) for memory in memories[:LOOKED_AT]]
-        return "" if "" in reasons else reasons[0]
+        first = ""
+        for memory in memories:
+            reason = self.refused(action_id, memory)
+            if not reason:
+                return ""
+            first = first or reason
+        return first
+
+    def some(self) -> list[Memory]:
+        """As many of the memories as are asked about: marks may be on all of 100,000."""
+        marked, library = self._screen.memories.marked, self.library
+        if not marked or library is None:
+            return self.memories()
+        rows = library.snapshot.rows
+        return [rows[slot] for slot in islice(marked, LOOKED_AT)]
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Why this action cannot be done to this memory."""

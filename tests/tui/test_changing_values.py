@@ -1,0 +1,57 @@
+"""The values behind forms and diffs: nothing is lost on the way through an input."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memtui.files.commit import FileDiff
+from memtui.tui.backstop import DANGEROUS
+from memtui.tui.diffs import counted, lines_of
+from memtui.tui.guard import Guard
+
+ANY_TEXT = st.text(
+    st.one_of(
+        st.characters(),
+        st.sampled_from("\r\n\t\x1b\x00\x85\u2028\u202e\u200b\ud800\udcff\U000f0000\ufe0f"),
+    ),
+    max_size=60,
+)
+
+
+@given(ANY_TEXT)
+@settings(max_examples=300, deadline=None)
+def test_any_text_comes_back_as_it_was_and_nothing_of_it_acts(raw: str) -> None:
+    for lines in (True, False):
+        guard = Guard(lines=lines)
+        held = guard.inward(raw)
+        assert guard.outward(held) == raw
+        assert len(guard.shown(held)) == len(held)
+        assert not DANGEROUS.search(guard.shown(held).replace("\n", "").replace("\t", ""))
+        wanted = held.split("\n") if lines else [held]
+        assert (held.splitlines() or [""]) == _without_last(wanted)
+
+
+def _without_last(lines: list[str]) -> list[str]:
+    """As `str.splitlines`, which a text area uses, has it: no empty line after the last break."""
+    return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
+
+
+@given(st.lists(ANY_TEXT, max_size=8), st.lists(ANY_TEXT, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_a_diff_says_as_many_lines_as_differ(before: list[str], after: list[str]) -> None:
+    old, new = "\n".join(before), "\n".join(after)
+    lines = lines_of([FileDiff("/a/file", old, new)])
+    assert bool(lines) == (old != new)
+    assert not any(DANGEROUS.search(line.words) for line in lines)
+    for line in lines:
+        assert not line.pieces or "".join(piece for _, piece in line.pieces) == line.words
+
+
+def test_a_change_in_a_large_file_is_found_at_once() -> None:
+    lines = [f'  "{number}": "memory number {number}",' for number in range(200_000)]
+    changed = [*lines]
+    changed[150_000] = '  "150000": "memory number one",'
+    diff = lines_of([FileDiff("/a/file", "\n".join(lines), "\n".join(changed))])
+    assert counted(diff) == (1, 1, 1)
+    assert len(diff) == 2 + 2 + 6

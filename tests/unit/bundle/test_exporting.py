@@ -1,0 +1,50 @@
+"""An export that is stopped leaves nothing; one that is not holds every memory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from memtui import paths
+from memtui.bundle import exporting, output
+from memtui.bundle.packing import Cancelled
+from memtui.library import Library
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    opened = Library.open([root])
+    opened.load()
+    return opened
+
+
+def _write(library: Library, form: str, target: Path, stop: Callable[[], bool]) -> None:
+    made = exporting.export(library, form, None, cancelled=stop)
+    output.write_file(target, made.pieces)
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown"])
+def test_stopped_at_any_look_it_leaves_no_file(library: Library, tmp_path: Path, form: str) -> None:
+    target = tmp_path / "out"
+    for looks in range(3):
+        answers = iter([False] * looks)
+        try:
+            _write(library, form, target, partial(next, answers, True))
+        except Cancelled:
+            assert not list(tmp_path.glob("*out*"))
+        else:
+            target.unlink()  # it had been written before the stop was asked for
+    with pytest.raises(Cancelled):
+        _write(library, form, target, lambda: True)
+
+
+def test_what_is_written_holds_every_memory(library: Library, tmp_path: Path) -> None:
+    target = tmp_path / "out.jsonl"
+    output.write_file(target, exporting.export(library, "jsonl", None).pieces)
+    assert target.read_bytes().count(b"\n") == library.snapshot.count
