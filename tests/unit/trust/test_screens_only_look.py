@@ -1,0 +1,55 @@
+"""Driving every screen over all stores changes not a byte and not a time in any of them (T18)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.stores.registry import FORMATS
+from memtui.tui.actions import ACTIONS
+from memtui.tui.layout import Pane
+from tests.conformance.trees import fingerprint
+from tests.tui.sample_stage import ChangingStage, changing
+
+CHANGES_AT_ONCE = {
+    *("pin", "review", "accept", "decline", "rate", "restore", "undo", "redo", "again"),
+}
+"""Acts that ask nothing first. Every other one opens something that can be left again."""
+LEAVES = {"quit", "source", "edit.outside"}
+"""They end the program, or give the terminal to another."""
+FEWEST_SCREENS = 12
+"""Kinds of dialog that the keys must have opened, for this to prove something."""
+
+
+async def leave(on: ChangingStage) -> None:
+    """Back to the main screen, nothing confirmed."""
+    for _ in range(6):
+        if on.app.screen is on.browse:
+            return
+        await on.press("escape")
+    raise AssertionError(f"escape does not leave {on.app.screen}")
+
+
+@pytest.mark.parametrize("size", [(160, 45), (80, 24)])
+async def test_every_key_that_only_looks(tmp_path: Path, size: tuple[int, int]) -> None:
+    names = [format.name for format in FORMATS]
+    looking = [a for a in ACTIONS if a.keys and a.id not in CHANGES_AT_ONCE | LEAVES]
+    of_memories = [action for action in looking if Pane.MEMORIES in action.scopes]
+    opened = set()
+    stores = tmp_path / "stores"
+    async with changing(tmp_path, *names, size=size) as on:
+        assert {store.format for store in on.library.stores} == set(names)
+        before = fingerprint(stores)
+        for store in names:
+            await on.show(f"store:{store}")
+            for action in looking if store == names[0] else of_memories[::2]:
+                await on.press(action.keys[0])
+                opened.add(type(on.app.screen).__name__)
+                await leave(on)
+            on.browse.set_text("")
+        for text in ("the", '"in the" -of', "b*", "type:decision", "status:all"):
+            await on.show(text)
+        assert fingerprint(stores) == before
+    assert len(opened) > FEWEST_SCREENS, opened
+    assert fingerprint(stores) == before, "leaving changes nothing either"
