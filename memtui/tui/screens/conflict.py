@@ -81,7 +81,7 @@ class ConflictScreen(Fitting[str]):
         short = self.app.size.width < SHORT_BELOW
         choices = self._choices.items()
         keys = [(value[0], value if short else words, "") for value, words in choices]
-        self.query_one(KeyLine).show(keys, [("esc", "later", "")])
+        self.query_one(KeyLine).show(keys, [("esc", "" if short else "later", "")])
         self.call_after_refresh(self._fill)
 
     def action_choose(self, value: str) -> None:

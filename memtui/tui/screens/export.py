@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 _ABOUT = {
-    "bundle": "lossless, for memtui itself: every byte and every status comes back",
+    "bundle": "for memtui itself: every field, checked byte by byte when it is read",
     "ambient": "the JSON that Ambient's own import reads",
     "jsonl": "one record per line, every field",
     "csv": "a table for spreadsheets",
@@ -83,7 +83,10 @@ class ExportScreen(CarryScreen):
         form = self._form.raw
         said = [Said(_ABOUT[form], Tone.QUIET, form)]
         if memories is None:
-            said.append(Said("memories of every status, and memtui's own notes", Tone.QUIET))
+            words = "every status, and memtui's own notes"
+            if form == "bundle":
+                words += "; imported into an empty place it gives the same files"
+            said.append(Said(words, Tone.QUIET))
         elif form != "bundle":
             said.append(Said("other formats do not hold everything", Tone.QUIET))
         if self._path().exists():
