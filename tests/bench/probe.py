@@ -47,6 +47,10 @@ class Reaction:
     """Bytes written."""
 
 
+def _resize(descriptor: int, columns: int, rows: int) -> None:
+    fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
 class Terminal:
     """A running program and its screen."""
 
@@ -59,9 +63,9 @@ class Terminal:
         self.started = time.perf_counter()
         self.pid, self._fd = pty.fork()
         if not self.pid:
+            _resize(0, columns, rows)
             os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", **environment)
             os.execvp(command[0], list(command))
-        fcntl.ioctl(self._fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def _read(self, wait: float) -> bytes:
         ready, _, _ = select.select([self._fd], [], [], max(0.0, wait))

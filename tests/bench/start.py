@@ -176,7 +176,11 @@ def peer(name: str, command: Sequence[str], runs: int) -> None:
     paints, reactions = [], []
     for _ in range(runs):
         with running(command) as app:
-            paints.append(app.wait_for("the", "of", "and"))
+            try:
+                paints.append(app.wait_for("the", "of", "and"))
+            except TimeoutError:
+                say(f"{name}: showed no line of the file")
+                return
             time.sleep(1.0)
             reactions += [app.press(letter) for letter in TYPED[:7]]
     say(f"{name}: first lines (s)", f"{median(paints):.2f}")
