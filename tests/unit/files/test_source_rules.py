@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import memtui
@@ -46,10 +47,13 @@ def calls() -> Iterator[tuple[str, ast.Call, str]]:
             yield name, node, ast.unparse(node.func)
 
 
-def nodes() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield path.relative_to(ROOT).as_posix(), node
+@cache
+def nodes() -> Sequence[tuple[str, ast.AST]]:
+    return [
+        (path.relative_to(ROOT).as_posix(), node)
+        for path in sorted(ROOT.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    ]
 
 
 def test_what_can_run_a_forged_file_is_not_even_imported() -> None:
