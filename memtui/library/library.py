@@ -265,17 +265,21 @@ class Library:
     @property
     def _changing(self) -> Changing:
         """Made when first needed: browsing makes no journal."""
-        if self._writer is None:
-            if self._state is None:
-                raise Refused("this library was opened for reading only")
-            from memtui.journal import Journal
-            from memtui.library.changing import Changing
-            from memtui.stores import registry
+        with self._holdings.lock:
+            if self._writer is None:
+                self._writer = self._open_journal()
+            return self._writer
 
-            journal = Journal(self._state)
-            journal.recover(registry.row_digest)
-            self._writer = Changing(journal, self.stores)
-        return self._writer
+    def _open_journal(self) -> Changing:
+        if self._state is None:
+            raise Refused("this library was opened for reading only")
+        from memtui.journal import Journal
+        from memtui.library.changing import Changing
+        from memtui.stores import registry
+
+        journal = Journal(self._state)
+        journal.recover(registry.row_digest)
+        return Changing(journal, self.stores)
 
     # --- changing --------------------------------------------------------------------------
 

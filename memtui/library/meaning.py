@@ -57,6 +57,8 @@ class Meaning:
         self._embedder: Embedder | None = None
         self._chosen = False
         self._answers: dict[str, tuple[Floats, ...]] = {}
+        self._last: tuple[Nearness, str, Floats] | None = None
+        """The last answer: while a word is typed, what is embedded stays the same."""
         self.state = Nearness()
 
     @property
@@ -98,6 +100,7 @@ class Meaning:
         with self._lock:
             self.state = state
             self._answers = {}
+            self._last = None
 
     def embed(self, folder: Path, label: str, report: Report, cancelled: Cancelled) -> Embedded:
         """Make what is missing of one catalog generation. Raises EmbeddingError, OSError."""
@@ -119,6 +122,9 @@ class Meaning:
         text = self._text(query, segments)
         if embedder is None or not state.parts or not text:
             return None
+        last = self._last
+        if last is not None and last[:2] == (state, text) and len(last[2]) == slots:
+            return last[2]
         asked = self._answers.get(text)
         if asked is None:
             if embedder.remote:
@@ -126,7 +132,9 @@ class Meaning:
             asked = self._ask(embedder, state, text)
         if asked is None or len(asked) != len(state.parts):
             return None
-        return state.cosines(asked, slots)
+        cosines = state.cosines(asked, slots)
+        self._last = (state, text, cosines)
+        return cosines
 
     def _text(self, query: Query, segments: Sequence[Segment]) -> str:
         return fusion.asked_text(query.terms, lambda word: fusion.is_word(segments, word))

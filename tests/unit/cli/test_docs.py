@@ -1,0 +1,41 @@
+"""What the documents say is so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memtui import themes
+from memtui.cli.commands import COMMANDS
+from memtui.cli.group import memtui
+from memtui.paths import shipped
+from memtui.stores.registry import FORMATS
+from tests.keys_page import page
+
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_keys_is_what_the_screen_has() -> None:
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == page(), (
+        "python -m tests.keys_page > docs/keys.md writes it anew"
+    )
+
+
+def test_the_readme_names_every_command_and_every_command_has_help() -> None:
+    for name in COMMANDS:
+        if name != "open":
+            assert f"{name}" in README, name
+        command = memtui.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert command.help, name
+
+
+def test_the_readme_names_every_theme_and_every_format() -> None:
+    for name in themes.load_all([shipped("themes")]).by_name:
+        assert name == themes.MONO or f"`{name}`" in README, name
+    for known in FORMATS:
+        assert known.name.split("-")[0] in README.lower(), known.name
+
+
+def test_the_readme_gives_two_commands_to_set_up() -> None:
+    assert README.count("python3 -m venv") == 2
