@@ -59,7 +59,7 @@ class Weights:
     """Of the better neighbour's text score; recall@10 on LoCoMo .607 to .641 with .2 to .3."""
     meaning: float = 1.0
     """Of the cosine to the query, as a share of the best text score; without vectors it is moot.
-    MRR of known items .484 to .529, and 1.5 gives no more at rank 10; LoCoMo .581 to .607."""
+    MRR of known items .484 to .526, and 1.5 gives no more at rank 10; LoCoMo .581 to .607."""
 
     @property
     def tier(self) -> float:

@@ -94,6 +94,8 @@ def read_tokenizer(file: Path) -> Tokenize:
     cutter = tokenizers.Tokenizer.from_file(str(file))
 
     def cut(texts: Sequence[str]) -> list[list[int]]:
+        if len(texts) == 1:  # a query: not worth waking the package's threads
+            return [cutter.encode(texts[0], add_special_tokens=False).ids]
         encoded = cutter.encode_batch(list(texts), add_special_tokens=False)
         return [one.ids for one in encoded]
 

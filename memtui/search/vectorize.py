@@ -29,7 +29,7 @@ IN_PROCESS = 1_000
 """Memories up to which no process is started: a third of a second."""
 AT_ONCE = 500
 """Changed memories that are embedded as soon as they are read."""
-COUNTED = 20_000
+COUNTED = 8_000
 """Memories whose pieces are counted; more tell no more about how common a piece is."""
 GROWN = 1.5
 """Pieces are counted again, and all is embedded again, when the memories are so many times more."""

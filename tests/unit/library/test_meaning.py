@@ -175,6 +175,12 @@ def test_more_like_this_by_the_rarest_words(tmp_path: Path) -> None:
 
 # A server
 
+
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever asked has gone: no reason to print anything."""
+
+
 Serve = Callable[[threading.Event | None], tuple[str, list[list[str]]]]
 
 
@@ -202,7 +208,7 @@ def serve() -> Iterator[Serve]:
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = QuietServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         running.append(server)

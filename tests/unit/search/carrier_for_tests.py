@@ -1,7 +1,7 @@
 """A model small enough to reason about, in files laid out as the package wordllama lays out its.
 
 The package `tokenizers`, which reads the real one, is not a dependency of the tests: a stand-in
-with its two methods is laid beside, so that child processes find both on PYTHONPATH.
+with its three methods is laid beside, so that child processes find both on PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ class Tokenizer:
         self = cls()
         self.vocabulary = json.load(open(path))
         return self
+
+    def encode(self, text, add_special_tokens=True):
+        return self.encode_batch([text], add_special_tokens)[0]
 
     def encode_batch(self, texts, add_special_tokens=True):
         assert not add_special_tokens

@@ -20,6 +20,11 @@ from memtui.search.remote import Endpoint
 Answer = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 
 
+class QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Whoever asked has gone: no reason to print anything."""
+
+
 @dataclass
 class Server:
     """A server on loopback that answers as it is told."""
@@ -51,7 +56,7 @@ def serve() -> Iterator[Callable[[Answer], Server]]:
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
 
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = QuietServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         running.append(server)
