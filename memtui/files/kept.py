@@ -21,7 +21,7 @@ from pathlib import Path
 from memtui.errors import UnreadableFile
 from memtui.files.faults import reached
 from memtui.files.lock import private_folder
-from memtui.files.reading import digest, read_bytes
+from memtui.files.reading import digest, read_bytes, real
 
 COPIES = 5
 """Copies kept of one file."""
@@ -148,7 +148,7 @@ def _copies_in(folder: Path, path: Path) -> list[Copy]:
 
 def last_good(path: Path, state: Path) -> Copy | None:
     """The newest copy of a file that holds something and is what it was when it was kept."""
-    for copy in copies(path.resolve(), state):
+    for copy in copies(real(path), state):
         with contextlib.suppress(UnreadableFile):
             data = copy.read()
             if data.strip(b"\0 \t\r\n") and digest(data) == copy.digest:
@@ -158,12 +158,12 @@ def last_good(path: Path, state: Path) -> Copy | None:
 
 def written_late(path: Path, state: Path) -> list[Copy]:
     """Copies that another program wrote to after memtui had replaced the file."""
-    return [copy for copy in copies(path.resolve(), state) if not copy.intact]
+    return [copy for copy in copies(real(path), state) if not copy.intact]
 
 
 def forget(path: Path, state: Path) -> None:
     """Delete every copy of a file: to delete a secret is to delete its former places too."""
-    shutil.rmtree(_folder(path.resolve(), state), ignore_errors=True)
+    shutil.rmtree(_folder(real(path), state), ignore_errors=True)
 
 
 def _all(state: Path) -> Iterator[Copy]:

@@ -17,7 +17,7 @@ from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert
 from memtui.errors import Conflict, MemtuiError, UnreadableFile
 from memtui.files import kept, save
 from memtui.files.commit import commit
-from memtui.files.reading import decode, digest
+from memtui.files.reading import decode, digest, real
 from memtui.files.rebase import FileEdit, changes_between, key_of, rebase
 from memtui.files.recorder import Recorder
 
@@ -40,7 +40,7 @@ def rescue(path: Path, recorder: Recorder) -> list[Late]:
     for copy in reversed(kept.written_late(path, recorder.state)):
         data = copy.read()
         tail = _appended(data, copy.digest)
-        rescued = tail is not None and _append(path.resolve(), decode(tail), recorder)
+        rescued = tail is not None and _append(real(path), decode(tail), recorder)
         if rescued:
             renamed = copy.file.name.rpartition("-")[0] + f"-{digest(data)}"
             copy.file.rename(copy.file.with_name(renamed))
@@ -58,7 +58,7 @@ def merge_displaced(
     """
     now = save.read_now(path)
     ours = [e for e in edits if isinstance(e, RecordEdit | ValueEdit | TextEdit)]
-    ours = [edit for edit in ours if Path(edit.path).resolve() == path]
+    ours = [edit for edit in ours if real(Path(edit.path)) == path]
     try:
         if now is None or not ours:
             return False

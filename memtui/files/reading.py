@@ -127,6 +127,12 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+def real(path: Path) -> Path:
+    """The path with every link followed; a circle of links is left as it is, where
+    `Path.resolve` raises."""
+    return Path(os.path.realpath(path))
+
+
 def stamp(paths: Iterable[Path | str]) -> str:
     """Changes whenever one of the files may have changed; a missing file has its own mark.
 

@@ -17,6 +17,7 @@ from typing import Any
 from memtui.changes import RecordEdit, RowEdit, SidecarEdit, invert
 from memtui.errors import Refused, SaveError
 from memtui.files import kept
+from memtui.files.reading import real
 from memtui.files.rebase import key_of
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
@@ -284,7 +285,7 @@ def _paths(action: Action | None) -> set[Path]:
     found = set()
     for edit in action.edits if action else ():
         if isinstance(edit, SidecarEdit):
-            found.add(sidecar_path(Path(edit.root)).resolve())
+            found.add(real(sidecar_path(Path(edit.root))))
         elif not isinstance(edit, RowEdit):
-            found.add(Path(edit.path).resolve())
+            found.add(real(Path(edit.path)))
     return found

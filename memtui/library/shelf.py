@@ -12,7 +12,7 @@ from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files import kept
-from memtui.files.reading import read_bytes
+from memtui.files.reading import read_bytes, real
 from memtui.library.table import Table
 from memtui.library.values import Cancelled
 from memtui.model import Memory
@@ -207,7 +207,7 @@ def _keep(path: Path, root: Path, state: Path) -> None:
     with contextlib.suppress(UnreadableFile, OSError):
         data = read_bytes(path, root)
         if len(data) <= LARGEST_COPY:
-            kept.keep(path.resolve(), data, state)
+            kept.keep(real(path), data, state)
 
 
 def _size(file: str) -> int:

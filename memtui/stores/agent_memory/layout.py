@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.files.reading import reason
+from memtui.files.reading import real, reason
 from memtui.stores.base import Unreadable
 
 ENTITIES = "entities"
@@ -79,7 +79,7 @@ def _is_folder_inside(entry: os.DirEntry[str], root: Path) -> bool | None:
         return False
     if not entry.is_symlink():
         return True
-    return True if Path(entry.path).resolve().is_relative_to(root.resolve()) else None
+    return True if real(Path(entry.path)).is_relative_to(real(root)) else None
 
 
 def _entity(entry: os.DirEntry[str]) -> Found | Unreadable | None:

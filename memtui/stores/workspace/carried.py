@@ -14,7 +14,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import safe_join
+from memtui.files.reading import real, safe_join
 from memtui.stores.asked import content_of, created_of
 from memtui.stores.sidecar import edit, link_value
 from memtui.stores.timestamps import from_iso, to_iso_seconds
@@ -57,7 +57,7 @@ def _file(root: Path, path: str) -> Path:
         if name in SKIPPED:
             raise Refused("documents in hidden folders are not memory", where=path)
         file = safe_join(file, name)
-    if not path.endswith(SUFFIX) or not file.resolve().is_relative_to(root.resolve()):
+    if not path.endswith(SUFFIX) or not real(file).is_relative_to(real(root)):
         raise Refused("this is no place for a document", where=path)
     return file
 
