@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, ValueEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import json_spans as spans
 from memtui.files import save, sidecar_lines
-from memtui.files.reading import decode, encode
+from memtui.files.reading import decode, encode, real
 from memtui.files.rebase import FileEdit, rebase
 
 
@@ -73,13 +72,8 @@ def jobs_of(edits: Sequence[Edit]) -> list[Job]:
         if isinstance(edit, RowEdit):
             raise Refused("a table row is not saved as a file", where=edit.path)
         path = _sidecar(edit) if isinstance(edit, SidecarEdit) else Path(edit.path)
-        by_path.setdefault(_real(path), []).append(edit)
+        by_path.setdefault(real(path), []).append(edit)
     return [Job(path, tuple(found)) for path, found in by_path.items()]
-
-
-def _real(path: Path) -> Path:
-    """Where the path leads; itself where links go in a circle, which reading then says."""
-    return Path(os.path.realpath(path))
 
 
 def _sidecar(edit: SidecarEdit) -> Path:
@@ -87,6 +81,6 @@ def _sidecar(edit: SidecarEdit) -> Path:
     root = Path(edit.root)
     path = sidecar_lines.sidecar_path(root)
     home = root if root.is_dir() else root.parent
-    if not _real(path).is_relative_to(_real(home)):
+    if not real(path).is_relative_to(real(home)):
         raise Refused("it is a symbolic link to a place outside the store", where=str(path))
     return path
