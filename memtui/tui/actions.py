@@ -93,8 +93,6 @@ class Action:
     """Panes whose footer shows it."""
     allowed: Allowed = _always
     """The reason why it cannot be done now; empty when it can."""
-    ready: bool = True
-    """False: known, but this version cannot do it; help, footer and palette leave it out."""
     palette: bool = True
 
 
@@ -345,11 +343,7 @@ def bindings(*scopes: str) -> list[Binding]:
 
 def for_footer(pane: Pane, now: Situation) -> list[Action]:
     """What the footer of a pane shows, in order: what can be done at this moment."""
-    return [
-        action
-        for action in ACTIONS
-        if action.ready and pane in action.footer and not action.allowed(now)
-    ]
+    return [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
 
 
 _SHOWN_KEYS = {

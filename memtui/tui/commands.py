@@ -23,7 +23,7 @@ class ActCommands(Provider):
         screen = cast("BrowseScreen", self.screen)
         keys = cast("MemtuiApp", self.app).key_overrides
         for action in ACTIONS:
-            if action.palette and action.ready and not screen.refusal(action.id):
+            if action.palette and not screen.refusal(action.id):
                 shown = actions.show_keys(action, keys)
                 yield action, action.tooltip, f"{action.words}  {shown}"
 

@@ -106,8 +106,4 @@ class HelpScreen(Dialog[None]):
         yield "Signs", list(MARKS)
 
     def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
-        return [
-            (actions.show_keys(action, self._keys), action.tooltip)
-            for action in wanted
-            if action.ready
-        ]
+        return [(actions.show_keys(action, self._keys), action.tooltip) for action in wanted]
