@@ -33,6 +33,8 @@ class Situation:
     filtered: bool = False
     searching: bool = False
     """There are words in the search line."""
+    ranked: bool = False
+    """The list is ordered by relevance, and the cursor stands on a hit."""
     fresh: int = 0
     """Memories that are new since the last look."""
     targets: int = 0
@@ -60,6 +62,10 @@ def _filters(now: Situation) -> str:
 
 def _fresh(now: Situation) -> str:
     return "" if now.fresh else "nothing is new since you last looked"
+
+
+def _ranked(now: Situation) -> str:
+    return "" if now.ranked else "only a hit of a search, best match first, has reasons to show"
 
 
 def _targets(now: Situation) -> str:
@@ -229,6 +235,15 @@ ACTIONS: tuple[Action, ...] = (
         _memory,
     ),
     _act("similar", "M", "alike", "More like this", _ON_MEMORY, (Pane.DETAIL,), _memory),
+    _act(
+        "why",
+        "w",
+        "why",
+        "Why this hit is here, and why above the next",
+        _ON_MEMORY,
+        _ON_MEMORY,
+        _ranked,
+    ),
     _act("copy", "y", "copy", "Copy the text of the memory", _ON_MEMORY, _ON_MEMORY, _memory),
     _act("fresh", "N", "next new", "Jump to the next memory that is new", allowed=_fresh),
     _act(

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.message import Message
 from textual.worker import get_current_worker
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memtui.library import Library, Progress
 
 Post = Callable[[Message], bool]
+Answer = TypeVar("Answer")
 CHANGING = "memtui.tui.controllers.hands"
 """Everything that writes; it needs the whole library, so it is loaded after the first paint."""
 REFRESH_EVERY = 1.0
@@ -227,6 +228,25 @@ class Workers:
             if worker.is_cancelled:
                 return
         self._screen.app.call_from_thread(done, counts)
+
+    def ask(
+        self, group: str, question: Callable[[Library], Answer], done: Callable[[Answer], None]
+    ) -> None:
+        """Ask the library something; `done` gets the answer on the screen's thread."""
+
+        def work() -> None:
+            library, worker = self.library, get_current_worker()
+            if library is None:
+                return
+            try:
+                answer = question(library)
+            except MemtuiError as error:
+                self._screen.post_message(messages.WorkFailed(str(error)))
+                return
+            if not worker.is_cancelled:
+                self._screen.post_message(messages.Answered(lambda: done(answer)))
+
+        self._run(work, group)
 
 
 def _alive(library: Library) -> frozenset[int]:

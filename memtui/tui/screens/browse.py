@@ -19,6 +19,7 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import actions, messages
 from memtui.tui.actions import Situation
+from memtui.tui.controllers.explaining import ExplainActs
 from memtui.tui.controllers.filtering import FilterActs
 from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
@@ -110,7 +111,8 @@ class BrowseScreen(ActingScreen):
 
     def on_mount(self) -> None:
         self._reading = ReadingActs(self)
-        for controller in (PaneActs(self), FilterActs(self), self._reading, SimilarActs(self)):
+        asking = (FilterActs(self), ExplainActs(self), SimilarActs(self))
+        for controller in (PaneActs(self), self._reading, *asking):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
         self.app.sessions.restore(self)
@@ -133,6 +135,9 @@ class BrowseScreen(ActingScreen):
             marked=len(self.memories.marked),
             filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),
+            ranked=self.memories.slot >= 0
+            and self.found is not None
+            and self.found.scores is not None,
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
             zoomed=self.zoomed,
