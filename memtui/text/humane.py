@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 
 NO_TIME = "–"
 """Shown where a memory has no time."""
@@ -29,9 +29,11 @@ def ago(time: datetime | None, now: datetime) -> str:
     weeks = int(seconds / (7 * _DAY))
     if 2 <= weeks < 9:  # humanize calls 20 days a month
         return f"{weeks} weeks ago"
+    if _HOUR <= abs(seconds) < _DAY:  # humanize rounds up what `short_ago` rounds down
+        seconds = int(seconds / _HOUR) * _HOUR
     import humanize
 
-    return humanize.naturaltime(time.astimezone(UTC), when=now.astimezone(UTC))
+    return humanize.naturaltime(now.astimezone(UTC) - timedelta(seconds=seconds), when=now)
 
 
 def short_ago(time: datetime | None, now: datetime) -> str:

@@ -47,3 +47,10 @@ def test_no_time_is_a_dash() -> None:
 def test_sizes_and_numbers() -> None:
     assert size(1234) == "1.2 kB"
     assert number(33000) == "33,000"
+
+
+def test_the_long_and_the_short_form_name_the_same_hour() -> None:
+    now = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+    time = now - timedelta(hours=10, minutes=55)
+    assert short_ago(time, now) == "10h"
+    assert ago(time, now) == "10 hours ago"
