@@ -30,8 +30,15 @@ class View:
     chips: Query = field(default_factory=Query)
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
-        """Both together: every filter must hold."""
+        """Both together: every filter must hold.
+
+        The last word goes on matching as a prefix when typing has ended: what was found while it
+        was typed does not go away on Enter. A blank or quotes end it.
+        """
         typed = queries.parse(self.text, now, typing=typing)
+        begun = queries.parse(self.text, now, typing=True).terms
+        if len(begun) == len(typed.terms):
+            typed = replace(typed, terms=begun)
         conditions = {(part.field, part.negated): part for part in self.chips.conditions}
         # Typed last: two filters on one field cannot both be meant, so the newer one holds.
         conditions |= {(part.field, part.negated): part for part in typed.conditions}

@@ -101,6 +101,15 @@ async def test_search_as_you_type_and_leave_it(root: Path) -> None:
         assert len(on.headlines()) > 5
 
 
+async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("migr")
+        assert on.headlines() == ["Bob reviews every migration himself"]
+        await on.press("enter")
+        assert on.headlines() == ["Bob reviews every migration himself"]
+
+
 async def test_typed_filters_become_chips(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")
