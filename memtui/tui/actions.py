@@ -315,6 +315,7 @@ ACTIONS: tuple[Action, ...] = (
     _act("help", "?", "help", "The keys that work here, and the search words"),
     _act("escape", "escape", "back", "Back: leave the search, the zoom, the words", palette=False),
     _act("quit", "q ctrl+c", "quit", "Leave memtui"),
+    _act("complete", "tab", "take", "Take what is offered in grey", (SEARCH,), palette=False),
     _act("move.down", "down j", "down", "Down", (MOVING,), palette=False),
     _act("move.up", "up k", "up", "Up", (MOVING,), palette=False),
     _act("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,), palette=False),

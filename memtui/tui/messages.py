@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Timeline
     from memtui.library import Found, Library, Progress
     from memtui.model import Memory
+    from memtui.tui.completing import Vocabulary
 
 
 class Replaceable(Message):
@@ -119,6 +120,15 @@ class FreshFound(Message):
     """These memories are newer than the last session."""
 
     slots: frozenset[int]
+
+
+@dataclass
+class Learned(Replaceable):
+    """The values that filters can have."""
+
+    vocabulary: Vocabulary
+    tags: Mapping[str, int]
+    """Of the newest memories, the most frequent first."""
 
 
 @dataclass

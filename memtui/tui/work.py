@@ -7,6 +7,7 @@ cancels the older one, which notices at its next look at `is_cancelled`.
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
@@ -19,13 +20,14 @@ from memtui.errors import EmbeddingBusy, MemtuiError
 from memtui.model import Memory
 from memtui.query import Condition, Query
 from memtui.tui import messages, staying
+from memtui.tui.completing import Vocabulary
 from memtui.tui.watching import Watcher
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from memtui.insight.timeline import Unit
-    from memtui.library import Library, Progress
+    from memtui.library import Found, Library, Progress
 
 Post = Callable[[Message], bool]
 Answer = TypeVar("Answer")
@@ -34,6 +36,8 @@ CHANGING = "memtui.tui.controllers.hands"
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
+TAGS_FROM = 500
+"""Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
 BACKLINKS_UP_TO = 5_000
 """Memories up to which the whole store is looked through for links to one of them."""
 
@@ -92,7 +96,7 @@ class Workers:
         try:
             library.load(report, cancelled)
             post(messages.RowsChanged(complete=True))
-            self._alive = _alive(library)
+            self._learn(self._look(library))
             import_module(CHANGING)  # here, so that neither the screen nor the rows wait for it
             post(messages.WritingReady())
             library.index(lambda progress: _ignore(post(messages.Progressed(progress))), cancelled)
@@ -129,9 +133,27 @@ class Workers:
             return
         if changed:
             rows, before = self.library.snapshot.rows, self._alive
-            self._alive = _alive(self.library)
+            everything = self._look(self.library)
             fresh = staying.fresh_slots(before - self._alive, self._alive - before, rows)
             self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
+            self._learn(everything)
+
+    def _look(self, library: Library) -> Found:
+        """Remember which memories there are; returns all of them."""
+        everything = library.find(ALL)
+        self._alive = frozenset(everything.slots)
+        return everything
+
+    def _learn(self, everything: Found) -> None:
+        """What there is to complete to: values of all memories, tags of the newest."""
+        library = self.library
+        if library is None:
+            return
+        facets, rows = everything.facets, library.snapshot.rows
+        tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)
+        values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
+        learned = messages.Learned(Vocabulary.of(values), dict(tags.most_common()))
+        self._screen.post_message(learned)
 
     def hold(self) -> None:
         """Do not look at the stores while we write ourselves."""
@@ -143,7 +165,7 @@ class Workers:
     def know(self) -> None:
         """In a worker: what is there now is no news, we wrote it ourselves."""
         if self.library is not None:
-            self._alive = _alive(self.library)
+            self._learn(self._look(self.library))
 
     def watch(self) -> None:
         """Look again every so often, and at once when the system tells of a change."""
@@ -247,10 +269,6 @@ class Workers:
                 self._screen.post_message(messages.Answered(lambda: done(answer)))
 
         self._run(work, group)
-
-
-def _alive(library: Library) -> frozenset[int]:
-    return frozenset(library.find(ALL).slots)
 
 
 def _ignore(_: object) -> None:

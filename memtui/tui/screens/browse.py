@@ -160,9 +160,8 @@ class BrowseScreen(ActingScreen):
         """Say which keys work here and now."""
         overrides = self.app.key_overrides
         if self.search_bar.line.has_focus:
-            self.keys.show(
-                [("enter", "done", ""), ("esc", "back", ""), ("↓", "list", ""), ("↑", "former", "")]
-            )
+            take = actions.first_key(actions.BY_ID["complete"], overrides)
+            self.keys.show(self.search_bar.line.keys(take))
             return
         here = actions.for_footer(self.pane, self.situation())
         self.keys.show(
@@ -256,6 +255,11 @@ class BrowseScreen(ActingScreen):
     def _typed(self, event: messages.QueryTyped) -> None:
         self.view = View(event.text, self.view.chips)
         self.search(typing=True)
+        self.update_keys()
+
+    @on(messages.Learned)
+    def _learned(self, event: messages.Learned) -> None:
+        self.search_bar.line.learn(event.vocabulary, event.tags)
 
     @on(messages.QueryEntered)
     def _entered(self) -> None:
@@ -299,6 +303,7 @@ class BrowseScreen(ActingScreen):
         chosen = queries.values_of(self.view.query(self.now()), "entity")
         self.entities.show(found.facets.entity, chosen)
         self.telling.found(found)
+        self.search_bar.line.found(found.facets)
         self.app.restore_selection()
         if self._wanted and self.memories.go_to(self._wanted):
             self._wanted = ""

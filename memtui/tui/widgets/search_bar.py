@@ -1,28 +1,42 @@
-"""The search line: what is typed is told at once, filters become chips when it is left."""
+"""The search line: what is typed is told at once, filters become chips when it is left.
+
+Behind the cursor stands, in grey, what a field name or a value may become; tab takes it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
+from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
+from memtui import text
+from memtui.tui import actions
+from memtui.tui.completing import Counts, Offer, Vocabulary, offers
 from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+    from memtui.search.columns import Facets
+
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
+COMPLETE = actions.BY_ID["complete"]
+OFFER_WIDTH = 24
+"""Cells of a completion in the line of keys."""
 
 
 class SearchInput(Input):
     """An input that knows the way out: down to the list, up through former searches."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(",".join(COMPLETE.keys), "take", show=False, id=COMPLETE.id),
         Binding("down", "screen.act('pane.memories')", show=False),
         Binding("up", "former", show=False),
         Binding("escape", "screen.act('escape')", show=False),
@@ -33,6 +47,47 @@ class SearchInput(Input):
         super().__init__(placeholder=PLACEHOLDER, compact=True, select_on_focus=False)
         self.former: list[str] = []
         """Searches that were used, the newest last."""
+        self._vocabulary = Vocabulary()
+        self._tags: Mapping[str, int] = {}
+        self._counts: Counts = {}
+        self._offers: tuple[Offer, ...] = ()
+
+    def learn(self, vocabulary: Vocabulary, tags: Mapping[str, int]) -> None:
+        """Every value that a filter can have, and the tags, the most frequent first."""
+        self._vocabulary, self._tags = vocabulary, tags
+
+    def found(self, facets: Facets) -> None:
+        """The values of what was found last, which are offered first."""
+        self._counts = {
+            "type": facets.type,
+            "entity": facets.entity,
+            "store": facets.store,
+            "kind": facets.kind,
+            "tag": self._tags,
+        }
+
+    def watch_value(self, value: str) -> None:
+        """Say what the last word may become."""
+        self._offers = offers(value, self._counts, self._vocabulary)
+        first = self._offers[0].line if self._offers else ""
+        # Textual's own way, a suggester, starts a worker for every letter.
+        self._suggestion = first if first.startswith(value) else ""
+
+    def action_take(self) -> None:
+        """Take the first completion; where there is none the key means what it means elsewhere."""
+        if not (self._offers and self.cursor_at_end):
+            raise SkipAction
+        self.value = self._offers[0].line
+        self.cursor_position = len(self.value)
+
+    def keys(self, take: str) -> list[tuple[str, str, str]]:
+        """What the line of keys says meanwhile; `take`: the key that takes a completion."""
+        keys = [("enter", "done", ""), ("esc", "back", "")]
+        if not self._offers:
+            return [*keys, ("↓", "list", ""), ("↑", "former", "")]
+        words = [text.cut(text.one_line(offer.words), OFFER_WIDTH) for offer in self._offers]
+        others = [("or", ", ".join(words[1:]), "")] if words[1:] else []
+        return [(take, words[0], ""), *keys, *others]
 
     def action_former(self) -> None:
         """The search before this one."""

@@ -88,7 +88,7 @@ def test_values_that_were_found_often_stand_before_those_only_known() -> None:
     names = [offer.words for offer in offers("type:de", FOUND, KNOWN)]
     assert names == ["decision", "debugging", "depends", "Design"]
     assert len(names) == OFFERS
-    assert [offer.words for offer in offers("type:decision,de", FOUND, KNOWN)][0] == "debugging"
+    assert offers("type:decision,de", FOUND, KNOWN)[0].words == "debugging"
 
 
 def test_without_a_result_the_closed_lists_are_still_there() -> None:
