@@ -41,7 +41,12 @@ async def picture(out: Path, size: tuple[int, int], theme: str, keys: list[str])
         roots = _copy(Path(folder))
         app = MemtuiApp(
             Launch(
-                lambda: Library.open(roots, cache=Path(folder) / "cache", now=lambda: NOW),
+                lambda: Library.open(
+                    roots,
+                    cache=Path(folder) / "cache",
+                    state=Path(folder) / "state",
+                    now=lambda: NOW,
+                ),
                 loaded=Loaded(Settings(theme=theme)),
                 themes=(paths.shipped("themes"),),
                 now=lambda: NOW,
