@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -60,8 +61,11 @@ class Sessions:
             return
         now = screen.now()
         memory = screen.memories.memory
+        view = screen.view.settled(now)
+        # As it was typed: the last word matches as a prefix in the next session by itself.
+        query = replace(view.query(now), terms=queries.parse(view.text, now).terms)
         kept = Session(
-            query=queries.show(screen.view.settled(now).query(now)),
+            query=queries.show(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
             zoomed=screen.pane if screen.zoomed else "",
