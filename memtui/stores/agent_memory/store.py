@@ -9,8 +9,6 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import stamp
-from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout, notes, planning
 from memtui.stores.agent_memory.adding import Desk, plan_add
@@ -19,7 +17,8 @@ from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.json_file import LastRead, named_records, read_json
 from memtui.stores.json_file import unreadable as as_unreadable
-from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
+from memtui.stores.places import scan_of
+from memtui.stores.sidecar import KEPT, SidecarReader, laid_over, read_kept
 
 RULES = Rules()
 """The program's own constants."""
@@ -61,19 +60,8 @@ class AgentMemory:
 
     def scan(self) -> Scan:
         """A shard for each entity folder, each daily note, and MEMORY.md one level up."""
-        sidecar = self.sidecar.current()
-        shards: list[Shard] = []
-        faults: list[Unreadable] = []
-        for found in (*layout.entities(self.root), *layout.notes(self.root)):
-            if isinstance(found, Unreadable):
-                faults.append(found)
-            else:
-                mark = stamp(found.files) + sidecar.mark(found.key)
-                shards.append(Shard(found.key, found.files, mark))
-        if sidecar.fault:
-            faults.append(Unreadable(str(sidecar_path(self.root)), sidecar.fault))
-        shards += kept_shard(self.root, sidecar, shards)
-        return Scan(tuple(shards), tuple(faults))
+        found = (*layout.entities(self.root), *layout.notes(self.root))
+        return scan_of(self.root, self.sidecar.current(), found)
 
     def read(self, shard: Shard) -> Reading:
         """An entity's facts and summary, or one note."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Plan, ValueEdit
 from memtui.errors import Refused
 from memtui.files.reading import stamp
-from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory
 from memtui.stores.ambient import layout, planning
 from memtui.stores.ambient.adding import Desk, plan_add
@@ -20,7 +19,8 @@ from memtui.stores.ambient.reading import read_project
 from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.json_file import LastRead
-from memtui.stores.sidecar import KEPT, SidecarReader, kept_shard, laid_over, read_kept
+from memtui.stores.places import scan_of
+from memtui.stores.sidecar import KEPT, SidecarReader, laid_over, read_kept
 from memtui.stores.timestamps import to_milliseconds
 
 RULES = Rules()
@@ -66,19 +66,8 @@ class Ambient:
 
     def scan(self) -> Scan:
         """A shard for each project directory and each legacy file."""
-        sidecar = self.sidecar.current()
-        shards: list[Shard] = []
-        faults: list[Unreadable] = []
-        for found in (*layout.projects(self.root), *layout.legacy(self.root)):
-            if isinstance(found, Unreadable):
-                faults.append(found)
-            else:
-                mark = stamp(found.files) + sidecar.mark(found.key)
-                shards.append(Shard(found.key, found.files, mark))
-        if sidecar.fault:
-            faults.append(Unreadable(str(sidecar_path(self.root)), sidecar.fault))
-        shards += kept_shard(self.root, sidecar, shards)
-        return Scan(tuple(shards), tuple(faults))
+        found = (*layout.projects(self.root), *layout.legacy(self.root))
+        return scan_of(self.root, self.sidecar.current(), found)
 
     def read(self, shard: Shard) -> Reading:
         """All events of a project, each once, or those of a legacy file."""

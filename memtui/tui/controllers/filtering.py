@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -100,7 +101,8 @@ class FilterActs:
     def _pick_saved(self) -> None:
         screen = self._screen
         screen.settle()
-        current = queries.show(screen.view.query(screen.now()))
+        words = queries.parse(screen.view.text, screen.now()).terms
+        current = queries.show(replace(screen.view.query(screen.now()), terms=words))
         saved = screen.app.saved
         choices = [
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
