@@ -27,11 +27,10 @@ from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
 from memtui.library.meaning import Embedded, Meaning
 from memtui.library.snapshot import Snapshot
-from memtui.library.values import Cancelled, Found, Report, Similar, never, silent
+from memtui.library.values import Cancelled, Found, Report, Similar, Stopped, never, silent
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import columns as columns_of
-from memtui.search.postings import Cancelled as Stopped
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores.base import Store
 from memtui.text import visible

@@ -8,6 +8,20 @@ from typing import Literal
 
 from memtui.query import Query
 from memtui.search.columns import Facets
+from memtui.search.postings import Cancelled as Stopped
+
+__all__ = [
+    "Cancelled",
+    "Found",
+    "How",
+    "Progress",
+    "Report",
+    "Similar",
+    "Stopped",
+    "never",
+    "silent",
+]
+"""`Stopped` is what work raises that was called off."""
 
 How = Literal["all", "index", "scan"]
 """`all`: there was no text to look for; `scan`: the index is not ready, what is loaded was read."""

@@ -64,8 +64,11 @@ class Workers:
         def safely() -> None:
             try:
                 work()
-            except Exception as error:  # a fault of our own: told once the screen is gone
-                self._screen.post_message(messages.Faulted(error))
+            except Exception as error:
+                from memtui.library.values import Stopped
+
+                if not isinstance(error, Stopped):  # a fault: told once the screen is gone
+                    self._screen.post_message(messages.Faulted(error))
 
         self._screen.run_worker(safely, group=group, exclusive=True, thread=True, name=group)
 

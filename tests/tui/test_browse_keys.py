@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from memtui.query import parse
 from memtui.tui.actions import BY_ID
 from memtui.tui.layout import Pane
 from memtui.tui.screens.help import HelpScreen
@@ -14,7 +15,7 @@ from memtui.tui.screens.picker import Picker
 from memtui.tui.screens.themes import ThemePicker
 from memtui.tui.screens.unreadable import UnreadableScreen
 
-from .stage import Stage, stage, write_store
+from .stage import NOW, Stage, stage, write_store
 
 
 @pytest.fixture
@@ -108,6 +109,15 @@ async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
         assert on.headlines() == ["Bob reviews every migration himself"]
         await on.press("enter")
         assert on.headlines() == ["Bob reviews every migration himself"]
+
+
+async def test_searches_that_are_called_off_by_the_next_are_no_fault(root: Path) -> None:
+    async with stage(root) as on:
+        for _ in range(20):
+            for words in ("t", "te", "tea"):
+                on.browse.work.find(parse(words, NOW, typing=True), None)
+        await on.settle()
+        assert on.app.fault is None
 
 
 async def test_typed_filters_become_chips(root: Path) -> None:
