@@ -78,7 +78,12 @@ def _shown(library: Library, found: Found, limit: int, everything: bool) -> list
 def list_(
     stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
 ) -> None:
-    """List memories, newest first. Only current ones, unless --status says otherwise."""
+    """List memories, newest first: 20 current ones, or with --all every one of every status.
+
+    --status says which statuses, with --all too.
+    """
+    if everything and not filters["filter_status"]:
+        filters["filter_status"] = ("all",)
     query = query_from("", **filters)
     library = loaded(stores)
     found = library.find(query)

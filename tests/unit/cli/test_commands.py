@@ -66,6 +66,14 @@ def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, hom
     assert set(records[0]) == set(Memory.__dataclass_fields__)
 
 
+def test_list_all_leaves_no_memory_out_whatever_its_status(run: Run, home: Path) -> None:
+    write_facts(home, "bo", [fact(70, "Bo left the harbour office", status="historical")])
+    assert len(printed(run("list", "--store", home, "--json"))) == 3
+    assert len(printed(run("list", "--store", home, "--all", "--json"))) == 4
+    current = run("list", "--store", home, "--all", "--json", "--status", "active")
+    assert len(printed(current)) == 3
+
+
 def test_list_shows_current_memories_newest_first_and_says_what_is_left_out(
     run: Run, home: Path
 ) -> None:
