@@ -95,17 +95,17 @@ class RecordEdit:
 
 @dataclass(frozen=True, slots=True)
 class ValueEdit:
-    """One value under a key of a JSON object is set, as raw JSON text, whatever stands there.
-
-    For book-keeping that the owning program overwrites itself, such as Ambient's `lastActive`.
-    """
+    """One value under a key of a JSON object is set, as raw JSON text."""
 
     path: str
     pointer: tuple[str, ...]
     before: str
-    """Empty: the key must not exist; then, as when `after` is empty, another value conflicts."""
+    """Empty: the key must not exist."""
     after: str
     """Empty: take the key out of its object."""
+    book_keeping: bool = False
+    """The owning program overwrites it all the time, as Ambient does `lastActive`: set it whatever
+    stands there, and leave theirs when that program writes at the same moment."""
 
 
 @dataclass(frozen=True, slots=True)

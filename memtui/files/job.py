@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, ValueEdit
@@ -25,6 +25,12 @@ class Job:
     @property
     def lists(self) -> list[tuple[tuple[str, ...], str]]:
         return [(e.array, e.id_key) for e in self.edits if isinstance(e, RecordEdit)]
+
+    @property
+    def lasting(self) -> Job:
+        """Without the book-keeping: what another program has written of it meanwhile stands."""
+        kept = (e for e in self.edits if not (isinstance(e, ValueEdit) and e.book_keeping))
+        return replace(self, edits=tuple(kept))
 
     def read(self) -> bytes | None:
         expected = any(edit.before is not None for edit in self.edits)

@@ -185,25 +185,12 @@ def _check_records(
 def _value(text: str | None, edit: ValueEdit, where: str) -> str:
     if text is None:
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
-    if not edit.before or not edit.after:
-        return _member(text, edit, where)
-    try:
-        return spans.set_value(text, edit.pointer, edit.after)
-    except UnreadableFile:
-        spans.load(text, where)
-        parent = spans.raw_value(text, edit.pointer[:-1])
-        member = spans.put_member(parent, edit.pointer[-1], spans.load(edit.after))
-        return spans.set_value(text, edit.pointer[:-1], member)
-
-
-def _member(text: str, edit: ValueEdit, where: str) -> str:
-    """A member is added, or taken out of its object."""
     *way, key = edit.pointer
     parent = spans.raw_value(text, tuple(way))
     theirs = spans.raw_value(text, edit.pointer) if spans.has_member(parent, key) else ""
     if same_value(theirs or None, edit.after or None):
         return text
-    if not same_value(theirs or None, edit.before or None):
+    if not edit.book_keeping and not same_value(theirs or None, edit.before or None):
         raise Conflict(
             f"the entry {key!r} was changed by another program",
             where=where,
@@ -211,6 +198,8 @@ def _member(text: str, edit: ValueEdit, where: str) -> str:
             theirs=theirs or None,
             yours=edit.after or None,
         )
+    if theirs and edit.after:
+        return spans.set_value(text, edit.pointer, edit.after)
     if edit.after:
         parent = spans.add_member(parent, key, spans.load(edit.after))
     else:

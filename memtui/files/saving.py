@@ -20,6 +20,9 @@ from memtui.files.theirs import Theirs
 
 LINGER = 0.25
 """Seconds to watch a file after a merge (which needs two programs within a millisecond)."""
+PATIENCE = 2.0
+"""Seconds of such watching in all: a program that never stops writing must not hold us up. What it
+undoes later is noticed later (`commit.standing`)."""
 _PAUSE = 0.004
 """Seconds between looks meanwhile."""
 MOST_ROUNDS = 200
@@ -33,6 +36,7 @@ class Saving:
         self._job = job
         self._path = job.path
         self._recorder = recorder
+        self._watched = 0.0
 
     def run(self) -> None:
         with locked(self._path, self._recorder.state):
@@ -110,7 +114,7 @@ class Saving:
             return ours + grown, None
         base = theirs.merged(disk, came)
         try:
-            return self._job.rewritten(base) or b"", None
+            return self._job.lasting.rewritten(base) or b"", None
         except Conflict as conflict:
             return base, conflict
 
@@ -126,14 +130,18 @@ class Saving:
         For a moment the file lacked what had just been displaced. A program that has read it in
         that moment writes back what it read, without its own former change.
         """
-        until = time.monotonic() + LINGER
-        while time.monotonic() < until:
-            time.sleep(_PAUSE)
-            with contextlib.suppress(UnreadableFile):
-                now = save.read_now(self._path)
-                if now is not None and now != ours and self._job.whole(now):
-                    return now
-        return None
+        start = time.monotonic()
+        until = start + min(LINGER, PATIENCE - self._watched)
+        try:
+            while time.monotonic() < until:
+                time.sleep(_PAUSE)
+                with contextlib.suppress(UnreadableFile):
+                    now = save.read_now(self._path)
+                    if now is not None and now != ours and self._job.whole(now):
+                        return now
+            return None
+        finally:
+            self._watched += time.monotonic() - start
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         reached("intent")

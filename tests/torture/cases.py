@@ -85,7 +85,8 @@ def plan_ambient(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
         name = record.value["id"]
         edits.append(RecordEdit(str(path), ("events",), "id", name, record.raw, after))
         before = raw_value(text, ("lastActive",))
-        edits.append(ValueEdit(str(path), ("lastActive",), before, str(int(before) + 1)))
+        now = str(int(before) + 1)
+        edits.append(ValueEdit(str(path), ("lastActive",), before, now, book_keeping=True))
     return tuple(edits)
 
 

@@ -145,7 +145,8 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     for file in files:
         if "lastActive" in file.file.top and not file.is_archived:
             before = raw_value(file.file.text, ("lastActive",))
-            edits.append(ValueEdit(str(file.file.path), ("lastActive",), before, str(now)))
+            path = str(file.file.path)
+            edits.append(ValueEdit(path, ("lastActive",), before, str(now), book_keeping=True))
     return tuple(edits)
 
 

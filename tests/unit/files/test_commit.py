@@ -114,9 +114,20 @@ def test_values_are_set_where_they_are_and_made_where_they_are_not(
     path: Path, recorder: Unrecorded
 ) -> None:
     path.write_text('{\n  "lastActive": 1,\n  "events": []\n}')
-    commit([ValueEdit(str(path), ("lastActive",), "0", "2")], recorder)
-    commit([ValueEdit(str(path), ("archived",), "null", "true")], recorder)
+    for key, before, after in (("lastActive", "0", "2"), ("archived", "null", "true")):
+        commit([ValueEdit(str(path), (key,), before, after, book_keeping=True)], recorder)
     assert path.read_text() == '{\n  "lastActive": 2,\n  "events": [],\n  "archived": true\n}'
+
+
+def test_a_value_that_another_program_has_changed_is_not_overwritten(
+    path: Path, recorder: Unrecorded
+) -> None:
+    path.write_text('{"types": {"a.md": "lesson"}}')
+    mine = ValueEdit(str(path), ("types", "a.md"), '"task"', '"decision"')
+    with pytest.raises(Conflict) as raised:
+        commit([mine], recorder)
+    assert (raised.value.base, raised.value.theirs) == ('"task"', '"lesson"')
+    assert path.read_text() == '{"types": {"a.md": "lesson"}}'
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0", b'[{"id": "r0"', b"[] []", b'{"a": 1}'])
