@@ -168,23 +168,25 @@ def _applied_again(wanted: dict[str, RecordEdit], state: Path) -> int:
     return count
 
 
-_ADD_FACT = """
-jq --arg id "$2" '. += [{"id": $id, "content": "theirs"}]' "$1" > "$1.tmp" && mv "$1.tmp" "$1"
+_ADD_FACTS = """
+n=0
+while [ "$n" -lt "$2" ]; do
+  jq --arg id "f$n" '. += [{"id": $id, "content": "theirs"}]' "$1" > "$1.tmp" && mv "$1.tmp" "$1"
+  n=$((n + 1))
+done
 """
 
 
 def _jq_script(path: Path, count: int) -> None:
     """As agent-memory's own script does it: read, write beside, rename, no lock."""
-    jq = shutil.which("jq")
+    if shutil.which("jq"):
+        subprocess.run(["sh", "-ec", _ADD_FACTS, "add-fact", str(path), str(count)], check=True)
+        return
     for number in range(count):
-        if jq:
-            script = ["sh", "-c", _ADD_FACT, "add-fact", str(path), f"f{number}"]
-            subprocess.run(script, check=True)
-        else:
-            records = _agent_reads(path)
-            records.append({"id": f"f{number}", "content": "theirs"})
-            time.sleep(0.003)
-            _rename(path, json.dumps(records, indent=2) + "\n")
+        records = _agent_reads(path)
+        records.append({"id": f"f{number}", "content": "theirs"})
+        time.sleep(0.003)
+        _rename(path, json.dumps(records, indent=2) + "\n")
 
 
 def appending(folder: Path, ours: int, theirs: int, seed: int) -> str:

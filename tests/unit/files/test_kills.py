@@ -15,19 +15,15 @@ from memtui.files.reading import decode, encode
 from memtui.files.rebase import rebase
 from memtui.journal import Journal, State
 from tests.torture import kills
-from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, NOTE, SIDECAR, Case
+from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
 from tests.torture.processes import KILLED, in_child
 
 
-@pytest.mark.parametrize(
-    ("case", "rounds"),
-    [(AGENT, 10), (AMBIENT, 10), (NOTE, 10), (NEW, 4), (GONE, 4), (SIDECAR, 4)],
-    ids=lambda value: value.name if isinstance(value, Case) else str(value),
-)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_killed_at_every_point_of_a_save(
-    tmp_path: Path, figures: Callable[[str], None], case: Case, rounds: int
+    tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
-    figures(kills.at_every_point(tmp_path, rounds, 1, [case]) + f" [{case.name}]")
+    figures(kills.at_every_point(tmp_path, 10, 1, [case]) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
