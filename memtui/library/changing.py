@@ -26,6 +26,10 @@ class Changing:
         self._journal = journal
         self._stores: dict[str, Store] = {str(store.root): store for store in stores}
 
+    def close(self) -> None:
+        """Let go of the journal's file."""
+        self._journal.close()
+
     def apply(self, planned: Planned) -> Action:
         """Make the planned edits. Raises Conflict or SaveError.
 

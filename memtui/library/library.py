@@ -269,6 +269,12 @@ class Library:
                 self._writer = self._open_journal()
             return self._writer
 
+    def close(self) -> None:
+        """Let go of the journal; it is opened again when it is needed."""
+        with self._holdings.lock:
+            if self._writer is not None:
+                self._writer.close()
+
     def _open_journal(self) -> Changing:
         if self._state is None:
             raise Refused("this library was opened for reading only")
