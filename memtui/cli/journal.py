@@ -66,7 +66,7 @@ def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
     """
     library = _journal(stores)
     actions = library.log(limit, anywhere=not stores)
-    put_back = {action.id for action, _ in library.overwritten(time.time() - LOOKED_BACK)}
+    put_back = {each.action.id for each in library.overwritten(time.time() - LOOKED_BACK)}
     if as_json:
         print_json(
             [

@@ -6,17 +6,14 @@ and when one fails on disk those before it are taken back.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
-from memtui.changes import Edit, RecordEdit, invert
-from memtui.errors import MemtuiError, SaveError, UnreadableFile
-from memtui.files import save
+from memtui.changes import Edit, invert
+from memtui.errors import MemtuiError, SaveError
 from memtui.files.faults import reached
 from memtui.files.job import Job, jobs_of
 from memtui.files.reading import decode
-from memtui.files.rebase import records_by_id, same_value
 from memtui.files.recorder import Recorder
 from memtui.files.saving import Saving
 
@@ -73,34 +70,3 @@ def _taken_back(finished: list[Job], recorder: Recorder) -> list[str]:
         except MemtuiError:
             stuck.append(str(job.path))
     return stuck
-
-
-class Standing(StrEnum):
-    """How a record edit fares on disk after it was made."""
-
-    HELD = "held"
-    UNDONE = "undone"
-    """It is again what it was before the edit: a program wrote the file from an older reading."""
-    CHANGED = "changed"
-    """It says something else: somebody has changed it since."""
-
-
-def standing(edits: Iterable[Edit]) -> list[tuple[RecordEdit, Standing]]:
-    """How each record edit stands now; edits of files that cannot be read just now are left out."""
-    found = []
-    for job in jobs_of([edit for edit in edits if isinstance(edit, RecordEdit)]):
-        try:
-            text = decode(save.read_now(job.path) or b"")
-            known = {name: records_by_id(text, *name) for name in dict.fromkeys(job.lists)}
-        except UnreadableFile:
-            continue
-        for edit in job.edits:
-            if isinstance(edit, RecordEdit):
-                now = known[edit.array, edit.id_key].get(edit.id)
-                if same_value(now, edit.after):
-                    found.append((edit, Standing.HELD))
-                elif same_value(now, edit.before):
-                    found.append((edit, Standing.UNDONE))
-                else:
-                    found.append((edit, Standing.CHANGED))
-    return found

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
-from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.errors import Conflict, Refused
 from memtui.files import json_spans as spans
 
 FileEdit = RecordEdit | ValueEdit | TextEdit
@@ -136,7 +136,7 @@ def _wanted(edit: RecordEdit, theirs: str | None, where: str) -> str | None:
     if same_value(theirs, edit.after):
         return theirs
     if theirs is not None and edit.before is not None and same_value(theirs, edit.before):
-        return None if edit.after is None else _carried(theirs, edit.before, edit.after)
+        return None if edit.after is None else carried(theirs, edit.before, edit.after)
     gone = "is gone" if theirs is None else "was changed by another program"
     what = "a record with this id is there already" if edit.before is None else f"the record {gone}"
     raise Conflict(what, where=where, base=edit.before, theirs=theirs, yours=edit.after)
@@ -149,7 +149,7 @@ def same_value(one: str | None, other: str | None) -> bool:
     return one == other or json.dumps(spans.load(one)) == json.dumps(spans.load(other))
 
 
-def _carried(theirs: str, before: str, after: str) -> str:
+def carried(theirs: str, before: str, after: str) -> str:
     """The change from `before` to `after`, made to the same record in another spelling."""
     old, new, raw = spans.load(before), spans.load(after), theirs
     if not isinstance(old, dict) or not isinstance(new, dict):
@@ -186,8 +186,7 @@ def _value(text: str | None, edit: ValueEdit, where: str) -> str:
     if text is None:
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
     *way, key = edit.pointer
-    parent = spans.raw_value(text, tuple(way))
-    theirs = spans.raw_value(text, edit.pointer) if spans.has_member(parent, key) else ""
+    theirs = value_at(text, edit.pointer)
     if same_value(theirs or None, edit.after or None):
         return text
     if not edit.book_keeping and not same_value(theirs or None, edit.before or None):
@@ -200,11 +199,19 @@ def _value(text: str | None, edit: ValueEdit, where: str) -> str:
         )
     if theirs and edit.after:
         return spans.set_value(text, edit.pointer, edit.after)
+    parent = spans.raw_value(text, tuple(way))
     if edit.after:
         parent = spans.add_member(parent, key, spans.load(edit.after))
     else:
         parent = spans.remove_member(parent, key)
     return spans.set_value(text, tuple(way), parent)
+
+
+def value_at(text: str, pointer: tuple[str, ...]) -> str:
+    """The raw value under the last key of the pointer; empty where the object lacks that key."""
+    *way, key = pointer
+    parent = spans.raw_value(text, tuple(way))
+    return spans.raw_value(text, pointer) if spans.has_member(parent, key) else ""
 
 
 def _text(text: str | None, edit: TextEdit, where: str) -> str | None:

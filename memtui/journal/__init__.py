@@ -2,5 +2,6 @@
 
 from memtui.journal.action import Action, Part, State, Write
 from memtui.journal.journal import Journal, Recording
+from memtui.journal.trails import Trail
 
-__all__ = ["Action", "Journal", "Part", "Recording", "State", "Write"]
+__all__ = ["Action", "Journal", "Part", "Recording", "State", "Trail", "Write"]

@@ -14,15 +14,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from memtui.changes import RecordEdit, RowEdit, SidecarEdit, invert
+from memtui.changes import RowEdit, SidecarEdit, invert
 from memtui.errors import Refused, SaveError
 from memtui.files import kept
 from memtui.files.reading import real
-from memtui.files.rebase import key_of
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
 from memtui.journal.database import Database
 from memtui.journal.judgement import Fate, RowDigest, judge
+from memtui.journal.trails import Trail, trails_of
 
 KEPT_ACTIONS = 10_000
 """Actions kept; older ones are dropped at start."""
@@ -225,20 +225,14 @@ class Journal:
         )
         return [Write(unpack(path), pre, post, bool(done)) for path, pre, post, done in rows]
 
-    def recent(self, since: float) -> list[tuple[Action, RecordEdit]]:
-        """The last thing memtui wrote to each record since then (Unix seconds), newest first.
+    def recent(self, since: float) -> list[Trail]:
+        """What memtui wrote since then (Unix seconds), gathered by what it wrote to, newest first.
 
-        For an action taken back, the edit is the inverted one. Give the edits to
-        `files.commit.standing` to learn whether an agent has undone them.
+        For an action taken back, the edits are the inverted ones. `memtui.files.standing` (and for
+        table rows their format) tells whether an agent has undone them.
         """
-        newest: dict[Any, tuple[Action, RecordEdit]] = {}
         where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
-        for action in self._actions(where, (since,)):
-            edits = action.edits if action.state is State.DONE else invert(action.edits)
-            for edit in reversed(edits):
-                if isinstance(edit, RecordEdit):
-                    newest.setdefault((edit.path, *key_of(edit)), (action, edit))
-        return list(newest.values())
+        return trails_of(self._actions(where, (since,)))
 
     def _actions(self, where: str, values: tuple[Any, ...]) -> list[Action]:
         return [_action(row) for row in self._rows(f"{_SELECT} WHERE {where}", values)]

@@ -6,13 +6,13 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from memtui.changes import RecordEdit
+from memtui.changes import RowEdit, SidecarEdit
 from memtui.errors import MemtuiError, Refused
-from memtui.files.commit import Standing, standing
 from memtui.files.late import rescue
 from memtui.files.recorder import Unrecorded
 from memtui.journal import Action, Journal
 from memtui.library import opening
+from memtui.library.overwritten import Overwritten, overwritten
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
 
@@ -65,17 +65,18 @@ class Changing:
         """The newest actions of the open stores (or of any), newest first."""
         return [a for a in self._journal.log(limit) if anywhere or self._is_open(a)]
 
-    def overwritten(self, since: float) -> list[tuple[Action, RecordEdit]]:
-        """What memtui wrote since then (Unix seconds) and another program has put back.
+    def overwritten(self, since: float) -> list[Overwritten]:
+        """What memtui wrote since then (Unix seconds) and another program has taken back.
 
         Happens when an agent read the file before memtui wrote it, and wrote it whole afterwards.
         What a program wrote at the very moment of a save, into the file that was just replaced, is
         brought back first. Ask a moment after a change, again soon after, and at start.
         """
-        recent = {edit: action for action, edit in self._journal.recent(since)}
-        for path in dict.fromkeys(edit.path for edit in recent):
+        trails = self._journal.recent(since)
+        ours = (edit for trail in trails for edit in trail.edits)
+        for path in dict.fromkeys(e.path for e in ours if not isinstance(e, RowEdit | SidecarEdit)):
             self._rescue(Path(path))
-        return [(recent[edit], edit) for edit, now in standing(recent) if now is Standing.UNDONE]
+        return overwritten(trails)
 
     def _rescue(self, path: Path) -> None:
         try:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import Act, Change, RecordEdit
+from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import Refused
 from memtui.insight import statistics
@@ -38,6 +38,7 @@ from memtui.text import visible
 if TYPE_CHECKING:
     from memtui.journal import Action
     from memtui.library.changing import Changing
+    from memtui.library.overwritten import Overwritten
     from memtui.library.planning import Planned
     from memtui.upkeep.checks import Finding
 
@@ -314,8 +315,8 @@ class Library:
         """What memtui changed in the open stores (or in any), newest first."""
         return self._changing.log(limit, anywhere=anywhere)
 
-    def overwritten(self, since: float) -> list[tuple[Action, RecordEdit]]:
-        """What memtui wrote since then (Unix seconds) and another program has put back."""
+    def overwritten(self, since: float) -> list[Overwritten]:
+        """What memtui wrote since then (Unix seconds) and another program has taken back."""
         return self._changing.overwritten(since)
 
     def refusal(self, act: Act, memory: Memory) -> str:

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.files.recorder import Recorder as Recorder
 from memtui.model import Memory
+
+if TYPE_CHECKING:
+    from memtui.files.standing import Stand, Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +162,5 @@ class Database:
     row_digest: Callable[[str], str | None]
     """What the recorder would be told now about the row of this name; None when it is no row of
     this format. For judging what a crash left behind."""
+    standing: Callable[[Sequence[Trail]], list[tuple[Trail, Stand]]]
+    """How trails of row edits stand now; as `memtui.files.standing.standing`, for its rows."""

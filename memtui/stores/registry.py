@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memtui.stores import agent_memory, ambient, engram, simple_memory, workspace
 from memtui.stores.base import Format
+
+if TYPE_CHECKING:
+    from memtui.files.standing import Stand, Trail
 
 FORMATS: tuple[Format, ...] = (
     agent_memory.FORMAT,
@@ -87,3 +91,12 @@ def row_digest(name: str) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def rows_standing(trails: Sequence[Trail]) -> list[tuple[Trail, Stand]]:
+    """How these trails of row edits stand, as the format that owns the rows tells."""
+    found = []
+    for known in FORMATS:
+        if known.database is not None and trails:
+            found += known.database.standing(trails)
+    return found

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from memtui.changes import RecordEdit, TextEdit
 from memtui.errors import Conflict, SaveError, UnreadableFile
-from memtui.files.commit import Standing, commit, standing
+from memtui.files.commit import commit
 from memtui.files.json_spans import load_records, new_record, set_member
 from memtui.files.late import rescue
 from memtui.files.reading import decode, encode, read_bytes
 from memtui.files.recorder import Unrecorded
+from memtui.files.standing import Standing, standing
 from tests.torture.processes import fork, in_child, wait
 
 START = 20
@@ -158,8 +159,8 @@ def _ours(path: Path, name: str, content: str) -> RecordEdit:
 def _applied_again(wanted: dict[str, RecordEdit], state: Path) -> int:
     """Find which of our edits the agent has undone, and make them again."""
     count = 0
-    for edit, how in standing(wanted.values()):
-        if how is not Standing.HELD:
+    for (edit,), stand in standing([(edit,) for edit in wanted.values()]):
+        if stand.standing is not Standing.HELD and isinstance(edit, RecordEdit):
             fresh = _ours(Path(edit.path), edit.id, json.loads(edit.after or "{}")["content"])
             with suppress(Conflict):
                 commit([fresh], Unrecorded(state))

@@ -36,6 +36,7 @@ FORMAT = Format(
         later("memtui.stores.engram.store", "dump_store"),
         later("memtui.stores.engram.rebuild", "rebuild"),
         later("memtui.stores.engram.marks", "digest_of"),
+        later("memtui.stores.engram.standing", "standing"),
     ),
     identity="sync_id",
     adopt=later("memtui.stores.engram.adopting", "adopt"),

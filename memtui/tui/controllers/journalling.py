@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Hashable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.changes import Plan, RecordEdit
 from memtui.errors import MemtuiError
-from memtui.journal import Action, Part
-from memtui.library.planning import Planned
+from memtui.journal import Action
 from memtui.tui.controllers.changing import SHOWN, ChangeActs
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.doing import Doing
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.overwritten import Overwritten
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
 
@@ -27,8 +27,6 @@ WATCHED = 10 * 60.0
 LOOK_EVERY = 2.0
 LOGGED = 500
 """Actions in the log screen."""
-
-Overwritten = tuple[tuple[Action, RecordEdit], ...]
 
 
 class JournalActs:
@@ -44,8 +42,8 @@ class JournalActs:
         self._since = time.time() - LOOK_BACK
         self._until = 0.0
         """Until when is looked; the first look comes when everything has been read."""
-        self._told: set[tuple[int, str, str]] = set()
-        self.overwritten: Overwritten = ()
+        self._told: set[tuple[int, Hashable]] = set()
+        self.overwritten: tuple[Overwritten, ...] = ()
         """What an agent took back and has not been applied again."""
 
     def acts(self) -> Acts:
@@ -137,20 +135,19 @@ class JournalActs:
         if time.time() > self._until or self._screen.work.holding:
             return
 
-        def found(library: Library) -> Overwritten:
+        def found(library: Library) -> tuple[Overwritten, ...]:
             return tuple(library.overwritten(self._since))
 
         self._doing.ask(found, self._found, lambda _: None, "overwritten")
 
-    def _found(self, overwritten: Overwritten) -> None:
+    def _found(self, overwritten: tuple[Overwritten, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:
             self._screen.update_keys()
-        new = [pair for pair in overwritten if _key(pair) not in self._told]
-        self._told = {_key(pair) for pair in overwritten}
+        new = [each for each in overwritten if (each.action.id, each.target) not in self._told]
+        self._told = {(each.action.id, each.target) for each in overwritten}
         if new:
-            action = new[0][0]
-            title = text.cut(text.one_line(action.title), SHOWN)
+            title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self._screen.app.notify(
                 f"“{title}”{more}: another program has put the old text back. "
@@ -162,43 +159,15 @@ class JournalActs:
 
     def _again(self) -> None:
         """Make the same edits once more, through the same path, as a change of its own."""
-        planned = again(self.overwritten)
+        from memtui.library.overwritten import planned_again
+
+        planned = planned_again(self.overwritten)
 
         def done(_: Action) -> None:
             self.overwritten = ()
-            count = len(planned.parts[0].edits) if planned.parts else 0
-            what = text.cut(text.one_line(planned.title), SHOWN)
-            many = f" ({count} records)" if count > 1 else ""
-            self._screen.app.notify(f"Applied again{many}: {what}. u takes it back.", timeout=4)
+            what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
+            self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
             self.watch()
             self._screen.update_keys()
 
         self._doing.apply(planned, done, self._changing.failed)
-
-
-def again(overwritten: Overwritten) -> Planned:
-    """The overwritten edits as one thing to do."""
-    by_store: dict[str, list[RecordEdit]] = {}
-    for action, edit in overwritten:
-        store = next(
-            (
-                part.store
-                for part in action.parts
-                if any(_same_record(edit, other) for other in part.edits)
-            ),
-            action.parts[0].store,
-        )
-        by_store.setdefault(store, []).append(edit)
-    title = overwritten[0][0].title if overwritten else ""
-    edits = tuple(edit for _, edit in overwritten)
-    parts = tuple(Part(store, tuple(found)) for store, found in by_store.items())
-    return Planned(title, (Plan((), edits),), parts)
-
-
-def _same_record(edit: RecordEdit, other: object) -> bool:
-    return isinstance(other, RecordEdit) and (edit.path, edit.id) == (other.path, other.id)
-
-
-def _key(pair: tuple[Action, RecordEdit]) -> tuple[int, str, str]:
-    action, edit = pair
-    return action.id, edit.path, edit.id

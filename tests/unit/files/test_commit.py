@@ -14,7 +14,7 @@ import pytest
 from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
 from memtui.files import kept, late, save
-from memtui.files.commit import Standing, commit, preview, standing
+from memtui.files.commit import commit, preview
 from memtui.files.json_spans import load_records, set_member
 from memtui.files.lock import locked
 from memtui.files.recorder import Unrecorded
@@ -262,19 +262,6 @@ def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
     with pytest.raises(Conflict):
         commit([SidecarEdit(str(root), "n", {"rating": 1}, {"rating": 2})], recorder)
     assert sidecar_path(path) == root / ".memtui" / "items.json.jsonl"
-
-
-def test_an_edit_that_an_agent_undoes_is_noticed(path: Path, recorder: Unrecorded) -> None:
-    agent_has_read = path.read_text()
-    edits = [edit(path, 0, "mine"), edit(path, 1, None)]
-    commit(edits, recorder)
-    assert [how for _, how in standing(edits)] == [Standing.HELD, Standing.HELD]
-    path.write_text(agent_has_read)
-    assert [how for _, how in standing(edits)] == [Standing.UNDONE, Standing.UNDONE]
-    path.write_text(agent_has_read.replace("fact 0", "else"))
-    assert [how for _, how in standing(edits)] == [Standing.CHANGED, Standing.UNDONE]
-    path.write_text("")
-    assert standing(edits) == []
 
 
 def test_the_last_good_copy_is_whole_whatever_the_clock_says(

@@ -13,8 +13,9 @@ import pytest
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.files import kept
-from memtui.files.commit import Standing, commit, standing
+from memtui.files.commit import commit
 from memtui.files.json_spans import load_records, set_member
+from memtui.files.standing import Standing, standing
 from memtui.journal import Action, Journal, Part, State
 
 
@@ -240,12 +241,26 @@ def test_recent_writes_are_known_until_the_library_has_checked_them(tmp_path: Pa
     do(journal, "two", edit_of(path, 0, "b"))
     do(journal, "three", edit_of(path, 1, "c"))
     recent = journal.recent(0)
-    assert [(a.title, e.id) for a, e in recent] == [("three", "r1"), ("two", "r0")]
-    assert {s for _, s in standing([e for _, e in recent])} == {Standing.HELD}
+    assert [[(s.action.title, s.edit.id) for s in trail.steps] for trail in recent] == [
+        [("three", "r1")],
+        [("two", "r0"), ("one", "r0")],
+    ]
+    trails = [trail.edits for trail in recent]
+    assert {stand.standing for _, stand in standing(trails)} == {Standing.HELD}
     path.write_text(agent_has_read.replace("fact 0", "b"))
-    assert [(e.id, s) for e, s in standing([e for _, e in recent])] == [
+    assert [(t[0].id, stand.standing) for t, stand in standing(trails)] == [
         ("r1", Standing.UNDONE),
         ("r0", Standing.HELD),
     ]
     undo(journal)
-    assert journal.recent(0)[0][1].before != journal.recent(0)[0][1].after
+    back, forth = journal.recent(0)[0].edits[0], trails[0][0]
+    assert (back.before, back.after) == (forth.after, forth.before)
+
+
+def test_a_write_of_another_program_in_between_ends_what_is_ours(tmp_path: Path) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    do(journal, "one", edit_of(path, 0, "a"))
+    path.write_text(path.read_text().replace('"a"', '"theirs"'))
+    do(journal, "two", edit_of(path, 0, "b"))
+    (trail,) = journal.recent(0)
+    assert [step.action.title for step in trail.steps] == ["two"]

@@ -1,0 +1,281 @@
+"""An edit that an agent takes back by writing from an older reading is noticed, and only that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.files.commit import commit
+from memtui.files.json_spans import load_records, set_member
+from memtui.files.recorder import Unrecorded
+from memtui.files.standing import Stand, Standing, standing
+
+HELD, UNDONE, CHANGED = Standing.HELD, Standing.UNDONE, Standing.CHANGED
+
+NOTE = """---
+type: feedback
+---
+# How to write
+
+- Keep it short.
+- Name the file.
+- No jokes.
+
+The end.
+"""
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Unrecorded:
+    return Unrecorded(tmp_path / "state")
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    path = tmp_path / "items.json"
+    records = [{"id": f"r{i}", "content": f"fact {i}", "status": "active", "n": 1} for i in (0, 1)]
+    path.write_text(json.dumps(records, indent=2) + "\n")
+    return path
+
+
+@pytest.fixture
+def note(tmp_path: Path) -> Path:
+    path = tmp_path / "note.md"
+    path.write_text(NOTE)
+    return path
+
+
+def edit_of(path: Path, index: int, content: str | None) -> RecordEdit:
+    record = load_records(path.read_text())[index]
+    after = None if content is None else set_member(record.raw, "content", content)
+    return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
+
+
+def stand_of(*trail: Edit) -> Stand:
+    ((asked, stand),) = standing([trail])
+    assert asked == trail
+    return stand
+
+
+def now_is(trail: tuple[Edit, ...], recorder: Unrecorded) -> Standing:
+    """How it stands; what was taken back is made again, and must hold then."""
+    stand = stand_of(*trail)
+    if stand.standing is UNDONE:
+        assert stand.again is not None
+        commit([stand.again], recorder)
+        assert stand_of(stand.again).standing is HELD
+    else:
+        assert stand.again is None
+    return stand.standing
+
+
+# ---- records --------------------------------------------------------------------------------
+
+
+def test_a_record_that_an_agent_puts_back_is_noticed(items: Path) -> None:
+    agent_has_read = items.read_text()
+    edits = [edit_of(items, 0, "mine"), edit_of(items, 1, None)]
+    commit(edits, Unrecorded(items.parent / "state"))
+    trails = [(edit,) for edit in edits]
+    assert [stand.standing for _, stand in standing(trails)] == [HELD, HELD]
+    items.write_text(agent_has_read)
+    assert [stand.standing for _, stand in standing(trails)] == [UNDONE, UNDONE]
+    items.write_text(agent_has_read.replace("fact 0", "else"))
+    assert [stand.standing for _, stand in standing(trails)] == [CHANGED, UNDONE]
+    items.write_text("")
+    assert standing(trails) == []
+
+
+def test_a_count_that_the_agent_moved_besides_hides_nothing_and_is_kept(
+    items: Path, recorder: Unrecorded
+) -> None:
+    agent_has_read = items.read_text()
+    mine = edit_of(items, 0, "mine")
+    commit([mine], recorder)
+    items.write_text(agent_has_read.replace('"n": 1', '"n": 2'))
+    assert now_is((mine,), recorder) is UNDONE
+    assert json.loads(items.read_text())[0] == {
+        "id": "r0",
+        "content": "mine",
+        "status": "active",
+        "n": 2,
+    }
+
+
+def test_two_edits_that_one_old_reading_takes_back_are_one_to_make_again(
+    items: Path, recorder: Unrecorded
+) -> None:
+    agent_has_read = items.read_text()
+    first = edit_of(items, 0, "first")
+    commit([first], recorder)
+    second = edit_of(items, 0, "second")
+    commit([second], recorder)
+    items.write_text(agent_has_read)
+    assert now_is((second, first), recorder) is UNDONE
+    assert json.loads(items.read_text())[0]["content"] == "second"
+
+
+def test_a_record_that_is_worked_on_further_is_not_told(items: Path, recorder: Unrecorded) -> None:
+    mine = edit_of(items, 0, "mine")
+    commit([mine], recorder)
+    items.write_text(items.read_text().replace('"mine"', '"mine, and more"'))
+    assert stand_of(mine).standing is CHANGED
+    items.write_text(items.read_text().replace('"mine, and more"', '"mine"').replace("1", "5"))
+    assert stand_of(mine).standing is CHANGED
+
+
+# ---- values ---------------------------------------------------------------------------------
+
+
+def test_an_entry_of_a_map_that_is_put_back_is_noticed(
+    tmp_path: Path, recorder: Unrecorded
+) -> None:
+    path = tmp_path / "types.json"
+    path.write_text('{"types": {"a.md": "note"}, "n": 1}\n')
+    changed = ValueEdit(str(path), ("types", "a.md"), '"note"', '"rule"')
+    made = ValueEdit(str(path), ("types", "b.md"), "", '"rule"')
+    commit([changed, made], recorder)
+    assert [s.standing for _, s in standing([(changed,), (made,)])] == [HELD, HELD]
+    path.write_text('{"types":{"a.md":"note"},"n":2}')
+    assert now_is((changed,), recorder) is UNDONE
+    assert now_is((made,), recorder) is UNDONE
+    assert json.loads(path.read_text()) == {"types": {"a.md": "rule", "b.md": "rule"}, "n": 2}
+    path.write_text('{"types": {"a.md": "story"}}')
+    assert [s.standing for _, s in standing([(changed,), (made,)])] == [CHANGED, UNDONE]
+    path.write_text('{"n": 3}')
+    assert standing([(changed,), (made,)]) == []
+
+
+def test_what_programs_move_all_the_time_is_never_told(tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    path.write_text('{"lastActive": 1}')
+    moved = ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True)
+    noted = SidecarEdit(str(tmp_path), "m", None, {"pinned": True})
+    assert standing([(moved,), (noted,)]) == []
+
+
+# ---- whole texts ----------------------------------------------------------------------------
+
+MINE = {
+    "a line changed": NOTE.replace("- Name the file.", "- Name the file and the line."),
+    "a line added": NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"),
+    "a line taken out": NOTE.replace("- Name the file.\n", ""),
+    "a line appended": NOTE + "One more.\n",
+    "a passage rewritten": NOTE.replace("- Keep it short.\n- Name", "- Be brief.\n- Call"),
+    "the head changed": NOTE.replace("type: feedback", "type: rule"),
+    "two places": NOTE.replace("short", "very short").replace("The end.", "The true end."),
+}
+THEIRS = {
+    "nothing else": lambda text: text,
+    "a line appended": lambda text: text + "- What the agent learnt.\n",
+    "a line on top": lambda text: text.replace("# How", "Seen today.\n\n# How"),
+    "another line changed": lambda text: text.replace("- No jokes.", "- Few jokes."),
+}
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+@pytest.mark.parametrize("mine", MINE)
+def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
+    note: Path, recorder: Unrecorded, mine: str, theirs: str
+) -> None:
+    edit = TextEdit(str(note), NOTE, MINE[mine])
+    commit([edit], recorder)
+    assert stand_of(edit).standing is HELD
+    note.write_text(THEIRS[theirs](NOTE))
+    stand = stand_of(edit)
+    assert stand.standing is UNDONE
+    assert stand.again is not None
+    commit([stand.again], recorder)
+    if mine == theirs == "a line appended":  # at one place: either order is right
+        lines = [*NOTE.split("\n"), "One more.", "- What the agent learnt."]
+        assert sorted(note.read_text().split("\n")) == sorted(lines)
+    else:
+        assert note.read_text() == THEIRS[theirs](MINE[mine])
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+@pytest.mark.parametrize("mine", MINE)
+def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
+    note: Path, recorder: Unrecorded, mine: str, theirs: str
+) -> None:
+    edit = TextEdit(str(note), NOTE, MINE[mine])
+    commit([edit], recorder)
+    note.write_text(THEIRS[theirs](MINE[mine]))
+    assert stand_of(edit) == Stand(HELD)
+
+
+def test_a_line_of_mine_that_is_worked_on_is_not_put_in_twice(
+    note: Path, recorder: Unrecorded
+) -> None:
+    edit = TextEdit(str(note), NOTE, NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"))
+    commit([edit], recorder)
+    note.write_text(note.read_text().replace("- Say why.", "- Say why, always."))
+    assert stand_of(edit) == Stand(CHANGED)
+    note.write_text("# Written anew\n\nNothing of it is left.\n")
+    assert stand_of(edit) == Stand(CHANGED)
+
+
+def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
+    note: Path, recorder: Unrecorded
+) -> None:
+    one = NOTE.replace("short", "very short")
+    two = one.replace("The end.", "The true end.")
+    first, second = TextEdit(str(note), NOTE, one), TextEdit(str(note), one, two)
+    commit([first], recorder)
+    commit([second], recorder)
+    note.write_text(one + "Theirs.\n")
+    assert now_is((second, first), recorder) is UNDONE
+    assert note.read_text() == two + "Theirs.\n"
+    note.write_text(NOTE + "Theirs.\n")
+    assert now_is((second, first), recorder) is UNDONE
+    assert note.read_text() == two + "Theirs.\n"
+
+
+def test_a_file_i_removed_and_a_program_made_anew_is_noticed(
+    note: Path, recorder: Unrecorded
+) -> None:
+    edit = TextEdit(str(note), NOTE, None)
+    commit([edit], recorder)
+    assert stand_of(edit).standing is HELD
+    note.write_text("Something new under the old name.\n")
+    assert stand_of(edit) == Stand(CHANGED)
+    note.write_text(NOTE + "\n")
+    assert now_is((edit,), recorder) is UNDONE
+    assert not note.exists()
+
+
+def test_a_file_i_made_and_a_program_took_away_is_noticed(
+    tmp_path: Path, recorder: Unrecorded
+) -> None:
+    items = tmp_path / "deep" / "items.json"
+    made = TextEdit(str(items), None, "[]\n")
+    added = RecordEdit(str(items), (), "id", "r", None, '{"id": "r", "content": "mine"}')
+    commit([made, added], recorder)
+    content = items.read_text()
+    items.unlink()
+    found = standing([(added,), (made,)])
+    assert {stand.standing for _, stand in found} == {UNDONE}
+    commit([stand.again for _, stand in found if stand.again], recorder)
+    assert items.read_text() == content
+
+
+def test_an_edited_file_that_was_deleted_is_left_deleted(note: Path, recorder: Unrecorded) -> None:
+    edit = TextEdit(str(note), NOTE, MINE["two places"])
+    commit([edit], recorder)
+    note.unlink()
+    assert stand_of(edit) == Stand(CHANGED)
+
+
+def test_a_long_text_is_looked_at_fast(note: Path, recorder: Unrecorded) -> None:
+    long = "".join(f"- line {i}\n\n" for i in range(40_000))
+    mine = long.replace("- line 7\n", "- line seven\n").replace("- line 39000\n", "")
+    edit = TextEdit(str(note), long, mine)
+    note.write_text(mine)
+    assert stand_of(edit) == Stand(HELD)
+    note.write_text(long)
+    assert stand_of(edit).standing is UNDONE
+    note.write_text("An agent's line.\n" + long)
+    assert stand_of(edit) == Stand(CHANGED)
