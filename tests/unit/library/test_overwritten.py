@@ -1,0 +1,210 @@
+"""In every format: an agent that puts back what it had read is noticed and put right."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui import paths
+from memtui.changes import Act, Change
+from memtui.library import Library
+from memtui.library.overwritten import planned_again
+from memtui.model import Memory
+
+Bytes = dict[str, bytes]
+
+
+class Desk:
+    """A library over a copy of one sample store, and an agent that reads and writes its files."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self.root = folder / store
+        shutil.copytree(paths.shipped("sample-data") / store, self.root)
+        self.library = Library.open([self.root], cache=None, state=folder / "state")
+        self.library.refresh()
+
+    def first(self, wanted: Callable[[Memory], bool]) -> Memory:
+        (label,) = (store.label for store in self.library.stores)
+        return next(m for m in self.library.memories(label) if wanted(m))
+
+    def do(self, act: Act, memory: Memory | None = None, **fields: object) -> None:
+        (label,) = (store.label for store in self.library.stores)
+        ref = memory.ref if memory else ""
+        force = act in (Act.ADD, Act.DELETE)
+        self.library.apply(self.library.plan([Change(act, label, ref, fields, force)]))
+
+    def read(self) -> Bytes:
+        """Every file of the store's own program."""
+        files = (path for path in sorted(self.root.rglob("*")) if path.is_file())
+        return {str(p): p.read_bytes() for p in files if ".memtui" not in p.parts}
+
+    def said(self) -> Bytes:
+        """The same without the times that Ambient moves whenever it looks at a project."""
+        times = re.compile(rb'("lastActive": )\d+')
+        return {name: times.sub(rb"\1", data) for name, data in self.read().items()}
+
+    def write(self, files: Bytes) -> None:
+        for name in self.read().keys() - files.keys():
+            Path(name).unlink()
+        for name, data in files.items():
+            Path(name).write_bytes(data)
+        self.library.refresh()
+
+    def overwritten(self) -> list[str]:
+        return [each.action.title for each in self.library.overwritten(0)]
+
+    def put_right(self) -> None:
+        found = self.library.overwritten(0)
+        action = self.library.apply(planned_again(found))
+        assert action.title.startswith("again: ")
+
+
+def of(kind: str, type: str = "") -> Callable[[Memory], bool]:
+    return lambda m: m.kind == kind and m.status == "active" and type in ("", m.type)
+
+
+TEXT = {"content": "# Mine\n\nThis is what a person wrote."}
+
+CASES = {
+    "a fact": ("agent-memory", Act.EDIT, of("fact"), TEXT),
+    "a superseded fact": ("agent-memory", Act.SUPERSEDE, of("fact"), TEXT),
+    "a summary": ("agent-memory", Act.EDIT, of("note", "summary"), TEXT),
+    "a day": ("agent-memory", Act.EDIT, of("note", "daily"), TEXT),
+    "what goes without saying": ("agent-memory", Act.EDIT, of("note", "tacit"), TEXT),
+    "a deleted day": ("agent-memory", Act.DELETE, of("note", "daily"), {}),
+    "an event": ("ambient", Act.EDIT, of("event"), TEXT),
+    "a retired event": ("ambient", Act.RETIRE, of("event", "decision"), {}),
+    "a fact of simple-memory": ("simple-memory", Act.DELETE, of("fact"), {}),
+    "an episode": ("simple-memory", Act.EDIT, of("episode"), TEXT),
+    "a document": ("workspace", Act.EDIT, of("document"), TEXT),
+    "a retired lesson": ("workspace", Act.RETIRE, lambda m: m.id.startswith("lessons/"), {}),
+    "a deleted document": ("workspace", Act.DELETE, of("document", "goal"), {}),
+    "a type": ("workspace", Act.RETYPE, of("document", "goal"), {"type": "project"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_written_from_an_older_reading_are_told_and_put_right(
+    tmp_path: Path, case: str
+) -> None:
+    store, act, wanted, fields = CASES[case]
+    desk = Desk(tmp_path, store)
+    if act is Act.RETYPE:  # so that the map is there already
+        desk.do(act, desk.first(of("document", "project")), type="preference")
+    agent_has_read = desk.read()
+    desk.do(act, desk.first(wanted), **fields)
+    mine = desk.said()
+    assert desk.overwritten() == []
+    desk.write(agent_has_read)
+    assert set(desk.overwritten()) == {desk.library.log(1)[0].title}
+    desk.put_right()
+    assert desk.said() == mine
+    assert desk.overwritten() == []
+    desk.library.undo()
+    assert desk.read() == agent_has_read
+
+
+# ---- rows of a database ---------------------------------------------------------------------
+
+
+FUSE: dict[str, Any] = {
+    "content": "The new pump has its own fuse.",
+    "title": "Fuse",
+    "type": "discovery",
+    "entity": "pumps/project",
+}
+
+
+def engram(tmp_path: Path) -> tuple[Desk, Memory]:
+    desk = Desk(tmp_path, "engram")
+    return desk, desk.first(of("observation", "decision"))
+
+
+def sql(desk: Desk, statement: str, *values: object) -> list[tuple[object, ...]]:
+    """Another program at work in the database."""
+    with closing(sqlite3.connect(desk.root / "engram.db")) as connection, connection:
+        found = connection.execute(statement, values).fetchall()
+    desk.library.refresh()
+    return found
+
+
+def put_back(desk: Desk, memory: Memory, **columns: object) -> None:
+    names = ", ".join(f"{name} = ?" for name in columns)
+    sql(desk, f"UPDATE observations SET {names} WHERE id = ?", *columns.values(), memory.id)
+
+
+def test_a_row_that_is_put_back_is_told_and_put_right(tmp_path: Path) -> None:
+    desk, memory = engram(tmp_path)
+    desk.do(Act.EDIT, memory, content="Mine now.")
+    edited = desk.library.log(1)[0].title
+    desk.do(Act.PIN, desk.library.get(memory.ref))
+    assert desk.overwritten() == []
+    put_back(desk, memory, content=memory.content, revision_count=9, last_seen_at="2026-11-20")
+    assert desk.overwritten() == [edited]  # and not the pinning, which came after it
+    desk.put_right()
+    now = desk.library.get(memory.ref)
+    assert (now.content, now.pinned) == ("Mine now.", True)
+    assert desk.overwritten() == []
+    desk.library.undo()
+    assert desk.library.get(memory.ref).content == memory.content
+
+
+def test_a_row_that_is_worked_on_further_is_not_told(tmp_path: Path) -> None:
+    desk, memory = engram(tmp_path)
+    desk.do(Act.EDIT, memory, content="Mine now.")
+    put_back(desk, memory, content="Mine now, and more.", duplicate_count=5)
+    assert desk.overwritten() == []
+
+
+def test_a_row_that_comes_back_or_goes_is_told(tmp_path: Path) -> None:
+    desk, memory = engram(tmp_path)
+    desk.do(Act.RETIRE, memory)
+    desk.do(Act.ADD, **FUSE)
+    made = desk.first(lambda m: m.title == "Fuse")
+    assert desk.overwritten() == []
+    put_back(desk, memory, deleted_at=None)
+    assert desk.overwritten() == [desk.library.log(2)[1].title]
+    sql(desk, "DELETE FROM observations WHERE id = ?", made.id)
+    assert len(desk.overwritten()) == 2
+    desk.put_right()
+    assert desk.library.get(memory.ref).status == "deleted"
+    assert desk.first(lambda m: m.title == "Fuse").content == made.content
+    assert desk.overwritten() == []
+
+
+def test_what_i_took_out_of_what_i_added_is_not_told(tmp_path: Path) -> None:
+    desk, _ = engram(tmp_path)
+    desk.do(Act.ADD, **FUSE)
+    desk.do(Act.RETIRE, desk.first(lambda m: m.title == "Fuse"))
+    assert desk.overwritten() == []
+    desk.library.undo()
+    desk.library.undo()
+    assert desk.overwritten() == []
+
+
+def test_a_row_deleted_for_good_and_written_again_is_told(tmp_path: Path) -> None:
+    desk, memory = engram(tmp_path)
+    (row,) = sql(desk, "SELECT * FROM observations WHERE id = ?", memory.id)
+    desk.do(Act.DELETE, memory)
+    assert desk.overwritten() == []
+    sql(desk, f"INSERT INTO observations VALUES ({','.join('?' * len(row))})", *row)
+    assert len(desk.overwritten()) == 1
+    desk.put_right()
+    assert sql(desk, "SELECT * FROM observations WHERE id = ?", memory.id) == []
+
+
+# ---- what is not told -----------------------------------------------------------------------
+
+
+def test_a_store_that_was_taken_away_is_not_told(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "workspace")
+    desk.do(Act.ADD, content="A new one.", title="New", type="goal")
+    desk.root.rename(tmp_path / "elsewhere")
+    assert desk.overwritten() == []
