@@ -21,8 +21,8 @@ from memtui.files.theirs import Theirs
 LINGER = 0.25
 """Seconds to watch a file after a merge (which needs two programs within a millisecond)."""
 PATIENCE = 2.0
-"""Seconds of such watching in all: a program that never stops writing must not hold us up. What it
-undoes later is noticed later (`commit.standing`)."""
+"""Seconds from the first merge to the end of all such watching: a program that never stops writing
+must not hold us up. What it undoes later is noticed later (`standing`)."""
 _PAUSE = 0.004
 """Seconds between looks meanwhile."""
 MOST_ROUNDS = 200
@@ -36,7 +36,7 @@ class Saving:
         self._job = job
         self._path = job.path
         self._recorder = recorder
-        self._watched = 0.0
+        self._patient_until: float | None = None
 
     def run(self) -> None:
         with locked(self._path, self._recorder.state):
@@ -109,6 +109,7 @@ class Saving:
         self, theirs: Theirs, disk: bytes, came: bytes, ours: bytes
     ) -> tuple[bytes, Conflict | None]:
         """Their version with our edits; without them, and why, when they changed the same thing."""
+        self._patient_until = self._patient_until or time.monotonic() + PATIENCE
         grown = theirs.appended(disk, came)
         if grown is not None:
             return ours + grown, None
@@ -130,18 +131,14 @@ class Saving:
         For a moment the file lacked what had just been displaced. A program that has read it in
         that moment writes back what it read, without its own former change.
         """
-        start = time.monotonic()
-        until = start + min(LINGER, PATIENCE - self._watched)
-        try:
-            while time.monotonic() < until:
-                time.sleep(_PAUSE)
-                with contextlib.suppress(UnreadableFile):
-                    now = save.read_now(self._path)
-                    if now is not None and now != ours and self._job.whole(now):
-                        return now
-            return None
-        finally:
-            self._watched += time.monotonic() - start
+        until = min(time.monotonic() + LINGER, self._patient_until or 0.0)
+        while time.monotonic() < until:
+            time.sleep(_PAUSE)
+            with contextlib.suppress(UnreadableFile):
+                now = save.read_now(self._path)
+                if now is not None and now != ours and self._job.whole(now):
+                    return now
+        return None
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         reached("intent")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import crowds
+from tests.torture import busy, crowds
 
 
 def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
@@ -27,3 +27,11 @@ def test_a_program_that_appends(tmp_path: Path, figures: Callable[[str], None]) 
 
 def test_files_that_others_have_destroyed(tmp_path: Path, figures: Callable[[str], None]) -> None:
     figures(crowds.broken_by_others(tmp_path))
+
+
+@pytest.mark.parametrize(("edits", "forgetful"), [(5, False), (1, True)])
+def test_a_program_that_never_stops_writing(
+    tmp_path: Path, figures: Callable[[str], None], edits: int, forgetful: bool
+) -> None:
+    """Its book-keeping differs each time; that must not keep our action from ending as done."""
+    figures(busy.beside_a_busy_program(tmp_path, edits, 1, forgetful=forgetful))
