@@ -87,7 +87,7 @@ def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
         when = date(datetime.fromtimestamp(action.time, UTC))
         notes = [one_line(action.note)] if action.note else []
         if action.id in put_back:
-            notes.append("another program has put the former text back")
+            notes.append("another program has put back what was there before")
         note = f"  ({'; '.join(notes)})" if notes else ""
         print(f"{action.id:>5}  {when}  {action.state:<6}  {one_line(action.title)}{note}")
 

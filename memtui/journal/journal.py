@@ -234,6 +234,12 @@ class Journal:
         where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
         return trails_of(self._actions(where, (since,)))
 
+    @property
+    def mark(self) -> tuple[object, ...]:
+        """Another one whenever an action has changed, here or in another memtui."""
+        found = self._rows("SELECT count(*), max(id), max(changed) FROM actions")
+        return tuple(found[0]) if found else ()
+
     def _actions(self, where: str, values: tuple[Any, ...]) -> list[Action]:
         return [_action(row) for row in self._rows(f"{_SELECT} WHERE {where}", values)]
 

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from memtui.changes import RowEdit, SidecarEdit
 from memtui.errors import MemtuiError, Refused
 from memtui.files.late import rescue
 from memtui.files.recorder import Unrecorded
 from memtui.journal import Action, Journal
 from memtui.library import opening
-from memtui.library.overwritten import Overwritten, overwritten
+from memtui.library.overwritten import Overwritten, Watch
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
 
@@ -25,6 +24,7 @@ class Changing:
     def __init__(self, journal: Journal, stores: Sequence[Store]) -> None:
         self._journal = journal
         self._stores: dict[str, Store] = {str(store.root): store for store in stores}
+        self._watch = Watch(journal, self._rescue)
 
     def close(self) -> None:
         """Let go of the journal's file."""
@@ -72,11 +72,7 @@ class Changing:
         What a program wrote at the very moment of a save, into the file that was just replaced, is
         brought back first. Ask a moment after a change, again soon after, and at start.
         """
-        trails = self._journal.recent(since)
-        ours = (edit for trail in trails for edit in trail.edits)
-        for path in dict.fromkeys(e.path for e in ours if not isinstance(e, RowEdit | SidecarEdit)):
-            self._rescue(Path(path))
-        return overwritten(trails)
+        return self._watch.look(since)
 
     def _rescue(self, path: Path) -> None:
         try:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from memtui.changes import Edit, Plan, RowEdit
+from memtui.changes import Edit, Plan, RowEdit, SidecarEdit
+from memtui.files.reading import stamp
 from memtui.files.standing import standing
-from memtui.journal import Action, Part, Trail
+from memtui.journal import Action, Journal, Part, Trail
 from memtui.library.planning import Planned
 from memtui.stores import registry
+
+YOUNG = 0.1
+"""Seconds after a change in which another one may leave the same file times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,58 @@ class Overwritten:
     """What was changed."""
     again: Edit
     """Makes it again from what is there now; what the other program did besides stays."""
+
+
+class Watch:
+    """Looks again and again: in full only when the journal or one of the files has changed."""
+
+    def __init__(self, journal: Journal, rescue: Callable[[Path], None]) -> None:
+        self._journal = journal
+        self._rescue = rescue
+        self._mark: Hashable = None
+        self._files: tuple[Path, ...] = ()
+        self._databases: tuple[Path, ...] = ()
+        self._trace = ""
+        self._found: list[Overwritten] = []
+
+    def look(self, since: float) -> list[Overwritten]:
+        """What was taken back of all that was written since then (Unix seconds).
+
+        Late writes into files that memtui has just replaced are rescued first.
+        """
+        mark = since, self._journal.mark
+        if mark != self._mark:
+            self._trace = ""
+        elif self._trace and self._trace == self._traced():
+            return list(self._found)
+        trails = self._journal.recent(since)
+        edits = [edit for trail in trails for edit in trail.edits]
+        self._mark = mark
+        self._files = _once(e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit))
+        self._databases = _once(e.path for e in edits if isinstance(e, RowEdit))
+        self._trace = self._traced()
+        self._found = overwritten(trails)
+        return list(self._found)
+
+    def _traced(self) -> str:
+        """Changes when one of the files does; empty while one is so young that it need not."""
+        for path in self._files:
+            self._rescue(path)
+        logs = [Path(f"{path}-wal") for path in self._databases]
+        paths = [*self._files, *self._databases, *logs]
+        newest = max((_changed(path) for path in paths), default=0.0)
+        return stamp(paths) if abs(time.time() - newest) > YOUNG else ""
+
+
+def _once(paths: Iterable[str]) -> tuple[Path, ...]:
+    return tuple(Path(path) for path in dict.fromkeys(paths))
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def overwritten(trails: Sequence[Trail]) -> list[Overwritten]:

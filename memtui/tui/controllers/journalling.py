@@ -150,7 +150,7 @@ class JournalActs:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self._screen.app.notify(
-                f"“{title}”{more}: another program has put the old text back. "
+                f"“{title}”{more}: another program has put back what was there before. "
                 "W applies your change again.",
                 title="Your change was overwritten",
                 severity="warning",
@@ -166,6 +166,7 @@ class JournalActs:
         def done(_: Action) -> None:
             self.overwritten = ()
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
+            self._screen.app.clear_notifications()
             self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
             self.watch()
             self._screen.update_keys()
