@@ -3,6 +3,6 @@
 from memtui.library.library import Library
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.library.values import Found, Progress
-from memtui.search.columns import Facets
+from memtui.search.facets import Facets
 
 __all__ = ["Facets", "Found", "Library", "Progress", "Rows", "Snapshot", "StoreState"]

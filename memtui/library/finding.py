@@ -16,7 +16,8 @@ from memtui.search import expansion, finder, fusion, likeness, scan
 from memtui.search.columns import Columns
 from memtui.search.documents import Document, document
 from memtui.search.finder import Hits
-from memtui.search.matching import Exact, Match
+from memtui.search.match import Match
+from memtui.search.matching import Exact
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.text import one_line
@@ -54,9 +55,9 @@ def find(
     how = "all" if match is None else "index" if where.indexed else "scan"
     found = Found(
         query=query,
-        slots=hits.slots.tolist(),
+        slots=hits.slots,
         total=len(hits.slots),
-        scores=None if hits.scores is None else hits.scores.tolist(),
+        scores=hits.scores,
         facets=hits.facets,
         how=how,  # type: ignore[arg-type]
         words=words,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from memtui.query import Query
-from memtui.search.columns import Facets
+from memtui.search.facets import Facets
 from memtui.search.postings import Cancelled as Stopped
 
 __all__ = [

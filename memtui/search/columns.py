@@ -7,6 +7,7 @@ new ones with `concat`, which costs a copy of the arrays and no look at the memo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -16,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES, Memory
-from memtui.query import Condition, Query, Sort, entity_matches
+from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
+from memtui.query import Sort
+from memtui.search.ordering import Ordered
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
@@ -62,11 +64,56 @@ class Columns:
         """All slots by time, newest first, undated last, in slot order where equal."""
         return np.argsort(-self.when, kind="stable")
 
+    @cached_property
+    def joint(self) -> Joint:
+        """All values of a memory that have few, as one number."""
+        return joint(self)
+
     def without(self, slots: Sequence[int]) -> Columns:
         """The same columns with these slots no longer alive."""
         alive = self.alive.copy()
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
+
+
+JOINED = ("alive", "type", "importance", "status", "kind", "store", "pinned")
+"""What has few values: thousands of memories share one combination of them."""
+_MOST_DIRECT = 1 << 21
+"""Combinations there could be up to which those that are there are told by a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """The combinations of values that memories have, and which of them each has.
+
+    A filter is looked at once for each combination instead of each memory, and counting
+    combinations counts every field.
+    """
+
+    of: NDArray[np.int32]
+    """The combination of each slot."""
+    values: Mapping[str, NDArray[np.int64]]
+    """Field -> the code of each combination."""
+
+
+def joint(columns: Columns) -> Joint:
+    """The combinations of these columns."""
+    sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in JOINED}
+    every = np.zeros(len(columns), np.int64)
+    for name, size in sizes.items():
+        every *= size
+        every += getattr(columns, name)
+    possible = math.prod(sizes.values())
+    if possible <= _MOST_DIRECT:
+        there = np.zeros(possible, np.bool_)
+        there[every] = True
+        combinations = np.flatnonzero(there)
+        of = (np.cumsum(there, dtype=np.int32) - np.int32(1))[every]
+    else:
+        combinations, inverse = np.unique(every, return_inverse=True)
+        of = inverse.astype(np.int32)
+    codes = np.unravel_index(combinations, tuple(sizes.values()))
+    return Joint(of, dict(zip(sizes, codes, strict=True)))
 
 
 def build(memories: Sequence[Memory]) -> Columns:
@@ -153,60 +200,6 @@ def take(columns: Columns, wanted: Sequence[int]) -> Columns:
     )
 
 
-def _codes(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
-    return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
-
-
-def _condition_mask(columns: Columns, part: Condition) -> Mask:
-    values = frozenset(part.values)
-    match part.field:
-        case "type":
-            mask = _codes(columns.types, values.__contains__)[columns.type]
-        case "store":
-            mask = _codes(columns.stores, values.__contains__)[columns.store]
-        case "entity":
-            mask = _codes(
-                columns.entities, lambda entity: any(entity_matches(entity, v) for v in values)
-            )[columns.entity]
-        case "status" if "all" in values:
-            return np.ones(len(columns), np.bool_)
-        case "status":
-            mask = _codes(STATUSES, values.__contains__)[columns.status]
-        case "importance":
-            mask = _codes(IMPORTANCES, values.__contains__)[columns.importance]
-        case "kind":
-            mask = _codes(KINDS, values.__contains__)[columns.kind]
-        case "pinned":
-            mask = columns.pinned == ("yes" in values)
-            if len(values) > 1:
-                mask = np.ones(len(columns), np.bool_)
-        case _:
-            mask = np.zeros(len(columns), np.bool_)
-            for value in values:
-                mask[columns.tags.get(value, np.empty(0, np.int64))] = True
-    return ~mask if part.negated else mask
-
-
-def _filter_masks(columns: Columns, query: Query) -> list[tuple[str, Mask]]:
-    """One mask per filter in force, with the field it belongs to."""
-    masks = [(part.field, _condition_mask(columns, part)) for part in query.conditions]
-    if not any(part.field == "status" for part in query.conditions):
-        masks.append(("status", _codes(STATUSES, CURRENT.__contains__)[columns.status]))
-    if query.since:
-        masks.append(("when", columns.when >= query.since.time.timestamp()))
-    if query.until:
-        masks.append(("when", columns.when <= query.until.time.timestamp()))
-    return masks
-
-
-def mask(columns: Columns, query: Query) -> Mask:
-    """Which slots pass all filters of the query; its text is not looked at."""
-    found = columns.alive.copy()
-    for _, passed in _filter_masks(columns, query):
-        found &= passed
-    return found
-
-
 def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
     """The found slots in display order; RELEVANCE without scores is newest first."""
     newest = columns.newest_first
@@ -235,23 +228,7 @@ def priority(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float6
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Facets:
-    """How many memories a filter on each value would leave, most frequent first.
-
-    A field's own filter is lifted while its values are counted, so that a picker can show what
-    else there is to choose.
-    """
-
-    type: Mapping[str, int]
-    importance: Mapping[str, int]
-    status: Mapping[str, int]
-    kind: Mapping[str, int]
-    entity: Mapping[str, int]
-    store: Mapping[str, int]
-
-
-_NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
+NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
     "type": lambda columns: columns.types,
     "importance": lambda _: IMPORTANCES,
     "status": lambda _: STATUSES,
@@ -261,8 +238,8 @@ _NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
 }
 
 
-def _counts(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
-    counts = np.bincount(codes, minlength=len(names))
+def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
+    """The names of what was counted, most frequent first; what is not there is left out."""
     held = np.flatnonzero(counts)
     frequent = held[np.argsort(-counts[held], kind="stable")]
     found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
@@ -271,10 +248,16 @@ def _counts(codes: NDArray[Any], names: Sequence[str]) -> dict[str, int]:
 
 def counts(columns: Columns, slots: Sequence[int]) -> dict[str, dict[str, int]]:
     """Field -> value -> how many of these slots have it."""
-    at = np.asarray(slots, np.int64)
+    at = as_array(slots)
     return {
-        name: _counts(getattr(columns, name)[at], names(columns)) for name, names in _NAMES.items()
+        name: named_counts(np.bincount(getattr(columns, name).take(at)), names(columns))
+        for name, names in NAMES.items()
     }
+
+
+def as_array(slots: Sequence[int]) -> Slots:
+    """These slots as an array; what was found comes in no order."""
+    return slots.unsorted if isinstance(slots, Ordered) else np.asarray(slots, np.int64)
 
 
 def as_slots(numbers: Sequence[int]) -> Slots:
@@ -284,38 +267,10 @@ def as_slots(numbers: Sequence[int]) -> Slots:
 
 def pinned_count(columns: Columns, slots: Sequence[int]) -> int:
     """How many of these slots are pinned."""
-    return int(columns.pinned[np.asarray(slots, np.int64)].sum())
+    return int(columns.pinned[as_array(slots)].sum())
 
 
 def times(columns: Columns, slots: Sequence[int]) -> list[float]:
     """Seconds since 1970 of each of these slots, nan where undated."""
-    found: list[float] = columns.when[np.asarray(slots, np.int64)].tolist()
+    found: list[float] = columns.when[as_array(slots)].tolist()
     return found
-
-
-def facets(columns: Columns, query: Query, text: Mask | None) -> Facets:
-    """Counts per value over the slots that pass `query`; `text`: slots whose text matches."""
-    masks = _filter_masks(columns, query)
-    base = columns.alive if text is None else columns.alive & text
-    filtered = {name for name, _ in masks}
-
-    def passing(lifted: str) -> Mask:
-        found = base.copy()
-        for name, passed in masks:
-            if name != lifted:
-                found &= passed
-        return found
-
-    # Taking by number is five times faster than by mask, and one look for the numbers will do.
-    everything = np.flatnonzero(passing(""))
-    return Facets(
-        **{
-            name: _counts(
-                getattr(columns, name)[
-                    np.flatnonzero(passing(name)) if name in filtered else everything
-                ],
-                names(columns),
-            )
-            for name, names in _NAMES.items()
-        }
-    )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memtui.query import Query, Sort, TermKind, values_of
 from memtui.search import columns as columns_of
-from memtui.search import fusion, matching, ranking
-from memtui.search.columns import Columns, Facets, Slots
+from memtui.search import filters, fusion, matching, ranking
+from memtui.search.columns import Columns
 from memtui.search.embedding import Floats
-from memtui.search.matching import Exact, Match
+from memtui.search.facets import Facets, facets
+from memtui.search.match import Match
+from memtui.search.matching import Exact
+from memtui.search.ordering import Ordered
 from memtui.search.postings import Segment, never
 from memtui.search.ranking import DEFAULTS, Part, Weights
 
@@ -24,8 +26,8 @@ from memtui.search.ranking import DEFAULTS, Part, Weights
 class Hits:
     """Slots in display order, with what is needed to say why each is there."""
 
-    slots: Slots
-    scores: NDArray[np.float64] | None
+    slots: Sequence[int]
+    scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
     match: Match | None
     """What the text matched; None when there was none to look for."""
@@ -62,7 +64,7 @@ def with_meaning(
     must not be there alone, None where there are none. What the filters, they or a phrase keep out
     is not added.
     """
-    allowed = columns_of.mask(columns, query)
+    allowed = filters.mask(columns, query)
     if barred is not None:
         allowed &= barred.found
     if match is None or fusion.only_meaning(query.terms):
@@ -81,24 +83,26 @@ def find(
     named: Collection[int] = (),
 ) -> Hits:
     """Order what passes the filters and matches the text."""
+    wanted = filters.filters(columns, query)
     if match is None:
-        found = columns_of.mask(columns, query)
-        slots = columns_of.order(columns, found, query.order, now)
-        return Hits(slots, None, None, columns_of.facets(columns, query, None))
+        among = filters.Among(wanted, None)
+        slots = columns_of.order(columns, among.passing(), query.order, now)
+        return Hits(slots.tolist(), None, None, facets(among))
     if named:
-        match = replace(match, found=match.found.copy())
-        match.found[list(named)] = True
-    found = columns_of.mask(columns, query) & match.found
-    facets = columns_of.facets(columns, query, match.found)
+        match = match.including(np.array(sorted(named)))
+    among = filters.Among(wanted, match.slots)
+    at = among.passing().nonzero()[0]
+    slots = match.slots.take(at)
+    counts = facets(among)
     if query.order is not Sort.RELEVANCE:
-        slots = columns_of.order(columns, found, query.order, now)
-        return Hits(slots, None, match, facets, tuple(named))
-    slots = found.nonzero()[0]
-    scores = ranking.rank(
-        match, columns, slots, now, weights, values_of(query, "type"), tuple(named)
-    )
-    at = ranking.best_first(scores, columns, slots)
-    return Hits(slots[at], scores[at], match, facets, tuple(named))
+        found = np.zeros(len(columns), np.bool_)
+        found[slots] = True
+        ordered = columns_of.order(columns, found, query.order, now)
+        return Hits(ordered.tolist(), None, match, counts, tuple(named))
+    types = values_of(query, "type")
+    scores = ranking.rank(match, columns, at, now, weights, types, tuple(named))
+    order = Ordered(slots, scores, columns.when)
+    return Hits(order, order.scores, match, counts, tuple(named))
 
 
 def explain(

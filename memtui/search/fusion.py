@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.embedding import Floats
-from memtui.search.matching import Match
+from memtui.search.match import Match
 from memtui.search.nearness import nearest
 from memtui.search.postings import Segment
 
@@ -84,15 +84,12 @@ def fuse(match: Match, cosines: Floats, allowed: Mask, weight: float, way: str =
     if weight <= 0 or not len(cosines):
         return match
     near = _nearest(cosines, allowed)
-    found = match.found.copy()
-    found[near] = True
+    match = match.including(near)
     if way == RANK:
-        text, meaning = _by_rank(match, near, allowed, weight)
-    else:
-        text = match.text
-        best = float(text[match.found].max(initial=0.0)) or 1.0
-        meaning = np.where(found, np.float32(weight * best) * np.maximum(cosines, 0), 0)
-    return replace(match, found=found, text=text, meaning=meaning.astype(np.float32))
+        return _by_rank(match, near, allowed, weight)
+    best = float(match.text.max(initial=0.0)) or 1.0
+    meaning = np.float32(weight * best) * np.maximum(cosines.take(match.slots), 0)
+    return replace(match, meaning=meaning.astype(np.float32))
 
 
 def _nearest(cosines: Floats, allowed: Mask) -> NDArray[np.int64]:
@@ -101,29 +98,24 @@ def _nearest(cosines: Floats, allowed: Mask) -> NDArray[np.int64]:
     return near[cosines[near] >= NEAR_ENOUGH * best]
 
 
-def _by_rank(
-    match: Match, near: NDArray[np.int64], allowed: Mask, weight: float
-) -> tuple[Floats, Floats]:
+def _by_rank(match: Match, near: NDArray[np.int64], allowed: Mask, weight: float) -> Match:
     """Places instead of values, scaled so that the first place is worth 1."""
+    at = np.flatnonzero(allowed.take(match.slots) & (match.text > 0))
+    places = at[np.lexsort((match.slots.take(at), -match.text.take(at)))]
     text = np.zeros_like(match.text)
-    slots = np.flatnonzero(match.found & allowed)
-    places = slots[np.argsort(-match.text[slots], kind="stable")]
     text[places] = (K + 1) / (K + 1 + np.arange(len(places)))
-    meaning = np.zeros_like(match.text)
-    meaning[near] = weight * (K + 1) / (K + 1 + np.arange(len(near)))
-    return text, meaning
+    by_slot = np.zeros(match.size, np.float32)
+    by_slot[near] = weight * (K + 1) / (K + 1 + np.arange(len(near)))
+    return replace(match, text=text, meaning=by_slot.take(match.slots))
 
 
 def meaning_alone(cosines: Floats, allowed: Mask) -> Match:
     """What is near to the query, by nearness only."""
     near = _nearest(cosines, allowed)
-    slots = len(allowed)
-    found = np.zeros(slots, np.bool_)
-    found[near] = True
     return Match(
-        found=found,
-        text=np.zeros(slots, np.float32),
-        all_words=np.zeros(slots, np.bool_),
-        title=np.empty(0, np.int64),
-        meaning=np.where(found, cosines, 0).astype(np.float32),
+        len(allowed),
+        near,
+        text=np.zeros(len(near), np.float32),
+        all_words=np.zeros(len(near), np.bool_),
+        meaning=cosines.take(near).astype(np.float32),
     )

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.search.heads import MOST_OFTEN
 from memtui.search.postings import Longs, Segment
 
 _CROWD = 16
 """With more postings than memories / _CROWD, counting over all memories beats sorting."""
-_QUARTER, _WHOLE = np.float32(0.25), np.float32(1.0)
+_FEW = 512
+"""As many are looked up one by one in a longer list; more are marked in an array over all slots."""
+_QUARTER = np.float32(0.25)
 _KEPT = 8
 """Answers kept with each segment: a word stays the same while the next is typed."""
+
+Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +28,7 @@ class Hits:
     """Slots (ascending, each once) and how often, weighted by field, each holds something."""
 
     slots: Longs
-    often: NDArray[np.float32]
+    often: Floats
 
 
 NONE = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
@@ -33,26 +38,38 @@ def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = (
     """Memories of the segment that hold one of these words; `shares`: what each word counts."""
     parts = []
     for at, term in enumerate(terms):
-        held = _of_term(segment, term)
-        share = shares[at] if shares else 1.0
-        parts.append(held if share == 1.0 else Hits(held.slots, held.often * np.float32(share)))
+        start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
+        unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
+        parts.append(_held(segment, segment.ids[start:end], segment.weights[start:end], unit))
     return added(parts, segment)
 
 
-def _of_term(segment: Segment, term: int) -> Hits:
-    start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
-    slots = segment.ids[start:end].astype(np.int64)
+def _held(
+    segment: Segment, ids: NDArray[np.int32], weights: NDArray[np.uint8], unit: np.float32
+) -> Hits:
+    slots = ids.astype(np.int64)
     if segment.first:
         slots += segment.first
-    return Hits(slots, segment.weights[start:end] * _QUARTER)
+    return Hits(slots, weights * unit)
+
+
+def of_prefix(segment: Segment, start: str) -> Hits:
+    """Memories that hold a word that begins so."""
+    if (head := segment.heads.find(start)) is not None:
+        return _held(segment, *head, _QUARTER)
+    return of_range(segment, *segment.prefix(start))
 
 
 def of_range(segment: Segment, first: int, last: int) -> Hits:
     """Memories that hold one of these neighbouring words."""
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
-    if last - first == 1:
-        return _of_term(segment, first)
-    return _sum(segment, segment.ids[start:end], segment.weights[start:end], _QUARTER)
+    ids, weights = segment.ids[start:end], segment.weights[start:end]
+    if last - first <= 1:
+        return _held(segment, ids, weights, _QUARTER)
+    found = _sum(segment, ids, weights)
+    often = np.minimum(found.often, np.float32(MOST_OFTEN))
+    often *= _QUARTER
+    return Hits(found.slots, often)
 
 
 def added(parts: Sequence[Hits], segment: Segment) -> Hits:
@@ -70,50 +87,58 @@ def counted(segment: Segment, memories: NDArray[Any]) -> Hits:
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
-def _sum(
-    segment: Segment, ids: NDArray[Any], often: NDArray[Any], unit: np.float32 = _WHOLE
-) -> Hits:
+def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> Hits:
     if not len(ids):
         return NONE
     if len(ids) * _CROWD > segment.count:
-        sums = np.bincount(ids, often, segment.count)
-        held = (sums > 0).nonzero()[0]
-        return Hits(held + segment.first, sums[held].astype(np.float32) * unit)
+        counts = np.bincount(ids, often, segment.count)
+        held = (counts > 0).nonzero()[0]
+        return Hits(held + segment.first, counts.take(held).astype(np.float32))
     order = ids.argsort(kind="stable")
-    ordered = ids[order]
-    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-    sums = np.add.reduceat(often[order], starts, dtype=np.float32)
-    return Hits(ordered[starts].astype(np.int64) + segment.first, sums * unit)
+    ordered = ids.take(order)
+    begins = np.empty(len(ordered), np.bool_)
+    begins[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    starts = begins.nonzero()[0]
+    sums = np.add.reduceat(often.take(order), starts, dtype=np.float32)
+    return Hits(ordered.take(starts).astype(np.int64) + segment.first, sums)
 
 
 def joined(parts: Iterable[Hits]) -> Hits:
     """Hits of different segments, one after the other."""
-    found = sorted((part for part in parts if len(part.slots)), key=lambda p: int(p.slots[0]))
+    found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
         return found[0] if found else NONE
+    found.sort(key=lambda part: int(part.slots[0]))
     return Hits(
         np.concatenate([part.slots for part in found]),
         np.concatenate([part.often for part in found]),
     )
 
 
-def highest(one: Hits, other: Hits, slots: int) -> Hits:
-    """Both together, the higher value where a slot is in both."""
+def highest(one: Hits, other: Hits, size: int) -> Hits:
+    """Both together, the higher value where a slot is in both. `size`: how many slots there are."""
     if len(one.slots) < len(other.slots):
         one, other = other, one
     if not len(other.slots):
         return one
-    at = np.searchsorted(one.slots, other.slots)
-    at[at == len(one.slots)] = 0
-    if (one.slots[at] == other.slots).all():
-        merged = one.often.copy()
-        merged[at] = np.maximum(merged[at], other.often)
-        return Hits(one.slots, merged)
-    values = np.zeros(slots, np.float32)
-    values[one.slots] = one.often
-    values[other.slots] = np.maximum(values[other.slots], other.often)
-    found = np.union1d(one.slots, other.slots)
-    return Hits(found, values[found])
+    if len(other.slots) <= _FEW:
+        at = one.slots.searchsorted(other.slots)
+        at[at == len(one.slots)] = 0
+        if (one.slots.take(at) == other.slots).all():
+            often = one.often.copy()
+            often[at] = np.maximum(often.take(at), other.often)
+            return Hits(one.slots, often)
+    values = np.zeros(size, np.float32)
+    values[other.slots] = other.often
+    higher = np.maximum(one.often, values.take(one.slots, mode="clip"))
+    values[one.slots] = 0
+    rest = values.take(other.slots, mode="clip") > 0
+    if not rest.any():
+        return Hits(one.slots, higher)
+    slots = np.concatenate([one.slots, other.slots[rest]])
+    order = slots.argsort(kind="stable")
+    return Hits(slots[order], np.concatenate([higher, other.often[rest]])[order])
 
 
 def common(parts: Sequence[Hits]) -> Hits:
@@ -125,6 +150,41 @@ def common(parts: Sequence[Hits]) -> Hits:
         )
         both = Hits(slots, np.minimum(both.often[ours], part.often[theirs]))
     return both
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Slots of several hits, each once and in no order, what they add up to, and how many."""
+
+    slots: Longs
+    sums: Floats
+    held_by: NDArray[np.uint8]
+
+
+def summed(parts: Sequence[Hits], size: int) -> Sums:
+    """All of these added. Values must be above 0. `size`: how many slots there are."""
+    first, *others = sorted(parts, key=lambda part: -len(part.slots))
+    slots, sums = first.slots, first.often
+    held_by = np.ones(len(slots), np.uint8)
+    others = [part for part in others if len(part.slots)]
+    if not others:
+        return Sums(slots, sums, held_by)
+    sums = sums.copy()
+    values = np.zeros(size, np.float32)
+    for part in others:
+        values[part.slots] = part.often
+        more = values.take(slots, mode="clip")
+        sums += more
+        held_by += more > 0
+        values[slots] = 0
+        fresh = values.take(part.slots, mode="clip") > 0
+        if fresh.any():
+            new = part.slots[fresh]
+            slots = np.concatenate([slots, new])
+            sums = np.concatenate([sums, part.often[fresh]])
+            held_by = np.concatenate([held_by, np.ones(len(new), np.uint8)])
+            values[new] = 0
+    return Sums(slots, sums, held_by)
 
 
 def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], Hits]) -> Hits:

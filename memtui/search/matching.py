@@ -8,16 +8,17 @@ as a share of the most that these words could give, so that it lies in 0..1 what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
 from memtui.search.hits import Hits, of_terms
+from memtui.search.match import NOWHERE, Mask, Match
 from memtui.search.needles import Needle, Needles, needles
 from memtui.search.postings import Cancelled, Ints, Longs, Segment, never
 
@@ -28,28 +29,8 @@ OTHER_FORM = 0.75
 MOST_WORDS = 64
 """Words of a pattern that are named for highlighting."""
 
-Mask = NDArray[np.bool_]
-Floats = NDArray[np.float32]
 Exact = Callable[[Term], Longs | None]
 """Slots that hold a phrase, pattern or misspelt word, from another index; None = ask the arrays."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """What the text of a query finds; filters are not looked at."""
-
-    found: Mask
-    text: Floats
-    """0..1 by slot; 0 where nothing is found."""
-    all_words: Mask
-    title: Longs
-    """Slots whose whole title is what was asked."""
-    words: tuple[str, ...] = ()
-    """Folded words to point out, the forms and completions that are in the index included."""
-    missing: tuple[str, ...] = ()
-    """What was asked and matches nothing at all, as it was written."""
-    meaning: Floats | None = None
-    """What the vectors add to the score, by slot; None without them (`memtui.search.fusion`)."""
 
 
 def match(
@@ -65,34 +46,48 @@ def match(
     """
     search = _Search(segments, slots, exact, cancelled)
     asked = needles(terms)
-    text = np.zeros(slots, np.float32)
-    count = np.zeros(slots, np.uint16)
-    words: dict[str, None] = {}
-    missing: dict[str, None] = {}
-    kept: list[Mask] = []
-    best = 0.0
     positive = (*asked.wanted, *asked.required)
+    if not positive:
+        return _without(_everything(slots), [search.mask(needle) for needle in asked.excluded])
+    words: dict[str, None] = {}
+    scores: list[Hits] = []
+    best = 0.0
     for needle in positive:
-        scores, ceiling = _score(list(search.tiers(needle, words)), slots)
+        scored, ceiling = _score(list(search.tiers(needle, words)), slots)
+        scores.append(scored)
         best += ceiling
-        text[scores.slots] += scores.often
-        count[scores.slots] += 1
-        if not len(scores.slots):
-            missing[needle.term.text] = None
-        if needle in asked.required:
-            kept.append(_mask(scores.slots, slots))
-    found = count > 0 if positive else np.ones(slots, np.bool_)
-    for needle in asked.excluded:
-        kept.append(~search.mask(needle))
-    for mask in kept:
-        found &= mask
-    if kept:
-        text *= found
-    if best:
-        text *= np.float32(1 / best)
-    all_words = found & (count == (len(positive) or 1))
-    title = search.titled(asked, all_words) if positive else np.empty(0, np.int64)
-    return Match(found, text, all_words, title, tuple(words), tuple(missing))
+    sums = hits.summed(scores, slots)
+    missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
+    found = Match(
+        slots,
+        sums.slots,
+        sums.sums * np.float32(1 / best),
+        sums.held_by == len(positive),
+        words=tuple(words),
+        missing=tuple(dict.fromkeys(missing)),
+    )
+    required = scores[len(asked.wanted) :]
+    barred = [~_mask(part.slots, slots) for part in required]
+    found = _without(found, [*barred, *(search.mask(needle) for needle in asked.excluded)])
+    return replace(found, title=search.titled(asked, found))
+
+
+def _everything(slots: int) -> Match:
+    none = np.zeros(slots, np.bool_)
+    return Match(slots, np.arange(slots), np.zeros(slots, np.float32), none)
+
+
+def _without(found: Match, barred: Sequence[Mask]) -> Match:
+    """The match without what one of these masks has."""
+    if not barred:
+        return found
+    held = ~np.logical_or.reduce(barred)[found.slots]
+    return replace(
+        found,
+        slots=found.slots[held],
+        text=found.text[held],
+        all_words=found.all_words[held],
+    )
 
 
 def _mask(held: Longs, slots: int) -> Mask:
@@ -108,11 +103,12 @@ def _score(tiers: Sequence[Hits], slots: int) -> tuple[Hits, float]:
     for tier in tiers:
         frequency = len(tier.slots)
         if frequency:
-            rarity = float(np.log1p((slots - frequency + 0.5) / (frequency + 0.5))) * (K1 + 1)
+            rarity = math.log1p((slots - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
             ceiling = max(ceiling, rarity)
-            scores = tier.often * np.float32(rarity) / (tier.often + np.float32(K1))
+            scores = tier.often * np.float32(rarity)
+            scores /= tier.often + np.float32(K1)
             best = hits.highest(best, Hits(tier.slots, scores), slots)
-    return best, ceiling or float(np.log1p(2.0 * slots + 1.0)) * (K1 + 1)
+    return best, ceiling or math.log1p(2.0 * slots + 1.0) * (K1 + 1)
 
 
 class _Search:
@@ -184,9 +180,7 @@ class _Search:
 
     def _begun(self, start: str) -> Hits:
         def of(segment: Segment) -> Hits:
-            return hits.kept(
-                segment, ("begun", start), lambda: hits.of_range(segment, *segment.prefix(start))
-            )
+            return hits.kept(segment, ("begun", start), lambda: hits.of_prefix(segment, start))
 
         return self._gather(of)
 
@@ -220,10 +214,14 @@ class _Search:
             found.append(of(segment))
         return hits.joined(found)
 
-    def titled(self, asked: Needles, among: Mask) -> Longs:
+    def titled(self, asked: Needles, found: Match) -> Longs:
         """Which of these have the asked words, all and no others, as their title."""
-        found = [_titled(segment, asked.asked, asked.open_end, among) for segment in self._segments]
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        parts = [_titled(segment, asked.asked, asked.open_end) for segment in self._segments]
+        titled: Longs = np.concatenate([NOWHERE, *parts])
+        if not len(titled):
+            return titled
+        all_words = _mask(found.slots[found.all_words], self._slots)
+        return titled[all_words[titled]]
 
 
 def _forms(segment: Segment, word: str, stem: str) -> list[int]:
@@ -273,13 +271,10 @@ def _in_range(values: Ints, first: int, last: int) -> Mask:
     return values == first if last == first + 1 else (values >= first) & (values < last)
 
 
-def _titled(segment: Segment, spine: Sequence[str], open_end: bool, among: Mask) -> Longs:
-    ranges = _ranges(segment, spine, open_end)
-    if not ranges:
-        return np.empty(0, np.int64)
-    here = among[segment.first : segment.first + segment.count]
-    memories = np.flatnonzero(here & (segment.title_lengths == len(ranges)))
-    for at, (first, last) in enumerate(ranges):
+def _titled(segment: Segment, spine: Sequence[str], open_end: bool) -> Longs:
+    memories = segment.titled.get(len(spine), NOWHERE)
+    ranges = _ranges(segment, spine, open_end) if len(memories) else None
+    for at, (first, last) in enumerate(ranges or ()):
         words = segment.stream[segment.starts[memories] + at]
         memories = memories[_in_range(words, first, last)]
-    return memories + segment.first
+    return memories + segment.first if ranges else NOWHERE

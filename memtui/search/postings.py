@@ -10,6 +10,7 @@ small segment, made by the same `build`.
     weights    occurrences weighted by field, in quarters, at most 255
     stream     the spine of every text as numbers of words, -1 after each field: phrases
     starts     where the stream of each memory begins
+    heads      beginnings that many memories have (see `memtui.search.heads`)
     stems      stems that several words share, in order; stem_ptr, stem_terms: which words
 
 How rare a word is, is summed over all segments when somebody asks, so a small segment ranks like a
@@ -37,11 +38,13 @@ from numpy.typing import NDArray
 
 from memtui import __version__
 from memtui.search import analysis
+from memtui.search import heads as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, Document
+from memtui.search.heads import MOST_OFTEN, Heads
 
 log = logging.getLogger(__name__)
 
-FORM = 1
+FORM = 2
 """Raised whenever the arrays or their meaning change."""
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 FIELD_END = -1
@@ -85,14 +88,21 @@ class Segment:
     stems: list[str]
     stem_ptr: Ints
     stem_terms: Ints
+    heads: Heads
     recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
     """Answers to the last questions; see `memtui.search.hits.kept`."""
 
     @cached_property
-    def title_lengths(self) -> Longs:
-        """How many words the title of each memory has."""
+    def titled(self) -> dict[int, Longs]:
+        """The memories whose title has so many words, by that number; untitled ones left out."""
         ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
-        return ends - self.starts[:-1]
+        lengths = ends - self.starts[:-1]
+        held = np.flatnonzero(lengths)
+        if not len(held):
+            return {}
+        order = held[lengths[held].argsort(kind="stable")]
+        numbers, firsts = np.unique(lengths[order], return_index=True)
+        return dict(zip(numbers.tolist(), np.split(order, firsts[1:]), strict=True))
 
     def find(self, word: str) -> int | None:
         """The number of this word, or None."""
@@ -143,7 +153,7 @@ def build(
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary)
     return Segment(
         first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
-        stems, stem_ptr, stem_terms,
+        stems, stem_ptr, stem_terms, heads_module.make(vocabulary, indptr, ids, weights, cut.count),
     )  # fmt: skip
 
 
@@ -245,7 +255,7 @@ def _postings(
     return (
         indptr.astype(np.int64),
         (keys % max(count, 1)).astype(np.int32),
-        np.minimum(summed, 255).astype(np.uint8),
+        np.minimum(summed, MOST_OFTEN).astype(np.uint8),
     )
 
 
@@ -275,8 +285,11 @@ _ARRAYS = {
     "starts": np.int64,
     "stem_ptr": np.int32,
     "stem_terms": np.int32,
+    "head_ptr": np.int64,
+    "head_ids": np.int32,
+    "head_weights": np.uint8,
 }
-_WORDS = ("terms", "stems")
+_WORDS = ("terms", "stems", "head_starts")
 _HEAD = "segment.json"
 
 
@@ -295,11 +308,20 @@ def save(segment: Segment, folder: Path, stamp: str) -> None:
 
     `stamp` names what was indexed. Raises OSError.
     """
-    sums = {}
-    arrays = {name: getattr(segment, name) for name in _ARRAYS}
-    for name in _WORDS:
-        text = "\n".join(getattr(segment, name)).encode("utf-8", "surrogatepass")
+    heads = segment.heads
+    of_heads: dict[str, NDArray[Any]] = {
+        "head_ptr": heads.ptr,
+        "head_ids": heads.ids,
+        "head_weights": heads.weights,
+    }
+    words = {"terms": segment.terms, "stems": segment.stems, "head_starts": heads.starts}
+    arrays = {
+        name: of_heads[name] if name in of_heads else getattr(segment, name) for name in _ARRAYS
+    }
+    for name, texts in words.items():
+        text = "\n".join(texts).encode("utf-8", "surrogatepass")
         arrays[name] = np.frombuffer(text, np.uint8)
+    sums = {}
     for name, values in arrays.items():
         np.save(folder / f"segment.{name}.npy", values, allow_pickle=False)
         sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
@@ -326,7 +348,8 @@ def load(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         for name in _WORDS:
             text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
             values[name] = text.split("\n") if text else []
-        return Segment(first=first, count=int(head["count"]), **values)
+        heads = Heads(*(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights")))
+        return Segment(first=first, count=int(head["count"]), heads=heads, **values)
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is made again

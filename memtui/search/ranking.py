@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from memtui.model import KINDS
 from memtui.search.columns import Columns
-from memtui.search.matching import Match
+from memtui.search.match import Match
 
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -117,13 +117,13 @@ def _type(columns: Columns, wanted: Collection[str], weights: Weights) -> Double
     return np.array(by_code or [0.0])[columns.type]
 
 
-def _neighbours(match: Match, columns: Columns, slots: Longs, weights: Weights) -> Doubles:
+def _neighbours(match: Match, columns: Columns, slots: Longs, factors: _Factors) -> Doubles | float:
     """A share of the better of the memories just before and after in the same place."""
-    kinds = np.array([kind in SEQUENTIAL for kind in KINDS])
+    if not factors.weights.neighbours or not factors.any_sequential:
+        return 0.0
     sums = np.zeros(len(slots))
-    eligible = np.flatnonzero(kinds[columns.kind[slots]] & (match.text[slots] > 0))
-    if not weights.neighbours or not len(eligible):
-        return sums
+    text = match.text_by_slot
+    eligible = np.flatnonzero(factors.sequential[slots] & (text[slots] > 0))
     at = slots[eligible]
     best = np.zeros(len(at))
     for step in (-1, 1):
@@ -134,8 +134,8 @@ def _neighbours(match: Match, columns: Columns, slots: Longs, weights: Weights) 
             & (columns.entity[other] == columns.entity[at])
             & (columns.store[other] == columns.store[at])
         )
-        best = np.maximum(best, np.where(same, match.text[other], 0.0))
-    sums[eligible] = weights.neighbours * best
+        best = np.maximum(best, np.where(same, text[other], 0.0))
+    sums[eligible] = factors.weights.neighbours * best
     return sums
 
 
@@ -148,7 +148,10 @@ class _Factors:
     wanted_types: frozenset[str]
     minute: int
     each: Mapping[str, Doubles]
-    sum: Doubles
+    whole: Doubles
+    """One and the sum of all."""
+    sequential: NDArray[np.bool_]
+    any_sequential: bool
 
 
 _last: _Factors | None = None
@@ -177,7 +180,11 @@ def _factors(
         "status": status[columns.status],
         "pinned": weights.pinned * columns.pinned,
     }
-    _last = _Factors(columns, weights, wanted, minute, each, np.sum(list(each.values()), axis=0))
+    whole = 1.0 + np.sum(list(each.values()), axis=0)
+    sequential = np.array([kind in SEQUENTIAL for kind in KINDS])[columns.kind]
+    _last = _Factors(
+        columns, weights, wanted, minute, each, whole, sequential, bool(sequential.any())
+    )
     return _last
 
 
@@ -189,23 +196,32 @@ def _tier(match: Match, weights: Weights) -> float:
 def rank(
     match: Match,
     columns: Columns,
-    slots: Longs,
+    at: Longs | None,
     now: datetime,
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
     named: Collection[int] = (),
 ) -> Doubles:
-    """The score of each of these slots. `named`: slots whose id is what was asked."""
+    """The score of what stands at these positions of the match; None: of all that it found.
+
+    `named`: slots whose id is what was asked.
+    """
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
-    score = match.text[slots] * (1.0 + factors.sum[slots])
-    score += tier * match.all_words[slots]
-    if match.meaning is not None:
-        score += match.meaning[slots]
+    slots, text, all_words, meaning = match.slots, match.text, match.all_words, match.meaning
+    if at is not None:
+        slots, text, all_words = slots.take(at), text.take(at), all_words.take(at)
+        meaning = None if meaning is None else meaning.take(at)
+    score = factors.whole.take(slots, mode="clip")
+    score *= text
+    score += tier * all_words
+    if meaning is not None:
+        score += meaning
     for special, worth in ((match.title, TITLE_TIERS), (list(named), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
-    return score + _neighbours(match, columns, slots, weights)
+    score += _neighbours(match, columns, slots, factors)
+    return score
 
 
 def parts(
@@ -220,42 +236,16 @@ def parts(
     """Why this slot has its score: the parts that are not 0; they add up to what `rank` gives."""
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
-    text = float(match.text[slot])
+    at = match.position(slot)
+    text = float(match.text[at])
+    neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
     found = [
         Part("exact id", ID_TIERS * tier * (slot in named)),
         Part("exact title", TITLE_TIERS * tier * (slot in match.title)),
-        Part("all words", tier * bool(match.all_words[slot])),
+        Part("all words", tier * bool(match.all_words[at])),
         Part("text", text),
         *(Part(name, text * float(values[slot])) for name, values in factors.each.items()),
-        Part("neighbours", float(_neighbours(match, columns, np.array([slot]), weights)[0])),
-        Part("meaning", 0.0 if match.meaning is None else float(match.meaning[slot])),
+        Part("neighbours", float(neighbours[0])),
+        Part("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
     ]
     return tuple(part for part in found if part.value)
-
-
-def best_first(scores: Doubles, columns: Columns, slots: Longs, sure: int = 1000) -> Longs:
-    """Positions in `slots` from the best score to the worst, newest first where equal.
-
-    Only the first `sure` are exactly so ordered among equals; the order of scores always holds.
-    """
-    if len(slots) <= sure:
-        when = np.nan_to_num(columns.when[slots], nan=-np.inf)
-        return np.lexsort((slots, -when, -scores))
-    threshold = np.partition(scores, -sure)[-sure]
-    ahead = np.flatnonzero(scores > threshold)
-    behind = np.flatnonzero(scores <= threshold)
-    first = ahead[best_first(scores[ahead], columns, slots[ahead], len(ahead))]
-    return np.concatenate([first, behind[_descending(scores[behind])]])
-
-
-def _descending(scores: Doubles) -> Longs:
-    """Positions from the highest score to the lowest, in their own order where equal.
-
-    Score and position in one integer, since numpy sorts integers ten times faster than it finds
-    the stable order of floats.
-    """
-    bits = (-scores).astype(np.float32).view(np.int32).astype(np.int64)
-    ascending = bits ^ ((bits >> 31) & 0x7FFFFFFF)
-    packed = (ascending << 32) | np.arange(len(scores))
-    packed.sort()
-    return packed & 0xFFFFFFFF

@@ -15,7 +15,7 @@ import numpy as np
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import Document
-from memtui.search.matching import Match
+from memtui.search.match import Match
 from memtui.search.needles import Needle, Needles, needles
 from memtui.search.postings import Cancelled, never
 
@@ -157,10 +157,12 @@ def scan(
             all_words[slot] = len(here) == len(positive)
             if all_words[slot] and _titled(title, asked):
                 titles.append(slot)
+    held = np.flatnonzero(found)
     return Match(
-        found,
-        text,
-        all_words,
+        slots,
+        held,
+        text.take(held),
+        all_words.take(held),
         np.array(titles, np.int64),
         tuple(dict.fromkeys(word for sought in positive for word in sought.needle.words)),
         tuple(dict.fromkeys(s.needle.term.text for s in positive if s not in somewhere)),

@@ -17,7 +17,8 @@ from memtui.search import embedding, fusion, ranking
 from memtui.search.columns import Columns
 from memtui.search.documents import Document
 from memtui.search.embedding import Embedder, Floats
-from memtui.search.matching import Match
+from memtui.search.match import Match
+from memtui.search.ordering import Ordered
 
 
 class Way(NamedTuple):
@@ -87,7 +88,5 @@ def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
 
 def ordered(found: Match, table: Columns, now: datetime, weights: ranking.Weights) -> list[int]:
     """Slots, the best first."""
-    slots = np.flatnonzero(found.found)
-    scores = ranking.rank(found, table, slots, now, weights)
-    order: list[int] = slots[ranking.best_first(scores, table, slots)].tolist()
-    return order
+    scores = ranking.rank(found, table, None, now, weights)
+    return list(Ordered(found.slots, scores, table.when))

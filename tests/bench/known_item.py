@@ -23,6 +23,7 @@ from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
 from memtui.search.documents import document
+from memtui.search.match import Match
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
 
@@ -119,9 +120,9 @@ def main() -> None:
     for name, module, attribute, value in VARIANTS:
         with setting(module, attribute, value):
             line(name, measure(pools))
-    original: Callable[..., matching.Match] = matching.match
+    original: Callable[..., Match] = matching.match
 
-    def any_order(*arguments: object, **options: object) -> matching.Match:
+    def any_order(*arguments: object, **options: object) -> Match:
         found = original(*arguments, **options)
         return replace(found, all_words=np.zeros_like(found.all_words))
 

@@ -1,6 +1,7 @@
 """How fast search is: `python -m tests.bench.speed [N ...]` (1,000, 33,000 and 100,000 memories).
 
-A keystroke is what the screen does for a letter: match, filter, rank, order, count facets.
+A keystroke is what the screen asks for a letter: match, filter, rank, the best in order, count
+what each filter would leave.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ import numpy as np
 
 from memtui.query import parse
 from memtui.search import columns as columns_module
-from memtui.search import postings
+from memtui.search import finder, postings
 from memtui.search.documents import Document, document
 from memtui.search.matching import match
-from memtui.search.ranking import best_first, rank
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
 
+BEST = 50
+"""What a screen shows."""
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -43,12 +45,8 @@ def keystroke(
     for segment in segments:
         segment.recent.clear()  # as if nothing had been typed before
     query = parse(f"{filters} {line}".strip(), NOW, typing=True)
-    found = match(segments, len(columns), query.terms)
-    mask = columns_module.mask(columns, query) & found.found
-    slots = np.flatnonzero(mask)
-    scores = rank(found, columns, slots, NOW)
-    slots[best_first(scores, columns, slots)]
-    columns_module.facets(columns, query, found.found)
+    hits = finder.find(query, columns, match(segments, len(columns), query.terms), NOW)
+    hits.slots[:BEST]
 
 
 def percentiles(values: Sequence[float]) -> str:

@@ -9,7 +9,8 @@ from pathlib import Path
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import Document
-from memtui.search.matching import Match, match
+from memtui.search.match import Match
+from memtui.search.matching import match
 from memtui.search.scan import scan
 from memtui.search.whoosh_index import WhooshIndex
 
@@ -53,7 +54,7 @@ def query(draw: random.Random) -> list[Term]:
 def found(result: Match) -> tuple[set[int], set[int], set[int]]:
     return (
         set(result.found.nonzero()[0].tolist()),
-        set(result.all_words.nonzero()[0].tolist()),
+        set(result.slots[result.all_words].tolist()),
         set(result.title.tolist()),
     )
 
@@ -88,9 +89,10 @@ def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
         for _ in range(25):
             terms = query(draw)
             by_arrays = match(segments, len(documents), terms)
-            for mask, every in ((by_arrays.found, False), (by_arrays.all_words, True)):
+            every_slot, with_all, _ = found(by_arrays)
+            for slots, every in ((every_slot, False), (with_all, True)):
                 refs = index.search(terms, every=every)
                 assert refs is not None
-                assert set(refs) == {documents[at].ref for at in mask.nonzero()[0]}, terms
+                assert set(refs) == {documents[at].ref for at in slots}, terms
                 assert len(refs) == len(set(refs))
         index.close()

@@ -13,7 +13,9 @@ from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import columns, expansion, postings, ranking
 from memtui.search.documents import document
-from memtui.search.matching import Match, match
+from memtui.search.match import Match
+from memtui.search.matching import match
+from memtui.search.ordering import Ordered
 from memtui.search.postings import Cancelled
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -51,9 +53,8 @@ def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[i
 def ordered(memories: Sequence[Memory], text: str, **options: object) -> list[int]:
     result = look(memories, text)
     table = columns.build(memories)
-    slots = np.flatnonzero(result.found)
-    scores = ranking.rank(result, table, slots, NOW, **options)  # type: ignore[arg-type]
-    return slots[ranking.best_first(scores, table, slots)].tolist()
+    scores = ranking.rank(result, table, None, NOW, **options)  # type: ignore[arg-type]
+    return list(Ordered(result.slots, scores, table.when))
 
 
 TEXTS = [
@@ -184,10 +185,9 @@ def test_exact_title_then_words_in_the_title() -> None:
 
 def test_exact_id_beats_all() -> None:
     memories = [memory(0, "abcd", title="abcd"), memory(1, "no such word")]
-    result = look(memories, "abcd")
-    result.found[1] = True
+    result = look(memories, "abcd").including(np.array([1]))
     table = columns.build(memories)
-    scores = ranking.rank(result, table, np.arange(2), NOW, named=[1])
+    scores = ranking.rank(result, table, None, NOW, named=[1])
     assert scores[1] > scores[0]
 
 
@@ -228,10 +228,10 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.rank(result, table, np.arange(3), NOW, wanted_types=["goal"], named=[2])
-    for slot in range(3):
+    scores = ranking.rank(result, table, None, NOW, wanted_types=["goal"], named=[2])
+    for at, slot in enumerate(result.slots.tolist()):
         parts = ranking.parts(result, table, slot, NOW, wanted_types=["goal"], named=[2])
-        assert sum(part.value for part in parts) == pytest.approx(scores[slot])
+        assert sum(part.value for part in parts) == pytest.approx(scores[at])
         assert all(part.value for part in parts)
 
 
@@ -240,16 +240,6 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
     assert weights.recency == 1
     assert weights.half_life_days > 0
     assert weights.pinned == ranking.DEFAULTS.pinned
-
-
-def test_order_of_many_equals_a_full_sort() -> None:
-    draw = np.random.default_rng(3)
-    memories = [memory(n, "x") for n in range(3000)]
-    table = columns.build(memories)
-    scores = draw.integers(0, 50, 3000) / 7
-    order = ranking.best_first(scores, table, np.arange(3000), sure=100)
-    assert sorted(order.tolist()) == list(range(3000))
-    assert (np.diff(scores[order]) <= 0).all()
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from memtui.search import columns, finder, fusion, matching, postings, ranking
 from memtui.search.documents import document
 from memtui.search.embedding import Floats
 from memtui.search.finder import Hits
+from memtui.search.match import Match
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEXTS = (
@@ -42,7 +43,7 @@ def found(
 ) -> tuple[Query, Hits]:
     query = parse(line, NOW)
 
-    def match(terms: tuple[object, ...]) -> matching.Match | None:
+    def match(terms: tuple[object, ...]) -> Match | None:
         return matching.match([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
 
     words = match(fusion.without_meaning(query.terms))
@@ -52,7 +53,7 @@ def found(
 
 
 def slots(line: str, way: str = fusion.SUM) -> list[int]:
-    return found(line, way=way)[1].slots.tolist()
+    return list(found(line, way=way)[1].slots)
 
 
 @pytest.mark.parametrize("way", fusion.WAYS)
@@ -70,7 +71,7 @@ def test_what_is_near_wins_among_equal_texts(way: str) -> None:
 
 def test_what_is_far_is_not_added() -> None:
     far = np.array([0.9, 0.3, 0.2, 0.1, 0, -1], np.float32)
-    assert found("fails", far)[1].slots.tolist() == [0]
+    assert found("fails", far)[1].slots == [0]
 
 
 def test_filters_phrases_and_excluded_words_hold_for_the_vectors_too() -> None:
@@ -82,15 +83,15 @@ def test_filters_phrases_and_excluded_words_hold_for_the_vectors_too() -> None:
 
 def test_meaning_alone_is_ordered_by_nearness_alone() -> None:
     _, hits = found("~login")
-    assert hits.slots.tolist() == [0, 1, 2, 4]
+    assert list(hits.slots) == [0, 1, 2, 4]
     assert hits.scores is not None
-    assert hits.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.4])
+    assert list(hits.scores) == pytest.approx([0.9, 0.8, 0.7, 0.4])
 
 
 def test_words_and_meaning_together() -> None:
     _, hits = found("update ~login")
-    assert hits.slots.tolist()[:2] == [0, 5]
-    assert set(hits.slots.tolist()) == {0, 5, 1, 2, 4}
+    assert list(hits.slots)[:2] == [0, 5]
+    assert set(hits.slots) == {0, 5, 1, 2, 4}
 
 
 @pytest.mark.parametrize(
@@ -133,12 +134,12 @@ def test_parts_add_up_and_all_words_stay_first(
     query, hits = found(line, near, way, weights)
     if hits.scores is None or hits.match is None:
         return
-    for slot, score in zip(hits.slots.tolist(), hits.scores.tolist(), strict=True):
+    for slot, score in zip(list(hits.slots), list(hits.scores), strict=True):
         parts = finder.explain(query, hits, COLUMNS, slot, NOW, weights)
         assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
-    held = hits.match.all_words[hits.slots].tolist()
+    held = [bool(hits.match.all_words[hits.match.position(slot)]) for slot in hits.slots]
     assert held == sorted(held, reverse=True)
-    assert hits.scores.tolist() == sorted(hits.scores.tolist(), reverse=True)
+    assert list(hits.scores) == sorted(hits.scores, reverse=True)
 
 
 def test_without_weight_nothing_changes() -> None:
@@ -146,7 +147,7 @@ def test_without_weight_nothing_changes() -> None:
     alone = matching.match([SEGMENT], len(MEMORIES), query.terms)
     _, fused = found("login update", weights=ranking.Weights(meaning=0))
     plain = finder.find(query, COLUMNS, alone, NOW, ranking.Weights(meaning=0))
-    assert fused.slots.tolist() == plain.slots.tolist()
+    assert fused.slots == plain.slots
     assert fused.scores is not None
     assert plain.scores is not None
-    assert fused.scores.tolist() == plain.scores.tolist()
+    assert fused.scores == plain.scores

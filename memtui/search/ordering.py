@@ -1,0 +1,129 @@
+"""What was found from the best to the worst, put in order as far as somebody looks.
+
+A short word finds tens of thousands of memories, of which a screen shows some fifty. The first
+`HEAD` are found by one partition and sorted; the rest is sorted when it is asked for, which happens
+when a person jumps to the end or a program wants all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+Doubles = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+HEAD = 256
+"""Some screens; a partition costs much the same whatever this is."""
+
+
+class Ordered(Sequence[int]):
+    """Slots from the best score to the worst; newest first where equal, then in slot order.
+
+    `slots` and their `scores` come in any order; `when` is the time of every slot there is.
+    """
+
+    def __init__(self, slots: Longs, scores: Doubles, when: Doubles) -> None:
+        self._slots, self._values, self._when = slots, scores, when
+        self._head = self._best(HEAD)
+
+    def _best(self, count: int) -> Longs:
+        """Positions of the best, in order."""
+        scores = self._values
+        if len(scores) <= count:
+            return self._sorted(np.arange(len(scores)))
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        return self._sorted(np.flatnonzero(scores >= least))[:count]
+
+    def _sorted(self, at: Longs) -> Longs:
+        slots = self._slots.take(at)
+        when = np.nan_to_num(self._when.take(slots), nan=-np.inf)
+        return at.take(np.lexsort((slots, -when, -self._values.take(at))))
+
+    @cached_property
+    def _all(self) -> Longs:
+        if len(self._head) == len(self._slots):
+            return self._head
+        return self._sorted(np.arange(len(self._slots)))
+
+    def _at(self, stop: int) -> Longs:
+        """Positions in order, `stop` of them at least."""
+        return self._head if stop <= len(self._head) else self._all
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The score of each, in the same order."""
+        return Scores(self)
+
+    def score(self, index: int) -> float:
+        """The score of the one at this place."""
+        index = range(len(self))[index]
+        return float(self._values[self._at(index + 1)[index]])
+
+    def all_scores(self) -> list[float]:
+        """Every score, from the best to the worst."""
+        found: list[float] = self._values.take(self._all).tolist()
+        return found
+
+    @property
+    def unsorted(self) -> Longs:
+        """The same slots in no order, which costs nothing."""
+        return self._slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[int]: ...
+    def __getitem__(self, index: int | slice) -> int | Sequence[int]:
+        if isinstance(index, slice):
+            wanted = range(len(self))[index]
+            stop = max(wanted, default=-1) + 1
+            slots: list[int] = self._slots.take(self._at(stop)[index] if stop else []).tolist()
+            return slots
+        index = range(len(self))[index]
+        return int(self._slots[self._at(index + 1)[index]])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._slots.take(self._all).tolist())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def __repr__(self) -> str:
+        return f"Ordered({list(self[:8])}, {len(self)} in all)"
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, which have none
+
+
+class Scores(Sequence[float]):
+    """The scores of ordered slots."""
+
+    def __init__(self, of: Ordered) -> None:
+        self._of = of
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[float]: ...
+    def __getitem__(self, index: int | slice) -> float | Sequence[float]:
+        if isinstance(index, slice):
+            return [self._of.score(at) for at in range(len(self))[index]]
+        return self._of.score(index)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self._of.all_scores())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -1,0 +1,170 @@
+"""What a letter finds is what looking at every memory would find, in the same order."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from memtui.model import IMPORTANCES, STATUSES, Memory
+from memtui.query import Query, parse
+from memtui.search import analysis, columns, finder, matching, postings
+from memtui.search.columns import Columns
+from memtui.search.documents import FIELD_WEIGHTS, document
+from memtui.search.matching import K1
+from memtui.search.postings import Segment
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MANY = 900
+"""Enough for beginnings that are added up beforehand, and for more hits than are put in order."""
+WORDS = [f"{head}{tail}" for head in ("dep", "de", "con", "co", "rx") for tail in "abcdefgh"]
+DAYS = [None, *range(0, 300, 7)]
+
+
+def memories(draw: random.Random) -> list[Memory]:
+    def text(most: int) -> str:
+        return " ".join(draw.choices(WORDS, k=draw.randint(0, most)))
+
+    def made(number: int) -> Memory:
+        days = draw.choice(DAYS)
+        return Memory(
+            ref=f"s:{number}",
+            id=str(number),
+            store=draw.choice("st"),
+            kind=draw.choice(("fact", "note", "event")),
+            type=draw.choice(("goal", "bug", "")),
+            title=text(3),
+            content=text(9),
+            entity=draw.choice(("one", "two/three", "")),
+            created=None if days is None else NOW - timedelta(days=days),
+            importance=draw.choice(IMPORTANCES),
+            status=draw.choice(STATUSES),
+            tags=tuple(draw.choices(("a", "b"), k=draw.randint(0, 2))),
+            pinned=draw.random() < 0.1,
+        )
+
+    return [made(number) for number in range(MANY)]
+
+
+def often(memory: Memory) -> Counter[str]:
+    """How often each word is there, weighted by field, in quarters."""
+    counts: Counter[str] = Counter()
+    for text, weight in zip(document(memory).fields(), FIELD_WEIGHTS, strict=True):
+        for word in analysis.tokens(text):
+            counts[word] += round(4 * weight)
+    return counts
+
+
+def plain_text(held: Sequence[Counter[str]], typed: str) -> dict[int, tuple[float, bool]]:
+    """Slot -> text score and whether all words are there, by looking at every memory."""
+    *whole, last = typed.split(" ")
+    ways = [[lambda w, word=word: w == word] for word in whole]
+    if last:
+        ways.append([lambda w: w == last, lambda w: w.startswith(last)])
+    most = 0.0
+    scores: list[dict[int, float]] = []
+    for tiers in ways:
+        best: dict[int, float] = {}
+        ceiling = 0.0
+        for test in tiers:
+            times = {
+                slot: min(255, sum(n for w, n in counts.items() if test(w))) / 4
+                for slot, counts in enumerate(held)
+            }
+            times = {slot: n for slot, n in times.items() if n}
+            if times:
+                rarity = math.log1p((MANY - len(times) + 0.5) / (len(times) + 0.5)) * (K1 + 1)
+                ceiling = max(ceiling, rarity)
+                for slot, n in times.items():
+                    best[slot] = max(best.get(slot, 0.0), rarity * n / (n + K1))
+        most += ceiling or math.log1p(2.0 * MANY + 1.0) * (K1 + 1)
+        scores.append(best)
+    found = set().union(*scores)
+    return {
+        slot: (sum(best.get(slot, 0.0) for best in scores) / most, all(slot in b for b in scores))
+        for slot in found
+    }
+
+
+def passes(memory: Memory, query: Query, lifted: str = "") -> bool:
+    """The filters of the query, the status of a plain search included."""
+    fields = {part.field: part for part in query.conditions if part.field != lifted}
+    if (
+        lifted != "status"
+        and "status" not in fields
+        and memory.status not in ("active", "proposed")
+    ):
+        return False
+    if query.since and (memory.when is None or memory.when < query.since.time):
+        return False
+    for name, part in fields.items():
+        has = {
+            "type": memory.type in part.values,
+            "importance": memory.importance in part.values,
+            "status": memory.status in part.values,
+            "tag": bool(set(memory.tags) & set(part.values)),
+            "entity": memory.entity.split("/")[0] in part.values,
+        }[name]
+        if has == part.negated:
+            return False
+    return True
+
+
+LINES = ["de", "d", "co", "con", "depa", "depa de", "depa con", "rx", "cob rxa d", "dea deb dec "]
+FILTERS = [
+    "",
+    "type:goal",
+    "type:goal,bug importance:high",
+    "tag:a",
+    "since:60d -importance:low",
+    "entity:two",
+    "status:retired type:bug",
+]
+
+
+@pytest.fixture(scope="module", params=[21, 22])
+def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[Segment]]:
+    made = memories(random.Random(request.param))
+    documents = [document(memory) for memory in made]
+    cut = MANY * 5 // 6
+    parts = [columns.build(made[:cut]), columns.build(made[cut:])]
+    segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
+    assert segments[0].heads.starts
+    return made, columns.concat(parts), segments
+
+
+@pytest.mark.parametrize("filters", FILTERS)
+@pytest.mark.parametrize("line", LINES)
+def test_a_letter_finds_what_looking_at_every_memory_finds(
+    line: str, filters: str, stage: tuple[list[Memory], Columns, list[Segment]]
+) -> None:
+    made, table, segments = stage
+    query = parse(f"{filters} {line}".lstrip(), NOW, typing=True)
+    match = matching.match(segments, MANY, query.terms)
+    hits = finder.find(query, table, match, NOW)
+    expected = plain_text([often(memory) for memory in made], line)
+    assert set(hits.slots) == {slot for slot in expected if passes(made[slot], query)}
+    assert hits.scores is not None
+    order = list(zip(hits.slots, hits.scores, strict=True))
+    assert order[:300] == [(hits.slots[at], hits.scores[at]) for at in range(len(order))][:300]
+
+    def place(slot: int, score: float) -> tuple[float, float, int]:
+        when = made[slot].when
+        return -score, -when.timestamp() if when else math.inf, slot
+
+    assert order == sorted(order, key=lambda hit: place(*hit))
+    for slot, score in order:
+        parts = {p.name: p.value for p in finder.explain(query, hits, table, slot, NOW)}
+        text, all_words = expected[slot]
+        assert parts["text"] == pytest.approx(text, abs=1e-5)
+        assert ("all words" in parts) == all_words
+        assert sum(parts.values()) == pytest.approx(score, abs=1e-5)
+    for name in ("type", "importance", "status", "kind", "entity", "store"):
+        counts = Counter(
+            getattr(made[slot], name) for slot in expected if passes(made[slot], query, name)
+        )
+        assert getattr(hits.facets, name) == dict(counts)
