@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote_to_bytes
 
 from memtui.errors import BundleError
-from memtui.stores.sidecar import sidecar_file
+from memtui.files.sidecar_lines import sidecar_path
 
 SIDECAR = ".memtui/sidecar.jsonl"
 """The sidecar's name in a bundle, also where the store is a single file."""
@@ -80,7 +80,7 @@ class Home:
         """The path from the base; empty for a file that lies elsewhere."""
         if self.database is not None and file == str(self.database):
             return self.database_name
-        if file == str(sidecar_file(self.root)):
+        if file == str(sidecar_path(self.root)):
             return f"{self.inner}/{SIDECAR}" if self.inner else SIDECAR
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""

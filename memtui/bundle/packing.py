@@ -20,10 +20,10 @@ from memtui.bundle.archive import Archive
 from memtui.bundle.naming import Home, home_of, home_of_database, quoted, quoted_apart
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
 from memtui.stores import registry
 from memtui.stores.base import Format, Store
-from memtui.stores.sidecar import sidecar_file
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -129,7 +129,7 @@ def _pack_whole(packing: Packing, store: Store, memories: list[Memory]) -> None:
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
     home = _home(store, shards)
-    files = [str(sidecar_file(store.root))]
+    files = [str(sidecar_path(store.root))]
     if database is not None:
         lines = database.dump(store.root)
         data = "".join(line + "\n" for line in lines).encode("ascii")

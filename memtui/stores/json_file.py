@@ -7,18 +7,14 @@ whole, never empty.
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.json_spans import Record, load, load_records
-from memtui.files.reading import decode, read_bytes, stamp
+from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-
-Value = TypeVar("Value")
 
 MOST_FAULTS = 20
 """Bad records listed one by one for one file; the rest are counted."""
@@ -114,41 +110,3 @@ def _listed(file: str, faults: list[str]) -> list[Unreadable]:
     if len(faults) > MOST_FAULTS:
         listed.append(Unreadable(file, f"{len(faults) - MOST_FAULTS} more records like these"))
     return listed
-
-
-class LastRead(Generic[Value]):
-    """What was made of some files last, made again only when one of them may have changed.
-
-    For planning the change of many marked memories one by one; a save compares the content itself.
-    """
-
-    def __init__(self) -> None:
-        self._held: tuple[str, str, Value] | None = None
-
-    def get(self, key: str, files: Iterable[str | Path], make: Callable[[], Value]) -> Value:
-        mark = stamp(files)
-        held = self._held
-        if held is None or held[:2] != (key, mark):
-            held = (key, mark, make())
-            self._held = held
-        return held[2]
-
-
-def text_of(value: object) -> str:
-    """A value as text: a text itself, nothing for null, the JSON of anything else."""
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False)
-
-
-def unreadable(error: UnreadableFile, path: Path) -> Unreadable:
-    """The error as an entry of the list of what could not be read."""
-    return Unreadable(error.where or str(path), error.what)
-
-
-def lines_of(text: str) -> Iterator[str]:
-    """The lines of a text, split at line feeds only, without their carriage returns."""
-    for line in text.split("\n"):
-        yield line.removesuffix("\r")

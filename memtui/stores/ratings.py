@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from memtui.stores.native import is_number
+
 HIGH, MEDIUM = 4, 3
 """The lowest rating that means high, and that means medium."""
 
@@ -11,6 +13,6 @@ RATING_OF = {"high": 5, "medium": 3, "low": 1}
 
 def rated(rating: object) -> str:
     """High, medium or low; empty when there is no rating."""
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or rating != rating:
+    if not is_number(rating) or rating != rating:
         return ""
     return "high" if rating >= HIGH else "medium" if rating >= MEDIUM else "low"

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -40,12 +40,11 @@ from typing import Any
 
 from memtui.changes import SidecarEdit
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes, stamp
+from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.model import Link, Memory, from_record, to_record
-from memtui.stores.base import Reading, Shard
-
-sidecar_file = sidecar_path
+from memtui.model import Link
+from memtui.stores.last_read import LastRead
+from memtui.stores.native import texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -53,6 +52,19 @@ _EMPTY: Entry = MappingProxyType({})
 
 def _empty() -> Entry:
     return _EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The entries that are about one shard."""
+
+    ids: tuple[str, ...]
+    """In the order they were first made."""
+    mark: str
+    """Changes whenever one of them does."""
+
+
+_NOTHING = Share((), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +76,7 @@ class Sidecar:
     """Lines that could not be read."""
     fault: str = ""
     """Why the whole file could not be read; empty when it could, or when there is none."""
-    _marks: Mapping[str, str] = field(default_factory=_empty)
+    _shards: Mapping[str, Share] = field(default_factory=dict)
 
     def entry(self, id: str) -> Entry:
         """What is kept about one memory; empty when nothing is."""
@@ -72,13 +84,12 @@ class Sidecar:
 
     def mark(self, shard: str) -> str:
         """Changes whenever an entry about this shard does; part of the shard's stamp."""
-        return self._marks.get(shard, "") + self._marks.get("", "")
+        return self._shards.get(shard, _NOTHING).mark + self._shards.get("", _NOTHING).mark
 
     def of_shard(self, shard: str) -> Iterator[tuple[str, Entry]]:
         """The entries that name this shard, in the order they were first made."""
-        for id, entry in self.entries.items():
-            if entry.get("shard", "") == shard:
-                yield id, entry
+        for id in self._shards.get(shard, _NOTHING).ids:
+            yield id, self.entries[id]
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -101,15 +112,20 @@ def _parse(line: str) -> tuple[str, Entry | None] | None:
     return None
 
 
-def _marks(entries: Mapping[str, Entry]) -> dict[str, str]:
-    sums: dict[str, Any] = {}
+def _shares(entries: Mapping[str, Entry]) -> dict[str, Share]:
+    """The entries by the shard that they name; empty for those that name none."""
+    found: dict[str, dict[str, Entry]] = {}
     for id, entry in entries.items():
-        shard = entry.get("shard", "")
-        mark = sums.setdefault(
-            shard if isinstance(shard, str) else "", hashlib.blake2b(digest_size=8)
-        )
+        shard = entry.get("shard")
+        found.setdefault(shard if isinstance(shard, str) else "", {})[id] = entry
+    return {shard: Share(tuple(those), _mark(those)) for shard, those in found.items()}
+
+
+def _mark(entries: Mapping[str, Entry]) -> str:
+    mark = hashlib.blake2b(digest_size=8)
+    for id, entry in entries.items():
         mark.update(json.dumps([id, dict(entry)], sort_keys=True).encode())
-    return {shard: mark.hexdigest() for shard, mark in sums.items()}
+    return mark.hexdigest()
 
 
 def parse(text: str) -> Sidecar:
@@ -124,7 +140,7 @@ def parse(text: str) -> Sidecar:
             entries[parsed[0]] = parsed[1]
         else:
             entries.pop(parsed[0], None)
-    return Sidecar(entries, damaged, "", _marks(entries))
+    return Sidecar(entries, damaged, "", _shares(entries))
 
 
 def load(root: Path) -> Sidecar:
@@ -140,61 +156,20 @@ def load(root: Path) -> Sidecar:
         return Sidecar(fault=error.strerror or "it cannot be read")
 
 
-KEPT = ".memtui"
-"""Key of the shard of memories that only memtui keeps and whose own shard is gone."""
-
-
-def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[Shard, ...]:
-    """The shard of what is kept of shards that exist no more, such as a project that was deleted.
-
-    None as long as every entry's own shard is there.
-    """
-    gone = _gone(sidecar, {shard.key for shard in shards})
-    if not gone:
-        return ()
-    mark = "".join(sidecar.mark(key) for key in gone)
-    return (Shard(KEPT, (str(sidecar_path(root)),), "".join(gone) + mark),)
-
-
-def _gone(sidecar: Sidecar, keys: Collection[str]) -> list[str]:
-    found = (e.get("shard", "") for e in sidecar.entries.values() if "kept" in e)
-    return sorted({key for key in found if isinstance(key, str) and key not in keys})
-
-
-def read_kept(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
-    """The memories of `kept_shard`."""
-    memories = []
-    for key in _gone(sidecar, {shard.key for shard in shards}):
-        for _, entry in sidecar.of_shard(key):
-            memory = kept_memory(entry, label)
-            if memory is not None:
-                memories.append(memory)
-    return Reading(tuple(memories))
-
-
 class SidecarReader:
     """The sidecar of one store, read again only when its file changed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._seen: tuple[str, Sidecar] | None = None
+        self._last: LastRead[Sidecar] = LastRead()
 
     def current(self) -> Sidecar:
-        now = stamp([sidecar_path(self._root)])
-        seen = self._seen
-        if seen is None or seen[0] != now:
-            seen = (now, load(self._root))
-            self._seen = seen
-        return seen[1]
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
+        return self._last.get([sidecar_path(self._root)], lambda: load(self._root))
 
 
 def ids_in(entry: Entry, key: str) -> tuple[str, ...]:
     """The ids under `supersedes` or `superseded_by`; what is not one is left out."""
-    return _texts(entry.get(key))
+    return texts_of(entry.get(key))
 
 
 def _time(value: object) -> datetime | None:
@@ -241,78 +216,12 @@ def link_value(link: Link) -> dict[str, Any]:
     return value
 
 
-def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([*first, *second]))
-
-
-def overlay(memory: Memory, entry: Entry) -> Memory:
-    """The memory as its store has it, with what memtui keeps about it laid over it.
-
-    A retired memory whose successor only memtui knows is superseded.
-    """
-    if not entry:
-        return memory
-    extra = dict(memory.extra)
-    for key in ("rating", "reviewed"):
-        if key in entry:
-            extra[key] = entry[key]
-    superseded_by = _joined(memory.superseded_by, _texts(entry.get("superseded_by")))
-    retired = memory.status == "retired"
-    return replace(
-        memory,
-        status="superseded" if retired and superseded_by else memory.status,
-        pinned=memory.pinned or entry.get("pinned") is True,
-        tags=_joined(memory.tags, _texts(entry.get("tags"))),
-        links=memory.links + links_of(entry),
-        supersedes=_joined(memory.supersedes, _texts(entry.get("supersedes"))),
-        superseded_by=superseded_by,
-        extra=extra,
-    )
-
-
-def keep(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The value of `kept` for a memory that is about to leave its store."""
-    return {"memory": to_record(memory), "places": [dict(place) for place in places]}
-
-
-def kept_memory(entry: Entry, label: str) -> Memory | None:
-    """The memory that an entry keeps, under the label its store has now; None without a sound one.
-
-    It is marked `kept` in `extra`: the store's own files no longer hold it.
-    """
-    value = entry.get("kept")
-    if not isinstance(value, dict) or not isinstance(value.get("memory"), dict):
-        return None
-    try:
-        memory = from_record(value["memory"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return None
-    memory = replace(
-        memory,
-        ref=f"{label}:{memory.id}",
-        store=label,
-        extra={**memory.extra, "kept": True},
-    )
-    return overlay(memory, entry)
-
-
-def laid_over(
-    memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
-) -> tuple[Memory, ...]:
-    """The memories of one shard with their entries laid over, then those that only memtui keeps."""
-    shown = [overlay(memory, sidecar.entry(memory.id)) for memory in memories]
-    present = {memory.id for memory in shown}
-    for id, entry in sidecar.of_shard(shard):
-        kept = None if id in present else kept_memory(entry, label)
-        if kept is not None:
-            shown.append(kept)
-    return tuple(shown)
-
-
-def edit(root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any) -> SidecarEdit | None:
+def sidecar_edits(
+    root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any
+) -> tuple[SidecarEdit, ...]:
     """The edit that sets these keys of one entry (None or empty takes a key away).
 
-    None when the entry already says so.
+    None at all when the entry already says so.
     """
     before = sidecar.entries.get(id)
     after = dict(before or {})
@@ -324,5 +233,5 @@ def edit(root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any) -> Si
             after[key] = list(value) if isinstance(value, tuple) else value
     wanted = {**after, "shard": shard} if after else None
     if wanted == (None if before is None else dict(before)):
-        return None
-    return SidecarEdit(str(root), id, before, wanted)
+        return ()
+    return (SidecarEdit(str(root), id, before, wanted),)

@@ -6,7 +6,7 @@ A store asks here for what its own format cannot write down.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,8 +14,9 @@ from pathlib import Path
 from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Link, Memory
+from memtui.stores.native import is_number
 from memtui.stores.outcomes import done
-from memtui.stores.sidecar import Sidecar, edit, link_value, links_of
+from memtui.stores.sidecar import Sidecar, link_value, links_of, sidecar_edits
 from memtui.stores.timestamps import from_iso, to_iso_seconds
 
 BESIDE = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
@@ -38,8 +39,7 @@ class Beside:
 
     def set(self, **values: object) -> tuple[SidecarEdit, ...]:
         """The edit that sets these keys of the memory's entry; none when it says so already."""
-        made = edit(self.root, self.sidecar, self.memory.id, self.shard, **values)
-        return () if made is None else (made,)
+        return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
 
     def forget(self) -> tuple[SidecarEdit, ...]:
         """The edit that takes the entry away, with a memory that is deleted."""
@@ -107,7 +107,7 @@ def _rate(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
     if rating in (None, 0):
         return beside.set(rating=None)
     low, high = RATINGS
-    if isinstance(rating, bool) or not isinstance(rating, int | float) or not low <= rating <= high:
+    if not is_number(rating) or not low <= rating <= high:
         raise Refused(f"a rating is a number from {low} to {high}")
     return beside.set(rating=rating)
 
@@ -115,7 +115,7 @@ def _rate(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
 def plan_beside(
     change: Change,
     beside: Beside,
-    now: Callable[[], datetime],
+    now: datetime,
     native_tags: Iterable[str] = (),
 ) -> Plan:
     """The plan of an act of `BESIDE`. Raises Refused."""
@@ -133,7 +133,7 @@ def plan_beside(
         case Act.RATE:
             edits = _rate(change, beside)
         case Act.REVIEW:
-            edits = beside.set(reviewed=to_iso_seconds(now()))
+            edits = beside.set(reviewed=to_iso_seconds(now))
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
     return done(change, beside.memory, edits)

@@ -7,6 +7,11 @@ from datetime import UTC, datetime, timedelta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def now() -> datetime:
+    """The time by the clock of this machine: a store may be given another clock."""
+    return datetime.now(UTC)
+
+
 def from_iso(value: object) -> datetime | None:
     """An ISO date or time as aware UTC; UTC where no zone is named. None if it is neither."""
     if not isinstance(value, str):

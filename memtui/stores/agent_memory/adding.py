@@ -3,68 +3,31 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.json_spans import set_member
-from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
-from memtui.stores.agent_memory.carried import (
-    beside_fact,
-    carried_fact,
-    is_carried,
-    plan_add_note,
-)
-from memtui.stores.agent_memory.fact_file import FactFile, open_facts
+from memtui.stores.agent_memory.carried import beside_fact, carried_fact, plan_add_note
+from memtui.stores.agent_memory.desk import FactDesk
+from memtui.stores.agent_memory.fact_file import FactFile
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
-from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.asked import content_of, created_of, word_of
-from memtui.stores.json_file import LastRead
-from memtui.stores.sidecar import Sidecar, edit, ids_in
+from memtui.stores.carrying import is_carried, texts_in
+from memtui.stores.outcomes import there_already
+from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.timestamps import to_iso_seconds
 
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
 """Type of a fact about a new entity of which nobody said a type: the commonest one."""
-_KNOWN_ID = "a fact with this id is there already"
 _SHOWN = 50
 """Characters of another fact that a reason quotes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What planning needs to know of the store."""
-
-    root: Path
-    label: str
-    sidecar: Sidecar
-    rules: Rules
-    now: Callable[[], datetime]
-    last: LastRead[FactFile]
-
-    def open(self, slug: str) -> FactFile:
-        """An entity's facts as they are now. Raises Refused."""
-        folder = safe_join(self.root / ENTITIES, slug)
-        files = (folder / ITEMS, folder / SUMMARY)
-        return self.last.get(slug, files, lambda: open_facts(self.root, slug, self.label))
-
-    def beside(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
-        """The sidecar edit that sets these keys for one fact; none when it says so already."""
-        made = edit(self.root, self.sidecar, id, f"{ENTITIES}/{slug}", **values)
-        return () if made is None else (made,)
-
-    def succeeded(self, slug: str, id: str, by: str) -> tuple[Edit, ...]:
-        """The sidecar edit that names one more successor of a fact."""
-        known = ids_in(self.sidecar.entry(id), "superseded_by")
-        return self.beside(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
 
 
 def slug_and_type(entity: str) -> tuple[str, str]:
@@ -98,17 +61,17 @@ def _type(change: Change, file: FactFile, stated: str) -> str:
     return word_of(change, "type", "") or file.type or stated or UNTYPED_FACT
 
 
-def _plan_carried(change: Change, desk: Desk, file: FactFile, stated: str) -> Plan:
-    value = carried_fact(change, _type(change, file, stated), desk.now())
-    if any(named.id == value["id"] for named in file.records):
-        return Plan((change,), outcome=Outcome.DEDUPE, reason=_KNOWN_ID)
-    beside = desk.beside(file.slug, value["id"], **beside_fact(change))
+def _plan_carried(change: Change, desk: FactDesk, file: FactFile, stated: str) -> Plan:
+    value = carried_fact(change, _type(change, file, stated), desk.now)
+    id = value["id"]
+    if any(named.id == id for named in file.records):
+        return there_already(change, "a fact with this id")
     return Plan(
         changes=(change,),
-        edits=(*file.insert(value), *beside),
+        edits=(*file.insert(value), *desk.noted_fact(file.slug, id, **beside_fact(change))),
         outcome=Outcome.ADDED,
-        reason=_reason(value["id"], file.slug, []),
-        refs=(f"{desk.label}:{value['id']}",),
+        reason=_reason(id, file.slug, []),
+        refs=(desk.ref(id),),
         warnings=_no_importance(change),
     )
 
@@ -142,10 +105,10 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
     return Plan((change,), outcome=Outcome.ADDED)
 
 
-def plan_add(change: Change, desk: Desk) -> Plan:
+def plan_add(change: Change, desk: FactDesk) -> Plan:
     """What adding this fact would come to. Writes nothing."""
     if change.fields.get("kind") == "note":
-        return plan_add_note(change, desk.root, desk.label, desk.now())
+        return plan_add_note(change, desk)
     slug, stated = slug_and_type(word_of(change, "entity", ""))
     file = desk.open(slug)
     if slug == NOTES and not file.path.parent.exists():
@@ -157,16 +120,16 @@ def plan_add(change: Change, desk: Desk) -> Plan:
     verdict = _refused_by_rule(change, content, active, desk.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
-    value = new_fact(change, file, stated, desk.now())
+    value = new_fact(change, file, stated, desk.now)
     replaced = asking.contradicted(content, active, desk.rules)
-    blocked = [fact for fact, _ in replaced if "unaddressable" in fact.extra]
+    blocked = [fact for fact, _ in replaced if UNADDRESSABLE in fact.extra]
     old = [fact for fact, _ in replaced if fact not in blocked]
     warnings = [f"forced: {verdict.reason}"] if verdict.reason else []
-    warnings += [f"{_quoted(fact)} stays: {fact.extra['unaddressable']}" for fact in blocked]
+    warnings += [f"{_quoted(fact)} stays: {fact.extra[UNADDRESSABLE]}" for fact in blocked]
     warnings += _no_importance(change)
     if old:
         value["supersedes"] = old[-1].id
-    ref = f"{desk.label}:{value['id']}"
+    ref = desk.ref(value["id"])
     return Plan(
         changes=(change,),
         edits=_edits(change, desk, file, value, old),
@@ -184,7 +147,7 @@ def _reason(id: str, slug: str, old: list[Memory]) -> str:
 
 
 def _edits(
-    change: Change, desk: Desk, file: FactFile, value: dict[str, Any], old: list[Memory]
+    change: Change, desk: FactDesk, file: FactFile, value: dict[str, Any], old: list[Memory]
 ) -> tuple[Edit, ...]:
     """Old facts first, then the new one; what the file cannot hold goes beside.
 
@@ -193,11 +156,11 @@ def _edits(
     edits: list[Edit] = [made_historical(file, fact.id) for fact in old]
     edits += file.insert(value)
     earlier = [fact.id for fact in old[:-1]]
-    edits += desk.beside(
+    edits += desk.noted_fact(
         file.slug,
         value["id"],
         supersedes=earlier,
-        tags=[str(tag) for tag in change.fields.get("tags") or ()],
+        tags=texts_in(change, "tags"),
         pinned=change.fields.get("pinned") is True,
     )
     return tuple(edits)

@@ -1,14 +1,11 @@
-"""Facts and notes that come from elsewhere with an id: an import, or a move between stores.
+"""Facts and notes that come from elsewhere with an id (see `carrying`), as their records.
 
-They keep their id, times, status and lineage, and no rule of adding is asked: an import must never
-supersede what is there. What `extra` held of a fact of this format becomes its keys again, in the
-order in which the program writes them.
+The keys of a record stand in the order in which the program writes them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,28 +13,20 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
-from memtui.model import Link
 from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, edge_link
 from memtui.stores.agent_memory.notes import Prose, to_text
 from memtui.stores.asked import content_of, created_of, word_of
-from memtui.stores.sidecar import link_value
+from memtui.stores.carrying import extra_of, kept_beside, native_keys, texts_in
+from memtui.stores.desk import Desk
+from memtui.stores.outcomes import there_already
 from memtui.stores.timestamps import to_iso_seconds
 
-_NOT_KEYS = frozenset(
-    {"id", "content", "createdAt", "entityType", "kept", "rating", "reviewed", "sourceRef"}
-    | {"status", "supersedes", "unaddressable", "byte_order_mark", "line_endings"}
+_TOLD = frozenset(
+    {"id", "content", "createdAt", "entityType", "sourceRef"}
+    | {"status", "supersedes", "byte_order_mark", "line_endings"}
 )
 """Of `extra`: what stands in another key of the record, or was never in one."""
-
-
-def extra_of(change: Change) -> Mapping[str, Any]:
-    extra = change.fields.get("extra")
-    return extra if isinstance(extra, Mapping) else {}
-
-
-def is_carried(change: Change) -> bool:
-    return bool(change.fields.get("id"))
 
 
 def _status(change: Change) -> str:
@@ -60,7 +49,7 @@ def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, A
     source, reference = _source(change)
     written = extra.get("createdAt")
     created = to_iso_seconds(created_of(change, now))
-    supersedes = [str(id) for id in change.fields.get("supersedes") or ()]
+    supersedes = texts_in(change, "supersedes")
     record: dict[str, Any] = {
         "id": str(change.fields["id"]),
         "content": content_of(change),
@@ -71,31 +60,21 @@ def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, A
         "status": _status(change),
         "supersedes": supersedes[-1] if supersedes else None,
     }
-    return record | {key: value for key, value in extra.items() if key not in _NOT_KEYS}
+    return record | native_keys(change, _TOLD)
 
 
 def beside_fact(change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the fact: all that its record cannot hold."""
-    extra = extra_of(change)
-    edge = edge_link(extra.get("edge"))
-    links = [link for link in change.fields.get("links") or () if isinstance(link, Link)]
-    supersedes = [str(id) for id in change.fields.get("supersedes") or ()]
-    return {
-        "tags": [str(tag) for tag in change.fields.get("tags") or ()],
-        "pinned": change.fields.get("pinned") is True,
-        "rating": extra.get("rating"),
-        "reviewed": extra.get("reviewed"),
-        "links": [link_value(link) for link in links if link != edge],
-        "supersedes": supersedes[:-1],
-        "superseded_by": _successors(change),
+    values = kept_beside(change, links=(edge_link(extra_of(change).get("edge")),))
+    return values | {
+        "supersedes": values["supersedes"][:-1],
+        "superseded_by": values["superseded_by"] if _is_succeeded_elsewhere(change) else (),
     }
 
 
-def _successors(change: Change) -> list[str]:
-    """Who took its place, where no other fact's record will say so: it comes from elsewhere."""
-    if change.fields.get("status") != "superseded" or "createdAt" in extra_of(change):
-        return []
-    return [str(id) for id in change.fields.get("superseded_by") or ()]
+def _is_succeeded_elsewhere(change: Change) -> bool:
+    """Whether no other fact's record will name what it was replaced by."""
+    return change.fields.get("status") == "superseded" and "createdAt" not in extra_of(change)
 
 
 def _note_path(root: Path, id: str) -> Path:
@@ -114,12 +93,12 @@ def _note_path(root: Path, id: str) -> Path:
     )
 
 
-def plan_add_note(change: Change, root: Path, label: str, now: datetime) -> Plan:
+def plan_add_note(change: Change, desk: Desk) -> Plan:
     """A new daily note, summary or MEMORY.md; its id says which. Without one: today's note."""
-    id = word_of(change, "id", f"{now:%Y-%m-%d}.md")
-    path = _note_path(root, id)
+    id = word_of(change, "id", f"{desk.now:%Y-%m-%d}.md")
+    path = _note_path(desk.root, id)
     if os.path.lexists(path):
-        return Plan((change,), outcome=Outcome.DEDUPE, reason="this note is there already")
+        return there_already(change, "this note")
     extra = extra_of(change)
     like = Prose(
         path,
@@ -128,4 +107,4 @@ def plan_add_note(change: Change, root: Path, label: str, now: datetime) -> Plan
         crlf=extra.get("line_endings") == "crlf",
     )
     edits: tuple[Edit, ...] = (TextEdit(str(path), None, to_text(content_of(change), like)),)
-    return Plan((change,), edits, Outcome.ADDED, f"Added {id}", refs=(f"{label}:{id}",))
+    return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (desk.ref(id),))

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit, TextEdit
-from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json_spans import new_record
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout
 from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.json_file import Named, named_records, read_json
+from memtui.stores.unread import as_refused
 
 INDENT = "  "
 """What jq puts before each level."""
@@ -75,11 +76,7 @@ def open_facts(root: Path, slug: str, label: str) -> FactFile:
     try:
         file = read_json(path, root)
     except UnreadableFile as error:
-        raise Refused(
-            f"the file cannot be read, so it is not written: {error.what}",
-            where=str(path),
-            do="mend the file first",
-        ) from None
+        raise as_refused(error, path) from None
     records, _ = named_records(file, slug)
     kind = facts.first_type(named.value for named in records) or _summary_type(folder, root)
     return FactFile(

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import Any
 
 from memtui.model import UNTYPED, Link, Memory, Place
-from memtui.stores.json_file import JsonFile, Named, text_of
-from memtui.stores.same_ids import told_apart
+from memtui.stores.json_file import JsonFile, Named
+from memtui.stores.native import text_of
+from memtui.stores.same_ids import UNADDRESSABLE, told_apart
 from memtui.stores.timestamps import from_iso
 
 ACTIVE = "active"
@@ -102,7 +103,7 @@ def _fact(
     link = edge_link(value.get("edge"))
     extra = _extra(value)
     if named.fault:
-        extra["unaddressable"] = named.fault
+        extra[UNADDRESSABLE] = named.fault
     return Memory(
         ref=f"{label}:{named.id}",
         id=named.id,

@@ -7,6 +7,7 @@ plain line feeds (`extra` then says so, and writing puts both back).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any
 
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
-from memtui.stores.json_file import lines_of
 from memtui.stores.timestamps import from_iso
 
 NOTES = "notes"
@@ -68,9 +68,15 @@ def read_prose(path: Path, root: Path) -> Prose:
     return to_prose(path, decode(read_bytes(path, root)))
 
 
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text, split at line feeds only, without their carriage returns."""
+    for line in text.split("\n"):
+        yield line.removesuffix("\r")
+
+
 def heading(content: str) -> str:
     """The text of the first `# heading`; empty without one."""
-    for line in lines_of(content):
+    for line in _lines(content):
         if line.startswith("#"):
             text = line.lstrip("#")
             if text[:1] in (" ", "\t", ""):
@@ -91,7 +97,7 @@ def _stated_update(content: str) -> datetime | None:
 
 
 def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
-    for _, line in zip(range(_HEAD_LINES), lines_of(content), strict=False):
+    for _, line in zip(range(_HEAD_LINES), _lines(content), strict=False):
         match = pattern.match(line)
         if match:
             return match[1]

@@ -3,75 +3,60 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan
-from memtui.errors import Refused, UnreadableFile
+from memtui.errors import UnreadableFile
 from memtui.model import Memory
+from memtui.stores import timestamps
 from memtui.stores.agent_memory import facts, layout, notes, planning
-from memtui.stores.agent_memory.adding import Desk, plan_add
+from memtui.stores.agent_memory.desk import FactDesk
 from memtui.stores.agent_memory.fact_file import FactFile
 from memtui.stores.agent_memory.rules import Rules
-from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.json_file import LastRead, named_records, read_json
-from memtui.stores.json_file import unreadable as as_unreadable
-from memtui.stores.places import scan_of
-from memtui.stores.sidecar import KEPT, SidecarReader, laid_over, read_kept
-
-RULES = Rules()
-"""The program's own constants."""
+from memtui.stores.base import Reading, Shard, Unreadable, View
+from memtui.stores.file_store import FileStore
+from memtui.stores.json_file import named_records, read_json
+from memtui.stores.last_read import LastRead
+from memtui.stores.scanning import Found
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.unread import as_unreadable
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
 
 
-def _system_clock() -> datetime:
-    return datetime.now(UTC)
-
-
-class AgentMemory:
+class AgentMemory(FileStore[FactDesk]):
     """The memory of one MEMORY_HOME."""
 
     format = "agent-memory"
+    acts = planning.ACTS
+    rules = Rules()
+    """The program's own constants."""
 
     def __init__(
-        self,
-        root: Path,
-        label: str,
-        now: Callable[[], datetime] = _system_clock,
-        rules: Rules = RULES,
+        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
     ) -> None:
-        self.root = root
-        self.label = label
-        self.now = now
-        self.rules = rules
-        self.sidecar = SidecarReader(root)
+        super().__init__(root, label, now)
         self._last: LastRead[FactFile] = LastRead()
 
-    @property
-    def read_only(self) -> str:
-        return planning.writable(self.root)
+    def found(self) -> Iterator[Found | Unreadable]:
+        """Each entity folder, each daily note, and MEMORY.md one level up."""
+        yield from layout.entities(self.root)
+        yield from layout.notes(self.root)
 
-    @property
-    def editable(self) -> frozenset[str]:
-        return planning.FACT_FIELDS
-
-    def scan(self) -> Scan:
-        """A shard for each entity folder, each daily note, and MEMORY.md one level up."""
-        found = (*layout.entities(self.root), *layout.notes(self.root))
-        return scan_of(self.root, self.sidecar.current(), found)
+    def desk(self, view: View) -> FactDesk:
+        return FactDesk(*self.held(view), self.rules, self._last)
 
     def read(self, shard: Shard) -> Reading:
+        """The memories, with what only the sidecar knows of their lineage said on both sides."""
+        reading = super().read(shard)
+        return Reading(facts.with_successors(reading.memories), reading.unreadable)
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """An entity's facts and summary, or one note."""
-        if shard.key == KEPT:
-            others = [other for other in self.scan().shards if other.key != KEPT]
-            return read_kept(self.sidecar.current(), others, self.label)
         is_entity = shard.key.startswith(f"{layout.ENTITIES}/")
-        reading = self._entity(shard) if is_entity else self._note(shard)
-        memories = laid_over(reading.memories, self.sidecar.current(), shard.key, self.label)
-        return Reading(facts.with_successors(memories), reading.unreadable)
+        return self._entity(shard) if is_entity else self._note(shard)
 
     def _entity(self, shard: Shard) -> Reading:
         slug = shard.key.removeprefix(f"{layout.ENTITIES}/")
@@ -105,28 +90,6 @@ class AgentMemory:
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
         return Reading((make(prose, self.label, shard.key),))
-
-    def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act cannot be done; empty when it can."""
-        return self.read_only or planning.refusal(act, memory)
-
-    def plan(self, change: Change, view: View) -> Plan:
-        """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
-        memory = None if change.act is Act.ADD else view.get(change.ref)
-        why = self.refusal(change.act, memory)
-        if why:
-            raise Refused(why, where=change.ref or str(self.root))
-        sidecar = self.sidecar.current()
-        desk = Desk(self.root, self.label, sidecar, self.rules, self.now, self._last)
-        if change.act is Act.ADD:
-            return plan_add(change, desk)
-        return planning.plan_existing(change, desk, view)
-
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
-        """Make the edits. Raises Conflict or SaveError."""
-        from memtui.files.commit import commit
-
-        commit(edits, recorder)
 
 
 def _with_advice(fault: Unreadable) -> Unreadable:

@@ -6,68 +6,26 @@ every file of the project, since any copy left behind would come back; memtui ke
 
 from __future__ import annotations
 
-import hashlib
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.reading import safe_join
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.carried import Arrival, is_carried, plan_carried
+from memtui.stores.ambient.carried import Arrival, plan_carried
+from memtui.stores.ambient.desk import EventDesk
 from memtui.stores.ambient.events import EventFile
-from memtui.stores.ambient.kept import Archive
-from memtui.stores.ambient.project_files import (
-    ProjectFiles,
-    insert_into,
-    made_file,
-    new_branch_file,
-    open_project,
-    revived,
-    task_key,
-    touched,
-)
+from memtui.stores.ambient.kept import taken_out
+from memtui.stores.ambient.new_files import new_branch_file, new_project_file
+from memtui.stores.ambient.project_files import ProjectFiles, insert_into, revived, touched
 from memtui.stores.ambient.rules import DECISION, Rules, fitted, superseded
 from memtui.stores.asked import content_of, created_of, importance_of, word_of
-from memtui.stores.json_file import LastRead
-from memtui.stores.sidecar import Sidecar, edit
+from memtui.stores.carrying import is_carried, texts_in
 from memtui.stores.timestamps import to_milliseconds
-
-_DIGITS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Desk:
-    """What planning needs to know of the store."""
-
-    root: Path
-    label: str
-    sidecar: Sidecar
-    rules: Rules
-    now: datetime
-    milliseconds: int
-    """The time that files are marked with: the same for the plans of one action, so that two
-    events added to a new branch make its file once, and many edits mark a file once."""
-    keys: Callable[[], Mapping[str, str]]
-    """Project directories by key, with the name each goes by as an entity."""
-    last: LastRead[ProjectFiles] = field(repr=False)
-
-    @property
-    def archive(self) -> Archive:
-        return Archive(self.root, self.label, self.sidecar, self.now)
-
-    def open(self, key: str) -> ProjectFiles:
-        """A project's files as they are now. Raises Refused."""
-        folder = safe_join(self.root / layout.PROJECTS, key)
-        found, _ = layout.project_files(str(folder))
-        files = found.files if found else ()
-        return self.last.get(key, files, lambda: open_project(self.root, key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +59,7 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
     return next(iter(best.items()))
 
 
-def target_of(entity: str, desk: Desk) -> Target:
+def target_of(entity: str, desk: EventDesk) -> Target:
     """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
@@ -110,11 +68,10 @@ def target_of(entity: str, desk: Desk) -> Target:
     if found is not None:
         return Target(desk.open(found[0]), found[1])
     name, _, branch = entity.partition("/")
-    key = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
-    return Target(desk.open(key), branch, new_name=name)
+    return Target(desk.open(layout.key_of_name(name)), branch, new_name=name)
 
 
-def new_event(change: Change, content: str, desk: Desk) -> dict[str, Any]:
+def new_event(change: Change, content: str, desk: EventDesk) -> dict[str, Any]:
     """The event's keys in the order in which Ambient writes them.
 
     Type and importance default to what `r remember` gives: a decision, high.
@@ -160,14 +117,14 @@ def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destinat
     if high and target.files.own is not None:
         existing.append(target.files.own)
     elif target.new_name:
-        made += _new_project_file(target, event if high else None, now)
+        first = event if high else None
+        made += new_project_file(target.files, target.new_name, target.new_name, first, now)
         warnings.append(_UNKNOWN_PROJECT)
     elif high and not os.path.lexists(target.files.folder / layout.PROJECT):
         warnings.append(_NO_PROJECT_FILE)
     if branch:
         file = target.files.branch(branch)
         if file is None:
-            _refuse_unreadable(target.files, branch)
             made += new_branch_file(target.files, branch, event, now)
         else:
             existing.append(file)
@@ -179,28 +136,6 @@ _UNKNOWN_PROJECT = (
     "has exactly this name"
 )
 _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
-
-
-def _refuse_unreadable(files: ProjectFiles, branch: str) -> None:
-    path = str(files.folder / layout.TASKS / f"{task_key(branch)}.json")
-    for fault in files.unreadable:
-        if fault.file == path:
-            raise Refused(f"it cannot be read, so it is not written: {fault.reason}", where=path)
-
-
-def _new_project_file(target: Target, event: Mapping[str, Any] | None, now: int) -> list[Edit]:
-    """The edits that make project.json (store.ts:99-106)."""
-    path = safe_join(target.files.folder, layout.PROJECT)
-    if os.path.lexists(path):
-        raise Refused("project.json cannot be read, so it is not written", where=str(path))
-    head = {
-        "projectKey": target.files.folder.name,
-        "projectName": target.new_name,
-        "origin": target.new_name,
-        "createdAt": now,
-        "lastActive": now,
-    }
-    return made_file(path, head, event)
 
 
 def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[str, float]:
@@ -215,7 +150,7 @@ def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[st
     return found
 
 
-def _warnings(files: Iterable[EventFile], desk: Desk) -> tuple[str, ...]:
+def _warnings(files: Iterable[EventFile], desk: EventDesk) -> tuple[str, ...]:
     """A warning for each file that Ambient will shorten next, or had given up."""
     warnings = list(revived(files, desk.now))
     rules = desk.rules
@@ -229,11 +164,10 @@ def _warnings(files: Iterable[EventFile], desk: Desk) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def plan_add(change: Change, desk: Desk) -> Plan:
+def plan_add(change: Change, desk: EventDesk) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_carried(change):
-        here = (desk.root, desk.label, desk.sidecar, desk.now, desk.milliseconds, desk.keys())
-        return plan_carried(Arrival(change, *here))
+        return plan_carried(Arrival(change, desk))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)
     event = new_event(change, content, desk)
@@ -245,8 +179,8 @@ def plan_add(change: Change, desk: Desk) -> Plan:
         edits=_edits(change, desk, target, event, destination, tuple(old)),
         outcome=Outcome.SUPERSEDED if old else Outcome.ADDED,
         reason=_reason(event["id"], target, old),
-        refs=tuple(f"{desk.label}:{id}" for id in (event["id"], *old)),
-        supersedes=tuple(f"{desk.label}:{id}" for id in old),
+        refs=tuple(map(desk.ref, (event["id"], *old))),
+        supersedes=tuple(map(desk.ref, old)),
         warnings=(
             *((cut,) if cut else ()),
             *destination.warnings,
@@ -267,7 +201,7 @@ def _reason(id: str, target: Target, old: Mapping[str, float]) -> str:
 
 def _edits(
     change: Change,
-    desk: Desk,
+    desk: EventDesk,
     target: Target,
     event: Mapping[str, Any],
     destination: Destination,
@@ -275,17 +209,15 @@ def _edits(
 ) -> tuple[Edit, ...]:
     edits: list[Edit] = []
     for id in old:
-        edits += desk.archive.remove(target.files, id, "superseded", (event["id"],))
+        edits += taken_out(desk, target.files, id, "superseded", (event["id"],))
     edits += [insert_into(file, event) for file in destination.existing]
     edits += destination.made
     edits += touched(destination.existing, desk.milliseconds)
-    beside = edit(
-        desk.root,
-        desk.sidecar,
+    edits += desk.noted(
         event["id"],
         target.files.shard,
         supersedes=list(old),
-        tags=[str(tag) for tag in change.fields.get("tags") or ()],
+        tags=texts_in(change, "tags"),
         pinned=change.fields.get("pinned") is True,
     )
-    return (*edits, *(() if beside is None else (beside,)))
+    return tuple(edits)

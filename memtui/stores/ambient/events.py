@@ -20,7 +20,9 @@ from typing import Any
 
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores.ambient import layout
-from memtui.stores.json_file import JsonFile, Named, text_of
+from memtui.stores.json_file import JsonFile, Named
+from memtui.stores.native import text_of
+from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.timestamps import from_milliseconds
 
 IDLE_LIMIT = timedelta(days=90)
@@ -173,7 +175,7 @@ def _extra(project: Project, copies: list[Copy], now: datetime) -> dict[str, Any
         extra["differs"] = differs
     fault = _fault(copies)
     if fault:
-        extra["unaddressable"] = fault
+        extra[UNADDRESSABLE] = fault
     return {**extra, **_expiry(copies, now)}
 
 

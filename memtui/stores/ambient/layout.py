@@ -7,14 +7,16 @@ Below `~/.ambient/memory` lie `projects/<16 hex>/project.json`, `tasks/<branch>.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.files.reading import TEMPORARY_MARK, reason
+from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
+from memtui.stores.folders import OUTSIDE, any_in, closed, folders_in, leads_into, listed
+from memtui.stores.scanning import Found
 
 PROJECTS = "projects"
 PROJECT = "project.json"
@@ -24,20 +26,14 @@ PROJECT_KEY = re.compile(r"[0-9a-f]{16}")
 """First 16 hex digits of a SHA-256 (src/memory/resolve.ts:31-32)."""
 LEGACY = re.compile(r"[0-9a-f]{8,64}\.json")
 
-_LOOKED_AT = 1000
-"""Entries that are looked at to tell a store from another folder with `projects` in it."""
-_OUTSIDE = "it is a symbolic link to a place outside the store"
+KEY_DIGITS = 16
 
 
 def _holds_projects(folder: Path) -> bool:
-    try:
-        with os.scandir(folder / PROJECTS) as listing:
-            for _, entry in zip(range(_LOOKED_AT), listing, strict=False):
-                if PROJECT_KEY.fullmatch(entry.name) and entry.is_dir():
-                    return True
-    except (OSError, ValueError):
-        return False
-    return False
+    return any_in(
+        folder / PROJECTS,
+        lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir(),
+    )
 
 
 def _is_ambients_own(folder: Path) -> bool:
@@ -50,30 +46,17 @@ def detect(path: Path) -> Path | None:
     folders = [path, path / "memory", path / ".ambient" / "memory"]
     if path.name == PROJECTS:
         folders.append(path.parent)
-    for folder in folders:
-        if _holds_projects(folder) or _is_ambients_own(folder):
-            return folder
-    return None
+    return next((f for f in folders if _holds_projects(f) or _is_ambients_own(f)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The files of one shard."""
-
-    key: str
-    """`projects/4d3a12e5f267cd60`, or `legacy/<hash>.json`."""
-    files: tuple[str, ...]
-    """project.json first, then the branches by name, then the archived ones."""
+def key_of_name(name: str) -> str:
+    """The key of a project that is known by nothing but its name."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]
 
 
-def _sorted_entries(folder: str | Path) -> list[os.DirEntry[str]]:
-    with os.scandir(folder) as listing:
-        return sorted(listing, key=lambda entry: entry.name)
-
-
-def _leads_into(path: str, folder: str | Path) -> bool:
-    """Whether the link leads to a place in the folder; a circle of links leads to itself."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+def shard_key(project: str) -> str:
+    """Key of the shard of one project's files."""
+    return f"{PROJECTS}/{project}"
 
 
 def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
@@ -81,22 +64,23 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     path = os.path.join(project, folder)
     if not os.path.lexists(path):
         return [], []
-    if os.path.islink(path) and not _leads_into(path, project):
-        return [], [Unreadable(path, _OUTSIDE)]
-    try:
-        entries = _sorted_entries(path)
-    except OSError as error:
-        return [], [Unreadable(path, f"the folder cannot be listed: {reason(error)}")]
+    if os.path.islink(path) and not leads_into(path, project):
+        return [], [Unreadable(path, OUTSIDE)]
+    entries, faults = listed(path)
     found = (entry for entry in entries if entry.name.endswith(".json"))
-    return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], []
+    return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], faults
 
 
 def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
-    """The files of one project directory, and what in it cannot be listed."""
+    """The files of one project directory, and what in it cannot be listed.
+
+    project.json comes first, then the branches by name, then the archived ones.
+    """
     if not os.path.lexists(folder):
         return None, []
-    if not os.access(folder, os.R_OK | os.X_OK):
-        return None, [Unreadable(folder, "there is no permission to read this folder")]
+    why = closed(folder)
+    if why:
+        return None, [Unreadable(folder, why)]
     own = os.path.join(folder, PROJECT)
     files = [own] if os.path.lexists(own) else []
     faults: list[Unreadable] = []
@@ -104,8 +88,8 @@ def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
         branches, bad = _branches(folder, part)
         files += branches
         faults += bad
-    found = Found(f"{PROJECTS}/{os.path.basename(folder)}", tuple(files)) if files else None
-    return found, faults
+    key = shard_key(os.path.basename(folder))
+    return Found(key, tuple(files)) if files else None, faults
 
 
 def projects(root: Path) -> Iterator[Found | Unreadable]:
@@ -113,18 +97,11 @@ def projects(root: Path) -> Iterator[Found | Unreadable]:
     folder = root / PROJECTS
     if not os.path.lexists(folder):
         return
-    try:
-        entries = _sorted_entries(folder)
-    except OSError as error:
-        yield Unreadable(str(folder), f"the folder cannot be listed: {reason(error)}")
-        return
-    for entry in entries:
-        if entry.name.startswith(".") or not entry.is_dir():
+    for each in folders_in(folder, root):
+        if isinstance(each, Unreadable):
+            yield each
             continue
-        if entry.is_symlink() and not _leads_into(entry.path, root):
-            yield Unreadable(entry.path, _OUTSIDE)
-            continue
-        found, faults = project_files(entry.path)
+        found, faults = project_files(each.path)
         if found:
             yield found
         yield from faults
@@ -132,11 +109,8 @@ def projects(root: Path) -> Iterator[Found | Unreadable]:
 
 def legacy(root: Path) -> Iterator[Found | Unreadable]:
     """The files of the format before projects, those that were not migrated."""
-    try:
-        entries = _sorted_entries(root)
-    except OSError as error:
-        yield Unreadable(str(root), f"the folder cannot be listed: {reason(error)}")
-        return
+    entries, faults = listed(root)
+    yield from faults
     for entry in entries:
         if LEGACY.fullmatch(entry.name):
             yield Found(f"legacy/{entry.name}", (entry.path,))

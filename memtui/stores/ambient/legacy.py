@@ -18,11 +18,12 @@ from memtui.files.json_spans import load
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.json_file import text_of
-from memtui.stores.json_file import unreadable as as_unreadable
+from memtui.stores.native import list_of, text_of
+from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.timestamps import from_milliseconds
+from memtui.stores.unread import as_unreadable
 
-UNADDRESSABLE = "it lies in a file of Ambient's first format, which Ambient moves at its next start"
+_MOVED = "it lies in a file of Ambient's first format, which Ambient moves at its next start"
 
 
 def _id(path: Path, position: str, content: str) -> str:
@@ -49,7 +50,7 @@ def _memory(
             "directory": directory,
             "timestamp": top.get("lastActive"),
             "legacy": True,
-            "unaddressable": UNADDRESSABLE,
+            UNADDRESSABLE: _MOVED,
         },
         **fields,
     )
@@ -66,7 +67,7 @@ def read_legacy(path: Path, root: Path, label: str) -> Reading:
     facts = top.get("facts", [])
     memories = [
         _memory(path, top, label, f"facts[{n}]", text_of(fact), type="decision")
-        for n, fact in enumerate(facts if isinstance(facts, list) else [])
+        for n, fact in enumerate(list_of(facts))
     ]
     summary = text_of(top.get("summary"))
     if summary:

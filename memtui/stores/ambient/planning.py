@@ -6,23 +6,24 @@ Retiring and superseding remove the event as Ambient would, and memtui keeps it.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.json_spans import put_member
 from memtui.model import Memory
-from memtui.stores.ambient import layout
-from memtui.stores.ambient.adding import Desk, new_event
+from memtui.stores.acts import Acts
+from memtui.stores.ambient.adding import new_event, plan_add
+from memtui.stores.ambient.desk import EventDesk
 from memtui.stores.ambient.events import ARCHIVED_TAG, Copy, EventFile
+from memtui.stores.ambient.kept import put_back, taken_out
 from memtui.stores.ambient.project_files import (
     ProjectFiles,
     insert_into,
     key_of,
     revived,
     set_copy,
+    shard_of,
     touched,
 )
 from memtui.stores.ambient.rules import fitted
@@ -33,77 +34,35 @@ from memtui.stores.asked import (
     same_as_seen,
     word_of,
 )
-from memtui.stores.base import View
-from memtui.stores.json_file import text_of
-from memtui.stores.outcomes import done
-from memtui.stores.sidecar import edit, ids_in
-from memtui.stores.sidecar_acts import BESIDE, Beside, plan_beside, tag_edits
+from memtui.stores.carrying import texts_in
+from memtui.stores.native import text_of
+from memtui.stores.outcomes import done, merged, successors_stay
+from memtui.stores.same_ids import UNADDRESSABLE
+from memtui.stores.sidecar import ids_in
+from memtui.stores.sidecar_acts import BESIDE, tag_edits
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
-NATIVE = frozenset(
-    {Act.EDIT, Act.RETYPE, Act.SUPERSEDE, Act.RETIRE, Act.RESTORE, Act.DELETE, Act.MERGE}
-)
 KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | BESIDE
 
 
-def refusal(act: Act, memory: Memory | None) -> str:
-    """Why the format cannot do this act on this memory; empty when it can."""
-    if act is Act.ADD:
-        return ""
-    if act not in NATIVE and act not in BESIDE:
-        return "Ambient has no proposals to decide on"
-    if memory is None:
-        return ""
-    fault = memory.extra.get("unaddressable")
+def _is_kept(memory: Memory) -> bool:
+    """Whether only memtui still holds it."""
+    return memory.extra.get("kept") is True
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    fault = memory.extra.get(UNADDRESSABLE)
     if fault:
         return f"it cannot be changed: {fault}"
-    kept = memory.extra.get("kept") is True
-    if kept and act not in KEPT_ACTS:
+    if _is_kept(memory) and act not in KEPT_ACTS:
         return "Ambient no longer holds it, only memtui does: restore it first"
-    if act is Act.RESTORE and not kept:
+    if act is Act.RESTORE and not _is_kept(memory):
         return "it is active already"
     return ""
 
 
-def writable(root: Path) -> str:
-    """Why nothing can be written in this folder; empty when it can."""
-    return "" if os.access(root, os.W_OK | os.X_OK) else "the folder is read-only for this user"
-
-
-def plan_existing(change: Change, desk: Desk, view: View) -> Plan:
-    """The plan of any act on a memory that exists. Raises Refused, Conflict or RefError."""
-    memory = view.get(change.ref)
-    shard = f"{layout.PROJECTS}/{key_of(memory)}"
-    beside = Beside(memory, desk.root, desk.sidecar, shard)
-    native_tags = (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
-    if change.act in BESIDE:
-        return plan_beside(change, beside, lambda: desk.now, native_tags)
-    kept = memory.extra.get("kept") is True
-    if kept and change.act is Act.DELETE:
-        return done(change, memory, beside.forget())
-    files = desk.open(key_of(memory))
-    match change.act:
-        case Act.EDIT | Act.RETYPE:
-            return _plan_edit(change, memory, beside, files, desk, native_tags)
-        case Act.SUPERSEDE:
-            return _plan_supersede(change, memory, files, desk)
-        case Act.RETIRE:
-            return _plan_retire(change, memory, files, desk)
-        case Act.RESTORE:
-            edits = desk.archive.put_back(files, memory.id, desk.milliseconds)
-            return done(change, memory, edits, _restore_warning(memory))
-        case Act.DELETE:
-            return _plan_delete(change, memory, beside, files)
-        case Act.MERGE:
-            return _plan_merge(change, memory, files, desk, view)
-        case _:
-            raise Refused(refusal(change.act, memory) or "this cannot be done here")
-
-
-def _restore_warning(memory: Memory) -> tuple[str, ...]:
-    if memory.superseded_by:
-        return (f"{', '.join(memory.superseded_by)} took its place and stays active too",)
-    return ()
+def _native_tags(memory: Memory) -> tuple[str, ...]:
+    return (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
 
 
 def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> list[Copy]:
@@ -113,7 +72,9 @@ def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> lis
     return copies
 
 
-def _asked_keys(change: Change, asked: dict[str, Any], desk: Desk) -> tuple[dict[str, str], str]:
+def _asked_keys(
+    change: Change, asked: dict[str, Any], desk: EventDesk
+) -> tuple[dict[str, str], str]:
     """The event's keys that the change sets, and a warning when the text had to be cut."""
     values: dict[str, str] = {}
     cut = ""
@@ -132,15 +93,9 @@ def _with(raw: str, values: dict[str, str]) -> str:
     return raw
 
 
-def _plan_edit(
-    change: Change,
-    memory: Memory,
-    beside: Beside,
-    files: ProjectFiles,
-    desk: Desk,
-    native_tags: tuple[str, ...],
-) -> Plan:
+def _edit(change: Change, memory: Memory, desk: EventDesk) -> Plan:
     asked = asked_values(change, memory, EDITABLE)
+    files = desk.open(key_of(memory))
     values, cut = _asked_keys(change, asked, desk)
     edits: tuple[Edit, ...] = ()
     warnings = ((cut,) if cut else ()) + files.warnings
@@ -158,7 +113,7 @@ def _plan_edit(
         edits += touched(holding, desk.milliseconds)
         warnings += revived(holding, desk.now)
     if "tags" in asked:
-        edits += tag_edits(beside, asked["tags"], native_tags)
+        edits += tag_edits(desk.beside(memory), asked["tags"], _native_tags(memory))
     return done(change, memory, edits, warnings if edits else ())
 
 
@@ -170,21 +125,31 @@ def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) 
     return (insert_into(own, {**copies[0].named.value, **values}),)
 
 
-def _plan_delete(change: Change, memory: Memory, beside: Beside, files: ProjectFiles) -> Plan:
+def _delete(change: Change, memory: Memory, desk: EventDesk) -> Plan:
+    forgotten = desk.beside(memory).forget()
+    if _is_kept(memory):
+        return done(change, memory, forgotten)
+    files = desk.open(key_of(memory))
     removals = tuple(set_copy(copy, None) for copy in _seen(memory, files))
-    return done(change, memory, (*removals, *beside.forget()), files.warnings)
+    return done(change, memory, (*removals, *forgotten), files.warnings)
 
 
-def _plan_retire(change: Change, memory: Memory, files: ProjectFiles, desk: Desk) -> Plan:
+def _retire(change: Change, memory: Memory, desk: EventDesk) -> Plan:
+    files = desk.open(key_of(memory))
     _seen(memory, files)
     return Plan(
         changes=(change,),
-        edits=desk.archive.remove(files, memory.id, "retired"),
+        edits=taken_out(desk, files, memory.id, "retired"),
         reason="removed from Ambient's files; memtui keeps it",
         refs=(memory.ref,),
         supersedes=(memory.ref,),
         warnings=files.warnings,
     )
+
+
+def _restore(change: Change, memory: Memory, desk: EventDesk) -> Plan:
+    edits = put_back(desk, desk.open(key_of(memory)), memory.id)
+    return done(change, memory, edits, successors_stay(memory))
 
 
 def _successor_files(files: ProjectFiles, copies: list[Copy]) -> list[EventFile]:
@@ -195,55 +160,39 @@ def _successor_files(files: ProjectFiles, copies: list[Copy]) -> list[EventFile]
     return live or [copies[0].where]
 
 
-def _plan_supersede(change: Change, memory: Memory, files: ProjectFiles, desk: Desk) -> Plan:
+def _supersede(change: Change, memory: Memory, desk: EventDesk) -> Plan:
+    files = desk.open(key_of(memory))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     copies = _seen(memory, files, content)
     old = copies[0].named.value
     event = new_event(change, content, desk)
+    id = event["id"]
     event["type"] = word_of(change, "type", text_of(old.get("type")) or event["type"])
     event["importance"] = importance_of(change, memory.importance)
     into = _successor_files(files, copies)
     if event["importance"] == "high" and files.own is not None and files.own not in into:
         into = [files.own, *into]
-    beside = Beside(memory, desk.root, desk.sidecar, files.shard)
+    tags = texts_in(change, "tags")
     return Plan(
         changes=(change,),
         edits=(
-            *desk.archive.remove(files, memory.id, "superseded", (event["id"],)),
+            *taken_out(desk, files, memory.id, "superseded", (id,)),
             *(insert_into(file, event) for file in into),
             *touched(into, desk.milliseconds),
-            *_lineage(beside, event["id"], change),
+            *desk.noted(id, files.shard, supersedes=[memory.id], tags=tags),
         ),
         outcome=Outcome.SUPERSEDED,
-        reason=f"added {event['id']}; memtui keeps {memory.id}",
-        refs=(f"{desk.label}:{event['id']}", memory.ref),
+        reason=f"added {id}; memtui keeps {memory.id}",
+        refs=(desk.ref(id), memory.ref),
         supersedes=(memory.ref,),
         warnings=((cut,) if cut else ()) + files.warnings,
     )
 
 
-def _lineage(beside: Beside, id: str, change: Change) -> tuple[Edit, ...]:
-    """What the sidecar says of a successor: what it replaced, and the tags it was given."""
-    made = edit(
-        beside.root,
-        beside.sidecar,
-        id,
-        beside.shard,
-        supersedes=[beside.memory.id],
-        tags=[str(tag) for tag in change.fields.get("tags") or ()],
-    )
-    return () if made is None else (made,)
-
-
-def _plan_merge(
-    change: Change, memory: Memory, files: ProjectFiles, desk: Desk, view: View
-) -> Plan:
+def _merge(change: Change, memory: Memory, desk: EventDesk) -> Plan:
     """Keep this event, with a new text if one is given; the others leave and are kept."""
-    prefix = f"{memory.store}:"
-    asked = [str(other) for other in change.fields.get("others", ())]
-    others = [view.get(o if o.startswith(prefix) else prefix + o) for o in asked]
-    if not others or memory in others:
-        raise Refused("there is nothing to merge with")
+    others = desk.others(change, memory)
+    files = desk.open(key_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         content, _ = fitted(content_of(change), desk.rules, change.force)
@@ -252,19 +201,31 @@ def _plan_merge(
             set_copy(copy, put_member(copy.named.record.raw, "content", content)) for copy in copies
         ) + touched([copy.where for copy in copies], desk.milliseconds)
     for other in others:
-        why = refusal(Act.SUPERSEDE, other)
+        why = _not_on(Act.SUPERSEDE, other)
         if why:
             raise Refused(why, where=other.ref)
         home = desk.open(key_of(other))
         _seen(other, home)
-        edits += desk.archive.remove(home, other.id, "superseded", (memory.id,))
+        edits += taken_out(desk, home, other.id, "superseded", (memory.id,))
     known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    beside = Beside(memory, desk.root, desk.sidecar, files.shard)
-    return Plan(
-        changes=(change,),
-        edits=edits + beside.set(supersedes=ids),
-        refs=(memory.ref, *(other.ref for other in others)),
-        supersedes=tuple(other.ref for other in others),
-        reason=f"merged {len(others)} into {memory.id}",
-    )
+    return merged(change, memory, others, edits + desk.beside(memory).set(supersedes=ids))
+
+
+ACTS = Acts(
+    editable=EDITABLE,
+    add=plan_add,
+    doing={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.SUPERSEDE: _supersede,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+        Act.MERGE: _merge,
+    },
+    no_way=dict.fromkeys((Act.ACCEPT, Act.DECLINE), "Ambient has no proposals to decide on"),
+    shard_of=shard_of,
+    not_on=_not_on,
+    native_tags=_native_tags,
+)

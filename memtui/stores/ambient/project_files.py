@@ -7,7 +7,6 @@ text would come back: on a merge Ambient copies it from there into project.json.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit
-from memtui.errors import Conflict, Refused
+from memtui.changes import Edit, RecordEdit, ValueEdit
+from memtui.errors import Conflict
 from memtui.files.json_spans import new_record, raw_value
 from memtui.files.reading import safe_join
 from memtui.model import Memory
@@ -55,7 +54,7 @@ class ProjectFiles:
 
     @property
     def shard(self) -> str:
-        return f"{layout.PROJECTS}/{self.folder.name}"
+        return layout.shard_key(self.folder.name)
 
     @property
     def own(self) -> EventFile | None:
@@ -89,13 +88,18 @@ def open_project(root: Path, key: str) -> ProjectFiles:
     """Read a project's files for a change."""
     folder = safe_join(root / layout.PROJECTS, key)
     found, faults = layout.project_files(str(folder))
-    project, bad = read_project(root, f"{layout.PROJECTS}/{key}", found.files if found else ())
+    project, bad = read_project(root, layout.shard_key(key), found.files if found else ())
     whole = [fault for fault in bad if not _is_one_record(fault, project)]
     return ProjectFiles(folder, project, (*faults, *whole), copies_by_id(project))
 
 
 def _is_one_record(fault: Unreadable, project: Project) -> bool:
     return any(str(file.file.path) == fault.file for file in project.files)
+
+
+def shard_of(memory: Memory) -> str:
+    """Key of the shard that holds the memory."""
+    return layout.shard_key(key_of(memory))
 
 
 def key_of(memory: Memory) -> str:
@@ -126,16 +130,6 @@ def revived(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
     )
 
 
-def made_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
-    """The edits that make a file as Ambient writes it: empty first, then with its first event."""
-    text = stringified({**head, "events": []})
-    edits: list[Edit] = [TextEdit(str(path), None, text)]
-    if event is not None:
-        raw = new_record(None, event, INDENT)
-        edits.append(RecordEdit(str(path), EVENTS, "id", str(event["id"]), None, raw))
-    return edits
-
-
 def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     """`lastActive` of these files set to now, as Ambient does on an add or an edit.
 
@@ -148,25 +142,3 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
             path = str(file.file.path)
             edits.append(ValueEdit(path, ("lastActive",), before, str(now), book_keeping=True))
     return tuple(edits)
-
-
-def new_branch_file(
-    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int
-) -> list[Edit]:
-    """The edits that make a branch's file with its first event (store.ts:162-170)."""
-    key = task_key(branch)
-    path = safe_join(files.folder / layout.TASKS, f"{key}.json")
-    if not key or os.path.lexists(path):
-        raise Refused(
-            "the branch has no file of its own: another one's name is too much like its own",
-            where=str(path),
-        )
-    head = {
-        "branchKey": key,
-        "branchName": branch,
-        "projectKey": files.folder.name,
-        "createdAt": now,
-        "lastActive": now,
-        "archived": False,
-    }
-    return made_file(path, head, event)

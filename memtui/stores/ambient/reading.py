@@ -8,7 +8,7 @@ from memtui.errors import UnreadableFile
 from memtui.stores.ambient.events import EventFile, Project, event_file, project_of
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.json_file import unreadable as as_unreadable
+from memtui.stores.unread import as_unreadable
 
 EVENTS = ("events",)
 

@@ -15,11 +15,12 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, RecordEdit, TextEdit
 from memtui.errors import Refused
 from memtui.files.json_spans import new_record
+from memtui.model import Memory
 from memtui.stores.asked import content_of, created_of
+from memtui.stores.carrying import texts_in
 from memtui.stores.ratings import RATING_OF
-from memtui.stores.sidecar import edit as sidecar_edit
 from memtui.stores.simple_memory.editing import schema_kind
-from memtui.stores.simple_memory.reading import KEPT_STATUS, SHARD
+from memtui.stores.simple_memory.reading import KEPT_STATUS
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -32,7 +33,7 @@ from memtui.stores.simple_memory.records import (
     Part,
     importance,
 )
-from memtui.stores.simple_memory.targets import Desk, Target
+from memtui.stores.simple_memory.targets import RecordDesk, Target
 
 ID_DIGITS = 6
 """Of a new id. The white paper's examples have two or three, counted up by their program."""
@@ -45,35 +46,30 @@ DEFAULT_KIND = "preference"
 """Of a schema item that is added without one."""
 
 
-def add(change: Change, desk: Desk) -> Plan:
+def add(change: Change, desk: RecordDesk) -> Plan:
     """The plan of an ADD. Raises Refused."""
     part = _part_for(change)
     value = new_value(part, change, desk)
     id = new_id(part, content_of(change), desk)
     record = {"id": id, **value}
-    beside = {"rating": rating(part, record, change), "tags": list(change.fields.get("tags", ()))}
-    noted = sidecar_edit(desk.root, desk.sidecar, id, SHARD, **beside)
-    edits = (_inserted(part, id, record, desk), *([] if noted is None else [noted]))
+    beside = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
     return Plan(
         changes=(change,),
-        edits=edits,
+        edits=(*inserted(part, record, desk), *desk.noted_record(id, **beside)),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
-        refs=(f"{desk.label}:{id}",),
+        refs=(desk.ref(id),),
     )
 
 
-def supersede(change: Change, desk: Desk) -> Plan:
+def supersede(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
     """The plan of a SUPERSEDE: a successor, and the old one no longer current."""
-    old = desk.target(change.ref)
-    if old.part is EPISODES:
-        raise Refused("an episode is what happened; it has no successor", do="edit it")
+    old = desk.target(memory)
     text = content_of(change)
     id = new_id(old.part, text, desk)
     successor = {**_inherited(old), **_said(old, text, desk), "id": id}
-    new = sidecar_edit(desk.root, desk.sidecar, id, SHARD, supersedes=[old.memory.id])
-    edits: list[Edit] = [_inserted(old.part, id, successor, desk)]
-    edits += [] if new is None else [new]
+    edits = inserted(old.part, successor, desk)
+    edits += desk.noted_record(id, supersedes=[memory.id])
     if old.part is SCHEMA:
         edits += [
             *old.with_members({"status": OUTDATED}),
@@ -85,9 +81,9 @@ def supersede(change: Change, desk: Desk) -> Plan:
         changes=(change,),
         edits=tuple(edits),
         outcome=Outcome.SUPERSEDED,
-        reason=f"Added {old.part.noun}, {id}, in place of {old.memory.id}",
-        refs=(f"{desk.label}:{id}", old.memory.ref),
-        supersedes=(old.memory.ref,),
+        reason=f"Added {old.part.noun}, {id}, in place of {memory.id}",
+        refs=(desk.ref(id), memory.ref),
+        supersedes=(memory.ref,),
     )
 
 
@@ -97,10 +93,10 @@ def _inherited(old: Target) -> dict[str, Any]:
     return {key: item for key, item in old.value.items() if key not in gone}
 
 
-def _said(old: Target, text: str, desk: Desk) -> dict[str, Any]:
+def _said(old: Target, text: str, desk: RecordDesk) -> dict[str, Any]:
     if old.part is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
-    words = {**_fact_words(text), "time": _today(desk.now()), "source_ids": []}
+    words = {**_fact_words(text), "time": _today(desk.now), "source_ids": []}
     return {**words, "confidence": CERTAIN}
 
 
@@ -115,14 +111,14 @@ def _part_for(change: Change) -> Part:
 
 
 def new_value(
-    part: Part, change: Change, desk: Desk, words: Mapping[str, Any] | None = None
+    part: Part, change: Change, desk: RecordDesk, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keys of a new record; `words` are a fact's own three, where they are known."""
     text = content_of(change)
     domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
     place = {"domain": domain, "topic": topic}
     source = change.fields.get("source")
-    when = created_of(change, desk.now())
+    when = created_of(change, desk.now)
     if part is FACTS:
         confidence = change.fields.get("confidence")
         return {
@@ -173,7 +169,7 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def new_id(part: Part, text: str, desk: Desk) -> str:
+def new_id(part: Part, text: str, desk: RecordDesk) -> str:
     """An id that nothing in the store has or names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can
@@ -184,18 +180,21 @@ def new_id(part: Part, text: str, desk: Desk) -> str:
         for memory in desk.view.memories(desk.label)
         for name in (memory.id, *(link.target for link in memory.links))
     }
-    seed = f"{text}\0{desk.now().isoformat()}".encode("utf-8", "surrogatepass")
+    seed = f"{text}\0{desk.now.isoformat()}".encode("utf-8", "surrogatepass")
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
     digits = format(number, "x" if part.base == 16 else "d")
     length = next(n for n in range(ID_DIGITS, len(digits)) if part.prefix + digits[:n] not in used)
     return part.prefix + digits[:length]
 
 
-def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> Edit:
-    """The new record at the end of its file, or the file with nothing else in it."""
-    path = desk.root / part.file
-    if not os.path.lexists(path):  # a link that leads nowhere is not made to lead somewhere
-        return TextEdit(str(path), None, f"[\n{INDENT}{new_record(None, value, INDENT)}\n]\n")
-    raws = [record.raw for record in desk.records(part) if isinstance(record.value, dict)]
-    neighbour = raws[-1] if raws else None
-    return RecordEdit(str(path), (), "id", id, None, new_record(neighbour, value, INDENT))
+def inserted(part: Part, record: Mapping[str, Any], desk: RecordDesk) -> list[Edit]:
+    """A new record at the end of its file; a file that is missing is made, empty, first."""
+    path = str(desk.root / part.file)
+    made: list[Edit] = []
+    raws: list[str] = []
+    if os.path.lexists(path):  # a link that leads nowhere is not made to lead somewhere
+        raws = [one.raw for one in desk.records(part) if isinstance(one.value, dict)]
+    else:
+        made.append(TextEdit(path, None, "[]\n"))
+    raw = new_record(raws[-1] if raws else None, record, INDENT)
+    return [*made, RecordEdit(path, (), "id", record["id"], None, raw)]

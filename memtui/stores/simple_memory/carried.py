@@ -1,8 +1,4 @@
-"""Records that come from elsewhere with an id: an import, or a move between stores.
-
-They keep their id, times, status and lineage. What `extra` held of a record of this format becomes
-its keys again; what the files cannot say goes into the sidecar.
-"""
+"""Records that come from elsewhere with an id (see `carrying`), as their files hold them."""
 
 from __future__ import annotations
 
@@ -10,15 +6,15 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, RecordEdit, TextEdit
+from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import new_record
-from memtui.model import Link, Memory
+from memtui.model import Memory
 from memtui.stores.asked import content_of
-from memtui.stores.sidecar import edit as sidecar_edit
-from memtui.stores.sidecar import keep
-from memtui.stores.simple_memory.adding import INDENT, new_value, rating
-from memtui.stores.simple_memory.reading import KEPT_STATUS, SHARD
+from memtui.stores.carrying import extra_of, kept_beside, links_in, native_keys, texts_in
+from memtui.stores.outcomes import there_already
+from memtui.stores.overlay import keep
+from memtui.stores.simple_memory.adding import inserted, new_value, rating
+from memtui.stores.simple_memory.reading import KEPT_STATUS
 from memtui.stores.simple_memory.records import (
     EPISODES,
     FACTS,
@@ -28,112 +24,90 @@ from memtui.stores.simple_memory.records import (
     Part,
     tags_of,
 )
-from memtui.stores.simple_memory.targets import Desk
+from memtui.stores.simple_memory.targets import RecordDesk
 
-_NOT_KEYS = frozenset({"id", "kept", "rating", "reviewed", "unaddressable"})
-"""Of `extra`: what was never a key of the record."""
 _GONE = ("superseded", "retired", "deleted")
+_LISTS = {"fact": "facts", "evidence": "evidence"}
+"""Relations whose links stand in a list of their own."""
 
 
-def is_carried(change: Change) -> bool:
-    return bool(change.fields.get("id"))
-
-
-def plan_carried(change: Change, desk: Desk) -> Plan:
+def plan_carried(change: Change, desk: RecordDesk) -> Plan:
     """The plan of taking in one record. Raises Refused."""
     fields = change.fields
     id, kind = str(fields["id"]), str(fields.get("kind") or "")
-    extra = _extra(change)
     if kind not in PART_OF_KIND:
         raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
     part = PART_OF_KIND[kind]
-    if extra.get("kept"):
+    if extra_of(change).get("kept"):
         return _plan_kept(change, desk, id)
-    if any(record.value.get("id") == id for record in _records(part, desk)):
-        return _known(change)
+    if _holds(part, id, desk):
+        return there_already(change, "a record with this id")
     record = {"id": id, **_record(part, change, desk)}
-    noted = sidecar_edit(desk.root, desk.sidecar, id, SHARD, **_beside(part, record, change))
+    beside = desk.noted_record(id, **_beside(part, record, change))
     return Plan(
         changes=(change,),
-        edits=(*_inserted(part, id, record, desk), *(() if noted is None else (noted,))),
+        edits=(*inserted(part, record, desk), *beside),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
-        refs=(f"{desk.label}:{id}",),
+        refs=(desk.ref(id),),
     )
 
 
-def _known(change: Change) -> Plan:
-    return Plan((change,), outcome=Outcome.DEDUPE, reason="a record with this id is there already")
-
-
-def _extra(change: Change) -> Mapping[str, Any]:
-    extra = change.fields.get("extra")
-    return extra if isinstance(extra, Mapping) else {}
-
-
-def _records(part: Part, desk: Desk) -> list[Any]:
+def _holds(part: Part, id: str, desk: RecordDesk) -> bool:
     if not os.path.lexists(desk.root / part.file):
-        return []
-    return [record for record in desk.records(part) if isinstance(record.value, dict)]
+        return False
+    values = (record.value for record in desk.records(part))
+    return any(isinstance(value, dict) and value.get("id") == id for value in values)
 
 
-def _record(part: Part, change: Change, desk: Desk) -> dict[str, Any]:
-    extra = _extra(change)
+def _record(part: Part, change: Change, desk: RecordDesk) -> dict[str, Any]:
+    extra = extra_of(change)
     native = part is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
     value = new_value(part, change, desk, words)
     if part is EPISODES and change.fields.get("source") and "start" not in extra:
         value["source_ids"] = [str(change.fields["source"])]
-    links = [link for link in change.fields.get("links") or () if isinstance(link, Link)]
-    own = {"fact": "facts", "evidence": "evidence"}
-    for relation, key in own.items():
-        targets = [link.target for link in links if link.relation == relation]
-        if targets or key in value:
-            value[key] = targets
-    others = [
-        {"rel": link.relation, "to": link.target} for link in links if link.relation not in own
-    ]
-    if others:
-        value["links"] = others
+    value |= _links(change, value)
     if change.fields.get("pinned"):
         value["pinned"] = True
     if part is SCHEMA and change.fields.get("status") in _GONE:
         value["status"] = OUTDATED
-    return value | {key: item for key, item in extra.items() if key not in _NOT_KEYS}
+    return value | native_keys(change, ("id",))
+
+
+def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The lists of links, where there are some or the kind of record has the list anyway."""
+    links = links_in(change)
+    lists: dict[str, Any] = {
+        key: [link.target for link in links if link.relation == relation]
+        for relation, key in _LISTS.items()
+    }
+    lists["links"] = [
+        {"rel": link.relation, "to": link.target} for link in links if link.relation not in _LISTS
+    ]
+    return {key: found for key, found in lists.items() if found or key in value}
 
 
 def _beside(part: Part, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    """What the sidecar keeps of the record."""
-    fields, extra = change.fields, _extra(change)
-    status = str(fields.get("status") or "")
+    """What the sidecar keeps of the record: all that its file cannot say."""
+    values = kept_beside(change, tags=tags_of(part, record))
+    status = str(change.fields.get("status") or "")
     gone = "retired" if status == "deleted" else status
-    own = tags_of(part, record)
-    return {
-        "rating": extra.get("rating") or rating(part, record, change),
-        "reviewed": extra.get("reviewed"),
-        "tags": [str(tag) for tag in fields.get("tags") or () if tag not in own],
-        "supersedes": [str(id) for id in fields.get("supersedes") or ()],
-        "superseded_by": [str(id) for id in fields.get("superseded_by") or ()],
+    return values | {
+        "pinned": None,
+        "links": None,
+        "rating": values["rating"] or rating(part, record, change),
         KEPT_STATUS: gone if part is not SCHEMA and status in _GONE else None,
     }
 
 
-def _inserted(part: Part, id: str, value: Mapping[str, Any], desk: Desk) -> tuple[Edit, ...]:
-    """At the end of the file; one that is missing is made, empty, first."""
-    path = desk.root / part.file
-    records = _records(part, desk)
-    made = () if os.path.lexists(path) else (TextEdit(str(path), None, "[]\n"),)
-    raw = new_record(records[-1].raw if records else None, value, INDENT)
-    return (*made, RecordEdit(str(path), (), "id", id, None, raw))
-
-
-def _plan_kept(change: Change, desk: Desk, id: str) -> Plan:
+def _plan_kept(change: Change, desk: RecordDesk, id: str) -> Plan:
     """A former text that only memtui keeps stays with memtui."""
     if desk.sidecar.entry(id):
-        return _known(change)
+        return there_already(change, "a record with this id")
     fields = change.fields
     memory = Memory(
-        ref=f"{desk.label}:{id}",
+        ref=desk.ref(id),
         id=id,
         store=desk.label,
         kind=str(fields["kind"]),
@@ -143,9 +117,8 @@ def _plan_kept(change: Change, desk: Desk, id: str) -> Plan:
         entity=str(fields.get("entity") or ""),
         importance=str(fields.get("importance") or "medium"),
         status=str(fields.get("status") or "superseded"),
-        superseded_by=tuple(str(id) for id in fields.get("superseded_by") or ()),
-        extra={key: value for key, value in _extra(change).items() if key != "kept"},
+        superseded_by=tuple(texts_in(change, "superseded_by")),
+        extra={key: value for key, value in extra_of(change).items() if key != "kept"},
     )
-    made = sidecar_edit(desk.root, desk.sidecar, id, SHARD, kept=keep(memory))
-    edits = () if made is None else (made,)
+    edits = desk.noted_record(id, kept=keep(memory))
     return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))

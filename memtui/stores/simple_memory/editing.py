@@ -17,11 +17,10 @@ from memtui.errors import Refused
 from memtui.files.json_spans import has_member
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.asked import asked_values, content_of, same_as_seen
-from memtui.stores.json_file import text_of
+from memtui.stores.native import is_number, text_of, whole_number
+from memtui.stores.overlay import keep
 from memtui.stores.ratings import RATING_OF
-from memtui.stores.sidecar import edit as sidecar_edit
-from memtui.stores.sidecar import keep
-from memtui.stores.simple_memory.reading import KEPT_STATUS, SHARD
+from memtui.stores.simple_memory.reading import KEPT_STATUS
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -32,7 +31,7 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
-from memtui.stores.simple_memory.targets import Desk, Target
+from memtui.stores.simple_memory.targets import RecordDesk, Target
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
 
@@ -48,7 +47,7 @@ class Draft:
     """Keys of the record."""
     beside: dict[str, Any] = field(default_factory=dict)
     """Keys of the memory's sidecar entry."""
-    more: list[SidecarEdit] = field(default_factory=list)
+    more: tuple[SidecarEdit, ...] = ()
 
     def edits(self, target: Target) -> tuple[Edit, ...]:
         return (
@@ -58,15 +57,15 @@ class Draft:
         )
 
 
-def edit(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def edit(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     draft = Draft()
     _fill(draft, change, target, desk)
     return draft.edits(target)
 
 
-def _fill(draft: Draft, change: Change, target: Target, desk: Desk) -> None:
+def _fill(draft: Draft, change: Change, target: Target, desk: RecordDesk) -> None:
     for name, value in asked_values(change, target.memory, EDITABLE).items():
         if name == "content":
             _content(change, target, draft, desk)
@@ -74,7 +73,7 @@ def _fill(draft: Draft, change: Change, target: Target, desk: Desk) -> None:
             _FIELDS[name](value, target, draft)
 
 
-def _content(change: Change, target: Target, draft: Draft, desk: Desk) -> None:
+def _content(change: Change, target: Target, draft: Draft, desk: RecordDesk) -> None:
     text = content_of(change)
     same_as_seen(target.memory, _content_now(target), target.path, text)
     if target.part is FACTS:
@@ -102,7 +101,7 @@ def _object(text: str, target: Target) -> object:
         )
     words = text[len(head) :].strip()
     old = target.value.get("o")
-    if isinstance(old, int | float) and not isinstance(old, bool):
+    if is_number(old):
         for number in (int, float):
             try:
                 return number(words)
@@ -111,15 +110,12 @@ def _object(text: str, target: Target) -> object:
     return words
 
 
-def _next_version(target: Target, draft: Draft, desk: Desk) -> None:
-    version = target.value.get("version")
-    version = version if isinstance(version, int) and not isinstance(version, bool) else 1
+def _next_version(target: Target, draft: Draft, desk: RecordDesk) -> None:
+    version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
     former = former_text(target.memory, f"{target.memory.id}@v{version}")
     draft.beside["supersedes"] = [former.id]
-    made = sidecar_edit(desk.root, desk.sidecar, former.id, SHARD, kept=keep(former))
-    if made is not None:
-        draft.more.append(made)
+    draft.more = desk.noted_record(former.id, kept=keep(former))
 
 
 def former_text(memory: Memory, id: str) -> Memory:
@@ -188,7 +184,7 @@ def _tags(value: object, target: Target, draft: Draft) -> None:
 
 
 def _confidence(value: object, target: Target, draft: Draft) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+    if not is_number(value) or not 0 <= value <= 1:
         raise Refused("the confidence is a number from 0 to 1", where=target.memory.ref)
     draft.members["confidence"] = value
 
@@ -206,31 +202,31 @@ _FIELDS: Mapping[str, Callable[[object, Target, Draft], None]] = {
 # ---- status ---------------------------------------------------------------------------------
 
 
-def retire(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def retire(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     if target.part is SCHEMA:
         return target.with_members({"status": OUTDATED})
     return target.beside.set(**{KEPT_STATUS: "retired"})
 
 
-def restore(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def restore(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """Current again: a schema item confirmed, a fact or an episode as its file has it."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
     if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
         return (*target.with_members({"status": CONFIRMED}), *lineage)
     return lineage
 
 
-def accept(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def accept(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     draft = Draft({"status": CONFIRMED})
     _fill(draft, change, target, desk)
     return draft.edits(target)
 
 
-def decline(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def decline(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """A proposed schema item becomes outdated: kept, not shown by default."""
-    return desk.target(change.ref).with_members({"status": OUTDATED})
+    return desk.target(memory).with_members({"status": OUTDATED})

@@ -7,13 +7,14 @@ from typing import Any
 from memtui.changes import Act, Change, Edit
 from memtui.errors import Refused
 from memtui.files.json_spans import has_member
+from memtui.model import Memory
 from memtui.stores.simple_memory.records import EPISODES, SCHEMA
-from memtui.stores.simple_memory.targets import Desk, Target
+from memtui.stores.simple_memory.targets import RecordDesk, Target
 
 
-def pin(change: Change, desk: Desk) -> tuple[Edit, ...]:
+def pin(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     """PIN and UNPIN: the record's own `pinned` where it has one."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     wanted = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
         native = target.with_members({"pinned": wanted})
@@ -21,11 +22,11 @@ def pin(change: Change, desk: Desk) -> tuple[Edit, ...]:
     return target.beside.set(pinned=True if wanted else None)
 
 
-def native_link(change: Change, desk: Desk) -> tuple[Edit, ...] | None:
+def native_link(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...] | None:
     """LINK and UNLINK in the record's own lists; None when the link belongs to the sidecar."""
-    target = desk.target(change.ref)
+    target = desk.target(memory)
     relation = str(change.fields.get("relation") or "")
-    other = desk.id_of(change.fields.get("target") or "")
+    other = str(change.fields.get("target") or "").removeprefix(f"{desk.label}:")
     if not relation or not other:
         raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
     key, item = _place(target, relation, other)

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.errors import Refused
-from memtui.model import Memory
-from memtui.stores.base import View
-from memtui.stores.outcomes import done
-from memtui.stores.sidecar_acts import BESIDE, plan_beside
-from memtui.stores.simple_memory import adding, editing, merging, pins
-from memtui.stores.simple_memory.carried import is_carried, plan_carried
-from memtui.stores.simple_memory.records import SCHEMA, tags_of
-from memtui.stores.simple_memory.targets import Desk, fixed
+from memtui.model import CURRENT, Memory
+from memtui.stores.acts import Acts, Doing
+from memtui.stores.carrying import is_carried
+from memtui.stores.outcomes import done, left_dangling
+from memtui.stores.sidecar_acts import plan_beside
+from memtui.stores.simple_memory import adding, editing, pins
+from memtui.stores.simple_memory.carried import plan_carried
+from memtui.stores.simple_memory.merging import merge
+from memtui.stores.simple_memory.reading import SHARD
+from memtui.stores.simple_memory.records import EPISODES, FACTS, PART_OF_KIND, SCHEMA, tags_of
+from memtui.stores.simple_memory.targets import RecordDesk, fixed
 
-_ONE_RECORD: Mapping[Act, Callable[[Change, Desk], tuple[Edit, ...]]] = {
-    Act.EDIT: editing.edit,
-    Act.RETYPE: editing.edit,
-    Act.RETIRE: editing.retire,
-    Act.RESTORE: editing.restore,
-    Act.ACCEPT: editing.accept,
-    Act.DECLINE: editing.decline,
-    Act.PIN: pins.pin,
-    Act.UNPIN: pins.pin,
-}
+Editing = Callable[[Change, Memory, RecordDesk], tuple[Edit, ...]]
 
 
-def refusal(act: Act, memory: Memory | None) -> str:
-    """Why this act cannot be done on this memory; empty when it can."""
-    if memory is None:
-        return ""
+def _not_on(act: Act, memory: Memory) -> str:
     why = fixed(memory)
     if why:
         return why
@@ -39,67 +28,67 @@ def refusal(act: Act, memory: Memory | None) -> str:
         return "it is not a proposal"
     if act is Act.RETIRE and memory.status == "retired":
         return "it is retired already"
-    if act is Act.RESTORE and memory.status in ("active", "proposed"):
+    if act is Act.RESTORE and memory.status in CURRENT:
         return "it is current already"
     if act is Act.RETYPE and memory.kind != SCHEMA.kind:
         return "only a schema item has a type"
-    if act is Act.SUPERSEDE and memory.kind == "episode":
+    if act is Act.SUPERSEDE and memory.kind == EPISODES.kind:
         return "an episode is what happened; it has no successor"
-    if act is Act.MERGE and memory.kind != "fact":
+    if act is Act.MERGE and memory.kind != FACTS.kind:
         return "only facts can be merged"
     return ""
 
 
-def plan(change: Change, desk: Desk) -> Plan:
-    """The plan of any act. Raises Refused, RefError or Conflict."""
-    if change.act is Act.ADD and is_carried(change):
-        return plan_carried(change, desk)
-    if change.act is Act.ADD:
-        return adding.add(change, desk)
-    memory = desk.view.get(change.ref)
-    why = refusal(change.act, memory)
-    if why:
-        raise Refused(why, where=memory.ref)
-    match change.act:
-        case Act.SUPERSEDE:
-            return adding.supersede(change, desk)
-        case Act.MERGE:
-            return merging.merge(change, desk)
-        case Act.DELETE:
-            return _delete(change, desk)
-        case Act.LINK | Act.UNLINK:
-            native = pins.native_link(change, desk)
-            if native is not None:
-                return done(change, memory, native)
-    if change.act in _ONE_RECORD:
-        made = done(change, memory, _ONE_RECORD[change.act](change, desk))
-        ends = change.act in (Act.RETIRE, Act.DECLINE) and made.does_something
-        return replace(made, supersedes=made.refs) if ends else made
-    if change.act in BESIDE:
-        return _beside(change, desk, memory)
-    raise Refused("Simple Memory has no way to do this", where=memory.ref)
+def _native_tags(memory: Memory) -> tuple[str, ...]:
+    return tags_of(PART_OF_KIND[memory.kind], memory.extra)
 
 
-def _beside(change: Change, desk: Desk, memory: Memory) -> Plan:
-    native: tuple[str, ...] = ()
-    if change.act is Act.TAG:
-        target = desk.target(change.ref)
-        native = tags_of(target.part, target.value)
-    return plan_beside(change, desk.beside(memory), desk.now, native)
+def _add(change: Change, desk: RecordDesk) -> Plan:
+    return plan_carried(change, desk) if is_carried(change) else adding.add(change, desk)
 
 
-def _delete(change: Change, desk: Desk) -> Plan:
-    target = desk.target(change.ref)
-    naming = _naming(target.memory, desk.view)
-    plural = "memory names" if len(naming) == 1 else "memories name"
-    warnings = (f"{len(naming)} {plural} it and will point nowhere",) if naming else ()
+def _one(editing: Editing, *, ends: bool = False) -> Doing[RecordDesk]:
+    """An act whose edits are all of one record and its entry."""
+
+    def plan(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
+        return done(change, memory, editing(change, memory, desk), ends=ends)
+
+    return plan
+
+
+def _link(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
+    native = pins.native_link(change, memory, desk)
+    if native is None:
+        return plan_beside(change, desk.beside(memory), desk.now)
+    return done(change, memory, native)
+
+
+def _delete(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
+    target = desk.target(memory)
     edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
-    return done(change, target.memory, edits, warnings)
+    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
 
 
-def _naming(memory: Memory, view: View) -> list[str]:
-    return [
-        other.id
-        for other in view.memories(memory.store)
-        if any(link.target == memory.id for link in other.links)
-    ]
+ACTS = Acts(
+    editable=editing.EDITABLE,
+    add=_add,
+    doing={
+        Act.EDIT: _one(editing.edit),
+        Act.RETYPE: _one(editing.edit),
+        Act.RETIRE: _one(editing.retire, ends=True),
+        Act.RESTORE: _one(editing.restore),
+        Act.ACCEPT: _one(editing.accept),
+        Act.DECLINE: _one(editing.decline, ends=True),
+        Act.PIN: _one(pins.pin),
+        Act.UNPIN: _one(pins.pin),
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+        Act.SUPERSEDE: adding.supersede,
+        Act.MERGE: merge,
+        Act.DELETE: _delete,
+    },
+    no_way={},
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+    native_tags=_native_tags,
+)

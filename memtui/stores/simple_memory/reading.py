@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.json_file import JsonFile, named_records, read_json, unreadable
+from memtui.stores.json_file import JsonFile, named_records, read_json
 from memtui.stores.same_ids import UNADDRESSABLE, told_apart
-from memtui.stores.sidecar import Entry, Sidecar, laid_over
+from memtui.stores.sidecar import Entry, Sidecar
 from memtui.stores.simple_memory.records import PARTS, SCHEMA, Part, importance, memory_of
+from memtui.stores.unread import as_unreadable
 
 SHARD = "memory"
 """Key of the only shard."""
@@ -23,22 +25,21 @@ KEPT_STATUS = "status"
 
 
 def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
-    """All memories of the store, those that only the sidecar keeps last."""
+    """The memories of all three files."""
     memories: list[Memory] = []
     faults: list[Unreadable] = []
     for part in PARTS:
         path = root / part.file
-        if not path.exists() and not path.is_symlink():
+        if not os.path.lexists(path):
             continue
         try:
             found, bad = _part(part, read_json(path, root), label, sidecar)
         except UnreadableFile as error:
-            faults.append(unreadable(error, path))
+            faults.append(as_unreadable(error, path))
         else:
             memories += found
             faults += bad
-    shown = laid_over(told_apart(memories), sidecar, SHARD, label)
-    return Reading(shown, tuple(faults))
+    return Reading(tuple(told_apart(memories)), tuple(faults))
 
 
 def _part(

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memtui.model import Link, Memory, Place
-from memtui.stores.json_file import text_of
+from memtui.model import IMPORTANCES, Link, Memory, Place
+from memtui.stores.native import is_number, lower_word, text_of, texts_of
 from memtui.stores.ratings import rated
 from memtui.stores.timestamps import from_iso
 
@@ -86,7 +86,7 @@ def memory_of(part: Part, value: Mapping[str, Any], *, id: str, label: str, plac
         pinned=value.get("pinned") is True,
         tags=tags_of(part, value),
         links=_links(value),
-        source=", ".join(_texts(value.get("source_ids"))),
+        source=", ".join(texts_of(value.get("source_ids"))),
         origin=place,
         extra=_extra(value),
     )
@@ -116,8 +116,8 @@ def importance(part: Part, value: Mapping[str, Any], rating: object) -> str:
 
 def _said(value: object) -> str:
     if isinstance(value, str):
-        word = value.strip().lower()
-        return word if word in ("high", "medium", "low") else ""
+        word = lower_word(value)
+        return word if word in IMPORTANCES else ""
     number = _number(value)
     if number is None:
         return ""
@@ -127,7 +127,7 @@ def _said(value: object) -> str:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if not is_number(value) or value != value:
         return None
     try:
         return float(value)
@@ -135,13 +135,9 @@ def _number(value: object) -> float | None:
         return None
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
-
-
 def tags_of(part: Part, value: Mapping[str, Any]) -> tuple[str, ...]:
     predicate = text_of(value.get("p")) if part is FACTS else ""
-    own = _texts(value.get("tags"))
+    own = texts_of(value.get("tags"))
     return tuple(dict.fromkeys([predicate, *own] if predicate else own))
 
 
@@ -152,8 +148,8 @@ def _links(value: Mapping[str, Any]) -> tuple[Link, ...]:
         for link in (own if isinstance(own, list) else ())
         if isinstance(link, dict) and link.get("to")
     ]
-    links += [Link("fact", target) for target in _texts(value.get("facts"))]
-    links += [Link("evidence", target) for target in _texts(value.get("evidence"))]
+    links += [Link("fact", target) for target in texts_of(value.get("facts"))]
+    links += [Link("evidence", target) for target in texts_of(value.get("evidence"))]
     return tuple(links)
 
 
@@ -170,7 +166,7 @@ def _is_told(key: str, item: object) -> bool:
     if key in _TEXT_FIELDS:
         return isinstance(item, str)
     if key in _LINK_FIELDS:
-        return isinstance(item, list) and len(_texts(item)) == len(item)
+        return isinstance(item, list) and len(texts_of(item)) == len(item)
     if key == "links":
         return isinstance(item, list) and all(_is_link(link) for link in item)
     if key == "confidence":

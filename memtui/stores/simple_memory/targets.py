@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit
+from memtui.changes import RecordEdit, SidecarEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json_spans import Record, put_member
 from memtui.model import Memory
-from memtui.stores.base import View
+from memtui.stores.desk import Desk
 from memtui.stores.json_file import read_json
+from memtui.stores.last_read import LastRead
 from memtui.stores.same_ids import UNADDRESSABLE
-from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import Beside
 from memtui.stores.simple_memory.reading import SHARD
 from memtui.stores.simple_memory.records import PART_OF_KIND, Part
+from memtui.stores.unread import as_refused
 
 KEPT = "kept"
-"""Key of `extra` that marks a memory only the sidecar holds (`sidecar.kept_memory`)."""
+"""Key of `extra` that marks a memory only the sidecar holds (`overlay.kept_memory`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What planning needs: the store's place, what memtui keeps beside it, the other memories."""
+class RecordDesk(Desk):
+    """One Simple Memory, while one change is planned."""
 
-    root: Path
-    label: str
-    sidecar: Sidecar
-    view: View
-    now: Callable[[], datetime]
+    last: LastRead[list[Record]] = field(repr=False)
 
-    def beside(self, memory: Memory) -> Beside:
-        """The memory and its entry in the sidecar."""
-        return Beside(memory, self.root, self.sidecar, SHARD)
-
-    def target(self, ref: str) -> Target:
-        """The record behind a ref. Raises RefError, Refused, or Conflict when it is gone."""
-        memory = self.view.get(ref)
+    def target(self, memory: Memory) -> Target:
+        """The record of a memory. Raises Refused, or Conflict when it is gone."""
         why = fixed(memory)
         if why:
             raise Refused(why, where=memory.ref)
@@ -55,19 +46,17 @@ class Desk:
     def records(self, part: Part) -> list[Record]:
         """The records of one file as it is now. Raises Refused: what cannot be read stays."""
         path = self.root / part.file
-        try:
-            found = read_json(path, self.root).records
-        except UnreadableFile as error:
-            raise Refused(
-                f"the file cannot be read, so it is not written: {error.what}",
-                where=str(path),
-                do="mend the file first",
-            ) from None
-        return list(found)
+        return self.last.get([path], lambda: self._read(path))
 
-    def id_of(self, named: object) -> str:
-        """An id of this store from an id or a ref."""
-        return str(named).removeprefix(f"{self.label}:")
+    def _read(self, path: Path) -> list[Record]:
+        try:
+            return list(read_json(path, self.root).records)
+        except UnreadableFile as error:
+            raise as_refused(error, path) from None
+
+    def noted_record(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+        """The edit that sets these keys of one record's entry; none when it says so already."""
+        return self.noted(id, SHARD, **values)
 
 
 def _id(record: Record) -> object:

@@ -14,8 +14,9 @@ from memtui.files.frontmatter import set_field
 from memtui.files.reading import safe_join
 from memtui.model import IMPORTANCES
 from memtui.stores.asked import content_of, created_of, word_of
+from memtui.stores.carrying import texts_in
 from memtui.stores.timestamps import to_iso_seconds
-from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.documents import TASKS
 from memtui.stores.workspace.outline import outline
 from memtui.stores.workspace.walking import SKIPPED, SUFFIX
@@ -29,7 +30,7 @@ NEW_TASK_STATE = "backlog"
 _NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 
-def new_document(change: Change, desk: Desk) -> tuple[str, TextEdit]:
+def new_document(change: Change, desk: PageDesk) -> tuple[str, TextEdit]:
     """The id and the edit of a new document. Raises Refused when it cannot be there."""
     content = content_of(change)
     title = word_of(change, "title", "")
@@ -38,12 +39,12 @@ def new_document(change: Change, desk: Desk) -> tuple[str, TextEdit]:
     return path, TextEdit(str(_file(desk.root, path)), None, _text(change, desk, folder, title))
 
 
-def _path(change: Change, folder: str, name: str, desk: Desk) -> str:
+def _path(change: Change, folder: str, name: str, desk: PageDesk) -> str:
     stem = _stem(name)
     if not stem:
         raise Refused("no file name can be made of this title", do="give it a title in letters")
     if folder.split("/")[0] == JOURNAL:
-        stem = f"{created_of(change, desk.now()).date().isoformat()}-{stem}"
+        stem = f"{created_of(change, desk.now).date().isoformat()}-{stem}"
     return f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
 
 
@@ -82,7 +83,7 @@ def _twin(folder: Path, name: str) -> str:
     return next((found for found in names if found.casefold() == name.casefold()), "")
 
 
-def _text(change: Change, desk: Desk, folder: str, title: str) -> str:
+def _text(change: Change, desk: PageDesk, folder: str, title: str) -> str:
     body = content_of(change)
     if title and outline(body).title != title:
         body = f"# {title}\n\n{body}"
@@ -92,7 +93,7 @@ def _text(change: Change, desk: Desk, folder: str, title: str) -> str:
     return text
 
 
-def _fields(change: Change, desk: Desk, folder: str) -> dict[str, Any]:
+def _fields(change: Change, desk: PageDesk, folder: str) -> dict[str, Any]:
     """What stands in the frontmatter: a task always has some, another document where needed."""
     fields: dict[str, Any] = {}
     importance = change.fields.get("importance")
@@ -100,12 +101,12 @@ def _fields(change: Change, desk: Desk, folder: str) -> dict[str, Any]:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     if folder.split("/")[0] == TASKS:
         fields["state"] = NEW_TASK_STATE
-        fields["created"] = to_iso_seconds(created_of(change, desk.now()))
+        fields["created"] = to_iso_seconds(created_of(change, desk.now))
     elif change.fields.get("created"):
-        fields["date"] = to_iso_seconds(created_of(change, desk.now()))
+        fields["date"] = to_iso_seconds(created_of(change, desk.now))
     if importance and (fields.get("state") or importance != "medium"):
         fields["priority"] = importance
-    tags = [str(tag) for tag in change.fields.get("tags") or () if str(tag).strip()]
+    tags = [tag for tag in texts_in(change, "tags") if tag.strip()]
     if tags:
         fields["tags"] = tags
     return fields

@@ -2,47 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import TextEdit
-from memtui.errors import Refused, UnreadableFile
+from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory
-from memtui.stores.sidecar import Sidecar
-from memtui.stores.sidecar_acts import Beside
+from memtui.stores.desk import Desk
+from memtui.stores.unread import as_refused
 from memtui.stores.workspace.documents import Document, take_apart
 from memtui.stores.workspace.remembered import Parsed
 from memtui.stores.workspace.type_map import TypeMap
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
-    """What planning needs of the workspace."""
+class PageDesk(Desk):
+    """One workspace, while one change is planned."""
 
-    root: Path
-    label: str
-    sidecar: Sidecar
-    types: Parsed[TypeMap]
+    types: Parsed[TypeMap] = field(repr=False)
     map_path: Path
-    now: Callable[[], datetime]
 
-    def beside(self, memory: Memory) -> Beside:
-        """The document's entry in the sidecar."""
-        return Beside(memory, self.root, self.sidecar, memory.id)
+    def text(self, path: Path) -> str:
+        """A file's whole text. Raises Refused when it cannot be read: then it is not written."""
+        try:
+            return decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            raise as_refused(error, path) from None
 
     def open(self, memory: Memory) -> Page:
-        """The document's file. Raises Refused when it cannot be read: then it is not written."""
-        path = Path(memory.origin.file)
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            raise Refused(
-                f"the file cannot be read, so it is not written: {error.what}", where=str(path)
-            ) from None
-        return Page(memory, text, take_apart(memory.id, str(path), text, None))
+        """The document's file. Raises Refused."""
+        path = memory.origin.file
+        text = self.text(Path(path))
+        return Page(memory, text, take_apart(memory.id, path, text, None))
 
 
 @dataclass(frozen=True, slots=True)

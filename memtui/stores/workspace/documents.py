@@ -31,6 +31,7 @@ from typing import Any
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json_scan import BYTE_ORDER_MARK
 from memtui.model import Link, Memory, Place
+from memtui.stores.native import lower_word
 from memtui.stores.ratings import rated
 from memtui.stores.timestamps import from_iso
 from memtui.stores.workspace.outline import Outline, linked_documents, outline
@@ -197,11 +198,11 @@ def status_of(document: Document) -> str:
     """Active or retired."""
     key = state_key(document)
     ended = RETIRED_STATES if key == "state" else RETIRED_LESSONS
-    return "retired" if key and _word(document.frontmatter.get(key)) in ended else "active"
+    return "retired" if key and lower_word(document.frontmatter.get(key)) in ended else "active"
 
 
 def _importance(document: Document, status: str, rating: object) -> str:
-    said = PRIORITIES.get(_word(document.frontmatter.get("priority"))) or rated(rating)
+    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or rated(rating)
     if said:
         return said
     if document.path in CORE:
@@ -247,10 +248,6 @@ def date_in_path(path: str) -> datetime | None:
         if time:
             return time
     return None
-
-
-def _word(value: object) -> str:
-    return value.strip().lower() if isinstance(value, str) else ""
 
 
 def _extra(document: Document) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from memtui.files.frontmatter import set_field, split
 from memtui.model import IMPORTANCES
 from memtui.stores.asked import content_of, same_as_seen
 from memtui.stores.ratings import RATING_OF
-from memtui.stores.workspace.desk import Desk, Page
+from memtui.stores.workspace.desk import Page, PageDesk
 from memtui.stores.workspace.documents import TASKS, state_key, with_body
 from memtui.stores.workspace.outline import outline
 from memtui.stores.workspace.type_map import words
@@ -32,7 +32,7 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 def edit_document(
-    change: Change, asked: Mapping[str, Any], page: Page, desk: Desk
+    change: Change, asked: Mapping[str, Any], page: Page, desk: PageDesk
 ) -> tuple[Edit, ...]:
     """The edits of the fields asked for, but for the type. Raises Refused or Conflict."""
     before, beside = page, dict[str, Any]()
@@ -58,7 +58,7 @@ def _has_frontmatter(page: Page) -> bool:
     return split(page.text).front is not None
 
 
-def _title(value: object, page: Page, _desk: Desk, _beside: dict[str, Any]) -> Page:
+def _title(value: object, page: Page, _desk: PageDesk, _beside: dict[str, Any]) -> Page:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
     wanted = value.strip()
@@ -81,7 +81,7 @@ def _with_heading(page: Page, wanted: str) -> Page:
     return page.again(with_body(page.document, body))
 
 
-def _tags(value: object, page: Page, desk: Desk, beside: dict[str, Any]) -> Page:
+def _tags(value: object, page: Page, desk: PageDesk, beside: dict[str, Any]) -> Page:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
     wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
@@ -98,7 +98,7 @@ def _tags(value: object, page: Page, desk: Desk, beside: dict[str, Any]) -> Page
     return page.again(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
 
 
-def _importance(value: object, page: Page, _desk: Desk, beside: dict[str, Any]) -> Page:
+def _importance(value: object, page: Page, _desk: PageDesk, beside: dict[str, Any]) -> Page:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
@@ -108,7 +108,7 @@ def _importance(value: object, page: Page, _desk: Desk, beside: dict[str, Any]) 
     return page
 
 
-_FIELDS: Mapping[str, Callable[[object, Page, Desk, dict[str, Any]], Page]] = {
+_FIELDS: Mapping[str, Callable[[object, Page, PageDesk, dict[str, Any]], Page]] = {
     "title": _title,
     "tags": _tags,
     "importance": _importance,

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
+from memtui.stores.acts import Acts
 from memtui.stores.asked import asked_values
-from memtui.stores.base import View
-from memtui.stores.outcomes import done
-from memtui.stores.sidecar_acts import BESIDE, plan_beside
+from memtui.stores.carrying import is_carried
+from memtui.stores.outcomes import done, left_dangling
 from memtui.stores.workspace.adding import new_document
-from memtui.stores.workspace.carried import is_carried, plan_carried
-from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.carried import plan_carried
+from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.documents import LESSONS, TASKS
 from memtui.stores.workspace.editing import (
     RESTORED_WORD,
@@ -27,20 +25,8 @@ from memtui.stores.workspace.type_map import TYPES
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 
-_NEVER = {
-    Act.SUPERSEDE: "a document is edited; git keeps the former text",
-    Act.MERGE: "documents are edited, not merged",
-    Act.ACCEPT: "a workspace has no proposals",
-    Act.DECLINE: "a workspace has no proposals",
-}
 
-
-def refusal(act: Act, memory: Memory | None) -> str:
-    """Why this act cannot be done on this document; empty when it can."""
-    if act in _NEVER:
-        return _NEVER[act]
-    if memory is None:
-        return ""
+def _not_on(act: Act, memory: Memory) -> str:
     if memory.extra.get("kept"):
         return "it is a former text that only memtui keeps"
     if act in (Act.RETIRE, Act.RESTORE):
@@ -52,37 +38,7 @@ def refusal(act: Act, memory: Memory | None) -> str:
     return ""
 
 
-def plan(change: Change, desk: Desk, view: View) -> Plan:
-    """The plan of any act. Raises Refused, RefError or Conflict."""
-    why = refusal(change.act, None)
-    if why:
-        raise Refused(why, where=change.ref or change.store)
-    if change.act is Act.ADD and is_carried(change):
-        return plan_carried(change, desk)
-    if change.act is Act.ADD:
-        return _add(change, desk)
-    if change.act is Act.RETYPE and change.fields.get("pattern"):
-        return _retype_by_pattern(change, desk, view)
-    memory = view.get(change.ref)
-    why = refusal(change.act, memory)
-    if why:
-        raise Refused(why, where=memory.ref)
-    match change.act:
-        case Act.EDIT | Act.RETYPE | Act.TAG:
-            return _edit(change, memory, desk)
-        case Act.RETIRE:
-            made = done(change, memory, with_state(desk.open(memory), RETIRED_WORD))
-            return replace(made, supersedes=made.refs) if made.does_something else made
-        case Act.RESTORE:
-            return done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
-        case Act.DELETE:
-            return _delete(change, memory, desk, view)
-    if change.act in BESIDE:
-        return plan_beside(change, desk.beside(memory), desk.now)
-    raise Refused("a workspace has no way to do this", where=memory.ref)
-
-
-def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
+def _edit(change: Change, memory: Memory, desk: PageDesk) -> Plan:
     asked = asked_values(change, memory, EDITABLE)
     edits: tuple[Edit, ...] = ()
     if asked.keys() - {"type"}:
@@ -92,7 +48,7 @@ def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
     return done(change, memory, edits)
 
 
-def _typed(memory: Memory, wanted: str, desk: Desk) -> tuple[Edit, ...]:
+def _typed(memory: Memory, wanted: str, desk: PageDesk) -> tuple[Edit, ...]:
     types = desk.types.value
     if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
         pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
@@ -106,24 +62,26 @@ def _typed(memory: Memory, wanted: str, desk: Desk) -> tuple[Edit, ...]:
     return entry_edits(memory.id, wanted, desk)
 
 
-def _retype_by_pattern(change: Change, desk: Desk, view: View) -> Plan:
+def retype_by_pattern(change: Change, desk: PageDesk) -> Plan:
     """Type every document that fits a pattern; the warnings name each."""
     pattern, wanted = str(change.fields["pattern"]), str(change.fields.get("type") or "")
     edits = entry_edits(pattern, wanted, desk)
     types = with_entry(desk.types.value, pattern, wanted)
-    changed = type_changes(types, view.memories(desk.label))
+    changed = type_changes(types, desk.view.memories(desk.label))
     count = len(changed)
     return Plan(
         changes=(change,),
         edits=edits,
         outcome=Outcome.DONE if edits else Outcome.NOTHING,
         reason=f"{pattern} would change the type of {count} document{'s' * (count != 1)}",
-        refs=tuple(f"{desk.label}:{path}" for path, _, _ in changed),
+        refs=tuple(desk.ref(path) for path, _, _ in changed),
         warnings=in_words(changed),
     )
 
 
-def _add(change: Change, desk: Desk) -> Plan:
+def _add(change: Change, desk: PageDesk) -> Plan:
+    if is_carried(change):
+        return plan_carried(change, desk)
     path, made = new_document(change, desk)
     edits: tuple[Edit, ...] = (made,)
     wanted = str(change.fields.get("type") or "")
@@ -134,16 +92,40 @@ def _add(change: Change, desk: Desk) -> Plan:
         edits=edits,
         outcome=Outcome.ADDED,
         reason=f"Added the document {path}",
-        refs=(f"{desk.label}:{path}",),
+        refs=(desk.ref(path),),
     )
 
 
-def _delete(change: Change, memory: Memory, desk: Desk, view: View) -> Plan:
-    page = desk.open(memory)
-    naming = [
-        other.id
-        for other in view.memories(desk.label)
-        if any(link.target == memory.id for link in other.links)
-    ]
-    warnings = tuple(f"{path} links to it" for path in naming)
-    return done(change, memory, (*page.written(None), *desk.beside(memory).forget()), warnings)
+def _retire(change: Change, memory: Memory, desk: PageDesk) -> Plan:
+    return done(change, memory, with_state(desk.open(memory), RETIRED_WORD), ends=True)
+
+
+def _restore(change: Change, memory: Memory, desk: PageDesk) -> Plan:
+    return done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
+
+
+def _delete(change: Change, memory: Memory, desk: PageDesk) -> Plan:
+    edits: tuple[Edit, ...] = (*desk.open(memory).written(None), *desk.beside(memory).forget())
+    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
+
+
+ACTS = Acts(
+    editable=EDITABLE,
+    add=_add,
+    doing={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.TAG: _edit,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+    },
+    no_way={
+        Act.SUPERSEDE: "a document is edited; git keeps the former text",
+        Act.MERGE: "documents are edited, not merged",
+        Act.ACCEPT: "a workspace has no proposals",
+        Act.DECLINE: "a workspace has no proposals",
+    },
+    shard_of=lambda memory: memory.id,
+    not_on=_not_on,
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, digest, read_bytes, stamp
+from memtui.files.reading import decode, digest, read_bytes
+from memtui.stores.last_read import LastRead
 
 Value = TypeVar("Value")
 
@@ -31,19 +33,14 @@ class Remembered(Generic[Value]):
         self._root = root
         self._parse = parse
         self._empty = empty
-        self._seen: tuple[str, Parsed[Value]] | None = None
+        self._last: LastRead[Parsed[Value]] = LastRead()
 
     def current(self) -> Parsed[Value]:
         """What the file says now. Never raises."""
-        now = stamp([self.path])
-        seen = self._seen
-        if seen is None or seen[0] != now:
-            seen = (now, self._read())
-            self._seen = seen
-        return seen[1]
+        return self._last.get([self.path], self._read)
 
     def _read(self) -> Parsed[Value]:
-        if not self.path.exists() and not self.path.is_symlink():
+        if not os.path.lexists(self.path):
             return Parsed(self._empty)
         try:
             data = read_bytes(self.path, self._root)

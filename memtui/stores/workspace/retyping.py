@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
-from memtui.errors import Refused, UnreadableFile
+from memtui.errors import Refused
 from memtui.files.json_spans import load, raw_value
-from memtui.files.reading import decode, read_bytes
 from memtui.model import UNTYPED, Memory
-from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.type_map import (
     EXACT,
     PATTERNS,
@@ -32,7 +31,7 @@ EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\
 """What a workspace without a map gets, before its first entry."""
 
 
-def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
+def entry_edits(entry: str, wanted: str, desk: PageDesk) -> tuple[Edit, ...]:
     """The edit that makes one entry, a path or a pattern, give this type ("": no entry).
 
     Raises Refused.
@@ -53,22 +52,15 @@ def entry_edits(entry: str, wanted: str, desk: Desk) -> tuple[Edit, ...]:
     if not os.path.lexists(desk.map_path):
         made = TextEdit(str(desk.map_path), None, EMPTY_MAP)
         return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
-    return _in_map(_text(desk), section, entry, wanted, str(desk.map_path))
-
-
-def _text(desk: Desk) -> str:
-    try:
-        return decode(read_bytes(desk.map_path, desk.root))
-    except UnreadableFile as error:
-        raise Refused(error.what, where=str(desk.map_path)) from None
+    return _in_map(desk.text(desk.map_path), section, entry, wanted, str(desk.map_path))
 
 
 def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
     whole = load(text)
     after = _json(wanted) if wanted else ""
     if section not in whole:
-        made = json.dumps({entry: wanted}, ensure_ascii=False, indent=2)
-        return (ValueEdit(path, (section,), "", made),) if wanted else ()
+        made = ValueEdit(path, (section,), "", "{}")
+        return (made, ValueEdit(path, (section, entry), "", after)) if wanted else ()
     before = raw_value(text, (section, entry)) if entry in whole[section] else ""
     return () if before == after else (ValueEdit(path, (section, entry), before, after),)
 

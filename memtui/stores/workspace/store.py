@@ -8,25 +8,24 @@ documents, which a scan does not; for documents under `tasks/` any change of the
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.files.sidecar_lines import sidecar_path
-from memtui.model import Memory
-from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
-from memtui.stores.json_file import unreadable
-from memtui.stores.sidecar import Sidecar, SidecarReader, laid_over
+from memtui.stores import timestamps
+from memtui.stores.base import Reading, Shard, Unreadable, View
+from memtui.stores.file_store import FileStore
+from memtui.stores.scanning import Found
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.unread import as_unreadable
 from memtui.stores.workspace import injections, planning, type_map
-from memtui.stores.workspace.desk import Desk
+from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.documents import memory_of, take_apart
 from memtui.stores.workspace.injections import LOG_PATH, Log, Usage
-from memtui.stores.workspace.planning import EDITABLE
 from memtui.stores.workspace.remembered import Parsed, Remembered
 from memtui.stores.workspace.type_map import MAP_PATH, TypeMap
 from memtui.stores.workspace.walking import SUFFIX, documents
@@ -41,82 +40,56 @@ class _Surroundings:
     sidecar: Sidecar
 
 
-def _system_clock() -> datetime:
-    return datetime.now(UTC)
-
-
-class WorkspaceStore:
+class WorkspaceStore(FileStore[PageDesk]):
     """One workspace."""
 
     format = "workspace"
+    acts = planning.ACTS
 
-    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = _system_clock) -> None:
-        self.root = root
-        self.label = label
-        self.now = now
-        self._sidecar = SidecarReader(root)
+    def __init__(
+        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
+    ) -> None:
+        super().__init__(root, label, now)
         self._map = Remembered(root / MAP_PATH, root, type_map.parse, type_map.EMPTY)
         self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)
         self._around: _Surroundings | None = None
-        self._paths: tuple[str, ...] = ()
+        self._paths: list[str] = []
         self._marked_by: Parsed[TypeMap] | None = None
         self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
-    @property
-    def read_only(self) -> str:
-        """Why nothing can be written here; empty when it can."""
-        return "" if os.access(self.root, os.W_OK) else "there is no permission to write here"
-
-    @property
-    def editable(self) -> frozenset[str]:
-        """The fields that EDIT can change."""
-        return EDITABLE
-
-    def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act cannot be done on this document; empty when it can."""
-        return self.read_only or planning.refusal(act, memory)
+    def desk(self, view: View) -> PageDesk:
+        return PageDesk(*self.held(view), self._map.current(), self._map.path)
 
     def plan(self, change: Change, view: View) -> Plan:
-        """The exact edits. Raises Refused, RefError or Conflict."""
-        if self.read_only:
-            raise Refused(self.read_only, where=str(self.root))
-        desk = Desk(
-            root=self.root,
-            label=self.label,
-            sidecar=self._sidecar.current(),
-            types=self._map.current(),
-            map_path=self._map.path,
-            now=self.now,
-        )
-        return planning.plan(change, desk, view)
+        """The exact edits of a change; a RETYPE may be of every document that fits a pattern."""
+        if change.act is not Act.RETYPE or not change.fields.get("pattern"):
+            return super().plan(change, view)
+        why = self.refusal(change.act, None)
+        if why:
+            raise Refused(why, where=str(self.root))
+        return planning.retype_by_pattern(change, self.desk(view))
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
-        """Make the edits. Raises Conflict or SaveError."""
-        from memtui.files.commit import commit
-
-        commit(edits, recorder)
-
-    def scan(self) -> Scan:
-        """A shard for each document, by one stat each."""
+    def found(self) -> Iterator[Found | Unreadable]:
+        """Each document, by one stat, its mark made of all that is said of it."""
         around = self._look_around()
-        faults = self._faults(around)
-        usage, sidecar = around.log.value.usage, around.sidecar
+        yield from self._faults(around)
+        usage = around.log.value.usage
         type_marks = self._type_marks(around.types)
-        shards = []
-        for found in documents(self.root, faults):
-            path = found.path
+        faults: list[Unreadable] = []
+        paths: list[str] = []
+        for each in documents(self.root, faults):
+            path = each.key
             type_mark = type_marks.get(path)
             if type_mark is None:
                 type_mark = type_marks[path] = _type_mark(around.types, path)
-            stamp = f"{found.mark}|{type_mark}|{_usage_mark(usage.get(path))}"
-            if sidecar.entries:
-                stamp += f"|{sidecar.mark(path)}"
-            shards.append(Shard(path, (found.file,), stamp))
-        paths = tuple(shard.key for shard in shards)
+            paths.append(path)
+            yield Found(
+                path, each.files, f"{each.mark}|{type_mark}|{_usage_mark(usage.get(path))}|"
+            )
+        yield from faults
         if paths != self._paths:
             self._paths, self._stems = paths, None
-        return Scan(tuple(shards), tuple(faults))
 
     def _type_marks(self, types: Parsed[TypeMap]) -> dict[str, str]:
         """What the map says of each path, worked out once for each version of the map."""
@@ -125,43 +98,41 @@ class WorkspaceStore:
         return self._marks
 
     def _look_around(self) -> _Surroundings:
-        now = _Surroundings(self._map.current(), self._log.current(), self._sidecar.current())
+        now = _Surroundings(self._map.current(), self._log.current(), self.sidecar.current())
         self._around = now
         return now
 
-    def _faults(self, around: _Surroundings) -> list[Unreadable]:
+    def _faults(self, around: _Surroundings) -> Iterator[Unreadable]:
         types, log = around.types, around.log
-        map_faults = [types.fault] if types.fault else list(types.value.faults)
-        faults = [Unreadable(str(self._map.path), fault) for fault in map_faults]
+        for fault in [types.fault] if types.fault else types.value.faults:
+            yield Unreadable(str(self._map.path), fault)
         log_fault = log.fault or log.value.fault
         if log_fault:
-            faults.append(Unreadable(str(self._log.path), log_fault))
-        if around.sidecar.fault:
-            faults.append(Unreadable(str(sidecar_path(self.root)), around.sidecar.fault))
-        return faults
+            yield Unreadable(str(self._log.path), log_fault)
 
-    def read(self, shard: Shard) -> Reading:
-        """One document, and what only the sidecar keeps of it."""
+    def sidecar_read(self) -> Sidecar:
+        """As of the last scan: one look at it is enough for 33,000 documents."""
+        return (self._around or self._look_around()).sidecar
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        """One document."""
         around = self._around or self._look_around()
         path = Path(shard.files[0])
         try:
             text = decode(read_bytes(path, self.root))
         except UnreadableFile as error:
-            return Reading((), (unreadable(error, path),))
+            return Reading((), (as_unreadable(error, path),))
         document = take_apart(shard.key, str(path), text, _time_of_change(path))
         usage = around.log.value.usage.get(shard.key)
-        entry = around.sidecar.entry(shard.key)
         memory = memory_of(
             document,
             around.types.value.of(shard.key, document.frontmatter),
             label=self.label,
             by_stem=self._by_stem,
             injections=usage.record() if usage else None,
-            rating=entry.get("rating"),
+            rating=sidecar.entry(shard.key).get("rating"),
         )
-        if not around.sidecar.entries:
-            return Reading((memory,))
-        return Reading(laid_over((memory,), around.sidecar, shard.key, self.label))
+        return Reading((memory,))
 
     def _by_stem(self, stem: str) -> str:
         """The one document whose file name has this stem; empty when none or several have it."""
@@ -170,7 +141,7 @@ class WorkspaceStore:
         return self._stems.get(stem, "")
 
 
-def _stems(paths: tuple[str, ...]) -> dict[str, str]:
+def _stems(paths: list[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in paths:
         stem = path.rpartition("/")[2].removesuffix(SUFFIX)

@@ -13,6 +13,7 @@ from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.json_spans import load
+from memtui.stores.native import lower_word
 from memtui.stores.workspace import globs
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
@@ -55,9 +56,9 @@ class TaskRules:
     def type_of(self, frontmatter: Mapping[str, Any]) -> str:
         """The word of the first rule that fits, which may be none of `TYPES`."""
         tags = {tag.lower() for tag in words(frontmatter.get("tags"))}
-        if _word(frontmatter.get("priority")) in self.goal_priorities:
+        if lower_word(frontmatter.get("priority")) in self.goal_priorities:
             return "goal"
-        if _word(frontmatter.get("state")) in self.goal_states:
+        if lower_word(frontmatter.get("state")) in self.goal_states:
             return "goal"
         if tags & self.preference_tags:
             return "preference"
@@ -113,14 +114,14 @@ def parse(text: str) -> TypeMap:
     patterns = _part(value, PATTERNS, faults)
     rules = _part(value, TASK_RULES, faults)
     return TypeMap(
-        exact={path: _word(word) for path, word in exact.items()},
-        patterns=tuple((pattern, _word(word)) for pattern, word in patterns.items()),
+        exact={path: lower_word(word) for path, word in exact.items()},
+        patterns=tuple((pattern, lower_word(word)) for pattern, word in patterns.items()),
         tasks=TaskRules(
             goal_priorities=_lowered(rules.get("goal_priorities")),
             goal_states=_lowered(rules.get("goal_states")),
             preference_tags=_lowered(rules.get("preference_tags")),
             project_tags=_lowered(rules.get("project_tags")),
-            default=_word(rules.get("default")),
+            default=lower_word(rules.get("default")),
         ),
         faults=tuple(faults),
     )
@@ -146,10 +147,6 @@ def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]
         return part
     faults.append(f"{name} is not an object; its rules are left out")
     return {}
-
-
-def _word(value: object) -> str:
-    return value.strip().lower() if isinstance(value, str) else ""
 
 
 def _lowered(value: object) -> frozenset[str]:

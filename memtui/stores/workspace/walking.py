@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.files.reading import reason, walk
 from memtui.stores.base import Unreadable
+from memtui.stores.scanning import Found
 from memtui.stores.workspace.type_map import MAP_PATH
 
 SUFFIX = ".md"
@@ -24,20 +24,11 @@ class _Skipped(frozenset[str]):
 SKIPPED = _Skipped({"node_modules", "__pycache__"})
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A document as the folder lists it."""
-
-    path: str
-    """Relative to the root, with slashes."""
-    file: str
-    """Absolute."""
-    mark: str
-    """Changes whenever the file may have changed."""
-
-
 def documents(root: Path, faults: list[Unreadable]) -> Iterator[Found]:
-    """Every document below `root`; folders that cannot be listed are added to `faults`."""
+    """Every document below `root`, by its path with slashes from there.
+
+    Folders that cannot be listed are added to `faults`.
+    """
 
     def unreadable(folder: str, why: str) -> None:
         faults.append(Unreadable(folder, why))
@@ -50,10 +41,10 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[Found]:
         try:
             seen = entry.stat()
         except OSError as error:
-            yield Found(path, entry.path, reason(error))
+            yield Found(path, (entry.path,), reason(error))
         else:
             mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
-            yield Found(path, entry.path, mark)
+            yield Found(path, (entry.path,), mark)
 
 
 def detect(path: Path) -> Path | None:

@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 
 from memtui.files.commit import commit
 from memtui.files.recorder import Unrecorded
+from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Link, Memory, to_record
-from memtui.stores.sidecar import (
-    SidecarReader,
-    edit,
-    keep,
-    kept_memory,
-    load,
-    overlay,
-    parse,
-    sidecar_file,
-)
+from memtui.stores.overlay import keep, kept_memory, overlay
+from memtui.stores.sidecar import SidecarReader, load, parse, sidecar_edits
 
 MEMORY = Memory(ref="s:1", id="1", store="s", kind="fact", content="a", tags=("native",))
 
@@ -80,21 +73,19 @@ def test_an_edit_is_written_read_back_and_taken_back(tmp_path: Path) -> None:
     root.mkdir()
     reader = SidecarReader(root)
     assert not reader.current().entries
-    made = edit(root, reader.current(), "1", "shard", pinned=True, tags=["x"])
-    assert made is not None
-    commit([made], Unrecorded(tmp_path / "state"))
+    made = sidecar_edits(root, reader.current(), "1", "shard", pinned=True, tags=["x"])
+    commit(made, Unrecorded(tmp_path / "state"))
     assert dict(reader.current().entry("1")) == {"pinned": True, "tags": ["x"], "shard": "shard"}
-    assert edit(root, reader.current(), "1", "shard", pinned=True) is None
-    off = edit(root, reader.current(), "1", "shard", pinned=False, tags=[])
-    assert off is not None
-    assert off.after is None
+    assert sidecar_edits(root, reader.current(), "1", "shard", pinned=True) == ()
+    off = sidecar_edits(root, reader.current(), "1", "shard", pinned=False, tags=[])
+    assert [edit.after for edit in off] == [None]
 
 
 def test_a_store_that_is_one_file_has_its_sidecar_beside_it(tmp_path: Path) -> None:
     database = tmp_path / "engram.db"
     database.write_bytes(b"")
-    assert sidecar_file(database) == tmp_path / ".memtui" / "engram.db.jsonl"
-    assert sidecar_file(tmp_path) == tmp_path / ".memtui" / "sidecar.jsonl"
+    assert sidecar_path(database) == tmp_path / ".memtui" / "engram.db.jsonl"
+    assert sidecar_path(tmp_path) == tmp_path / ".memtui" / "sidecar.jsonl"
 
 
 def test_a_sidecar_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:

@@ -281,7 +281,8 @@ def test_a_link_lies_in_the_record_that_has_a_list_of_them(root: Path, store: Op
 
 def test_deleting_says_who_still_names_it(store: Opened) -> None:
     assert store.plan(Act.DELETE, "fact_0a1").warnings == (
-        "2 memories name it and will point nowhere",
+        "ep_1 names it and will point nowhere",
+        "sch_1 names it and will point nowhere",
     )
     assert store.plan(Act.DELETE, "fact_0a3").warnings == ()
 

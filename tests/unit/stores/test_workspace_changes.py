@@ -270,7 +270,7 @@ def test_deleting_names_who_links_there_and_undo_brings_it_back(root: Path, stor
     before = native(root)
     store.do(Act.PIN, "GOALS.md")
     plan = store.do(Act.DELETE, "GOALS.md")
-    assert plan.warnings == ("ABOUT.md links to it",)
+    assert plan.warnings == ("ABOUT.md names it and will point nowhere",)
     assert not (root / "GOALS.md").exists()
     store.undo(plan)
     assert native(root) == before

@@ -1,0 +1,125 @@
+"""A store that is made of files: what every such format does alike.
+
+A format says what a look at its folders finds, how one find is read, what planning starts from, and
+what it does for each act (`Acts`). The rest is done here: shards and their stamps, the sidecar laid
+over the memories, what only the sidecar keeps, refusing, acts that lie beside any store, saving.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Generic
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores import timestamps
+from memtui.stores.acts import Acts, AnyDesk
+from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.overlay import KEPT, laid_over, read_kept
+from memtui.stores.scanning import Found, scan_of
+from memtui.stores.sidecar import Sidecar, SidecarReader
+from memtui.stores.sidecar_acts import BESIDE, plan_beside
+
+Held = tuple[Path, str, Sidecar, datetime, View, Callable[[Memory], str]]
+"""What `Desk` is made of."""
+
+
+class FileStore(ABC, Generic[AnyDesk]):
+    """One store at a root, under a label."""
+
+    format: str
+    acts: Acts[AnyDesk]
+
+    def __init__(
+        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
+    ) -> None:
+        self.root = root
+        self.label = label
+        self.now = now
+        self.sidecar = SidecarReader(root)
+
+    # ---- what a format says -----------------------------------------------------------------
+
+    @abstractmethod
+    def found(self) -> Iterable[Found | Unreadable]:
+        """What a look at the folders finds, in reading order. Stat calls only."""
+
+    @abstractmethod
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        """The memories of one shard as its files have them."""
+
+    @abstractmethod
+    def desk(self, view: View) -> AnyDesk:
+        """What planning a change starts from."""
+
+    # ---- what follows from it ---------------------------------------------------------------
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written in this folder; empty when it can."""
+        may = os.access(self.root, os.W_OK | os.X_OK)
+        return "" if may else "the folder is read-only for this user"
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """The fields that EDIT can change."""
+        return self.acts.editable
+
+    def held(self, view: View) -> Held:
+        """What any desk begins with."""
+        sidecar = self.sidecar.current()
+        return self.root, self.label, sidecar, self.now(), view, self.acts.shard_of
+
+    def scan(self) -> Scan:
+        """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
+        return scan_of(self.root, self.sidecar.current(), self.found())
+
+    def sidecar_read(self) -> Sidecar:
+        """The sidecar that `read` lays over the memories."""
+        return self.sidecar.current()
+
+    def read(self, shard: Shard) -> Reading:
+        """The memories of one shard, with what memtui keeps about them."""
+        sidecar = self.sidecar_read()
+        if shard.key == KEPT:
+            others = [other for other in self.scan().shards if other.key != KEPT]
+            return read_kept(sidecar, others, self.label)
+        reading = self.read_files(shard, sidecar)
+        memories = laid_over(reading.memories, sidecar, shard.key, self.label)
+        return Reading(memories, reading.unreadable)
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done; empty when it can."""
+        if self.read_only:
+            return self.read_only
+        if act is Act.ADD:
+            return ""
+        if act not in self.acts.doing and act not in BESIDE:
+            return self.acts.no_way.get(act, "this format has no way to do it")
+        return "" if memory is None else self.acts.not_on(act, memory)
+
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
+        memory = None if change.act is Act.ADD else view.get(change.ref)
+        why = self.refusal(change.act, memory)
+        if why:
+            raise Refused(why, where=change.ref or str(self.root))
+        desk = self.desk(view)
+        if memory is None:
+            return self.acts.add(change, desk)
+        doing = self.acts.doing.get(change.act)
+        if doing is not None:
+            return doing(change, memory, desk)
+        native_tags = self.acts.native_tags(memory)
+        return plan_beside(change, desk.beside(memory), desk.now, native_tags)
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """Make the edits. Raises Conflict or SaveError."""
+        from memtui.files.commit import commit
+
+        commit(edits, recorder)
