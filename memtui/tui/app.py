@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.filter import LineFilter
 
@@ -19,11 +20,13 @@ from memtui.tui import actions
 from memtui.tui.backstop import Backstop
 from memtui.tui.colours import Colours, Palette
 from memtui.tui.commands import ActCommands
+from memtui.tui.painting import Painting
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.sessions import Sessions
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
@@ -65,6 +68,7 @@ class MemtuiApp(App[None]):
 
     def __init__(self, launch: Launch) -> None:
         self._backstop = Backstop()
+        self._painting = Painting()
         self.launch = launch
         self.settings = launch.loaded.settings
         self.colours = Colours(launch.themes)
@@ -76,7 +80,9 @@ class MemtuiApp(App[None]):
             actions.default_keys(), self.settings.keys, scopes=actions.key_scopes()
         )
         self.key_overrides = keys.keys
-        self.set_keymap({name: ",".join(wanted) for name, wanted in keys.keys.items()})
+        changed = set(keys.keys.items()) - set(actions.default_keys().items())
+        # Textual looks through all of these at every key.
+        self.set_keymap({name: ",".join(wanted) for name, wanted in changed})
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
         self.sessions = Sessions(launch)
@@ -119,9 +125,24 @@ class MemtuiApp(App[None]):
             text.visible(message), title=title, severity=severity, timeout=timeout, markup=False
         )
 
+    # What the terminal is told
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, CompositorUpdate):
+            renderable = self._painting.reduced(renderable)
+        super()._display(screen, renderable)
+
+    def on_resize(self) -> None:
+        self._painting.forget()
+
+    def _resumed(self, _: App[Any]) -> None:
+        self._painting.forget()
+        self.refresh()
+
     # Starting
 
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, self._resumed)
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)

@@ -1,0 +1,230 @@
+"""What the terminal is told: only the cells that changed.
+
+Textual writes every line of a widget that was drawn, and the whole screen (40 KB and more) when
+anything was laid out anew. Over a slow line that is felt. Here every frame is compared with what
+the terminal shows already; what is left is a few hundred bytes for a step of the cursor.
+
+A piece of a line with a sign whose width terminals disagree about (wide letters, emoji, joined
+signs) is written whole or not at all, so that a misjudged width goes no further than in Textual.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.console import Console
+from rich.style import Style
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.strip import Strip
+
+CERTAIN = re.compile(
+    "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0377\u037a-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
+    "\u2190-\u2193\u2500-\u25fc]*"
+)
+"""Signs that are one cell wide wherever a terminal shows them."""
+BRIDGED = 4
+"""Unchanged cells between two changed ones that are written again: going around costs more."""
+_ATTRIBUTES = (
+    ("bold", "1"),
+    ("dim", "2"),
+    ("italic", "3"),
+    ("underline", "4"),
+    ("blink", "5"),
+    ("blink2", "6"),
+    ("reverse", "7"),
+    ("conceal", "8"),
+    ("strike", "9"),
+    ("underline2", "21"),
+    ("frame", "51"),
+    ("encircle", "52"),
+    ("overline", "53"),
+)
+
+Piece = tuple[int, int, Strip]
+"""Column, line, and what is to stand from there."""
+Cell = tuple[str, Style | None]
+Codes = tuple[str, str, str]
+"""Attributes, colour of the text, colour of the ground, each as a terminal takes it."""
+PLAIN: Codes = ("", "39", "49")
+
+
+class Painting:
+    """What the terminal shows, as far as it was told."""
+
+    def __init__(self) -> None:
+        self._lines: dict[int, list[Cell | None]] = {}
+
+    def forget(self) -> None:
+        """Somebody else may have written on the terminal: the next frame is written whole."""
+        self._lines.clear()
+
+    def reduced(self, update: CompositorUpdate) -> CompositorUpdate:
+        """The same update, without what the terminal shows already."""
+        if isinstance(update, LayoutUpdate | ChopsUpdate):
+            return Reduced(update, self)
+        self.forget()
+        return update
+
+    def write(self, pieces: Iterator[Piece], console: Console) -> str:
+        """What makes the terminal show these pieces; from now on they count as shown."""
+        brush = Brush(console._color_system or ColorSystem.TRUECOLOR)
+        for x, y, strip in pieces:
+            line = self._lines.setdefault(y, [])
+            fresh, whole = _cells(strip)
+            end = x + len(fresh)
+            if len(line) < end:
+                line.extend([None] * (end - len(line)))
+            shown = line[x:end]
+            if shown == fresh:
+                continue
+            line[x:end] = fresh
+            if whole or not all(map(_is_certain, shown)):
+                brush.put_whole(x, y, strip, console)
+            else:
+                for first, last in _runs(shown, fresh):
+                    brush.put(x + first, y, fresh[first:last])
+        return brush.finish()
+
+
+class Reduced(CompositorUpdate):
+    """An update that writes what differs from the painting."""
+
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, painting: Painting) -> None:
+        self._update = update
+        self._painting = painting
+
+    def render_segments(self, console: Console) -> str:
+        update = self._update
+        if isinstance(update, LayoutUpdate):
+            return self._painting.write(_pieces_of_layout(update), console)
+        return self._painting.write(_pieces_of_chops(update), console)
+
+
+class Brush:
+    """Collects what is written, and knows which colours the terminal is writing in."""
+
+    def __init__(self, colours: ColorSystem) -> None:
+        self._colours = colours
+        self._written: list[str] = []
+        self._now = PLAIN
+
+    def put(self, x: int, y: int, cells: Sequence[Cell | None]) -> None:
+        """Write these cells from there on."""
+        self._written.append(f"\x1b[{y + 1};{x + 1}H")
+        words: list[str] = []
+        style: Style | None = None
+        for cell in cells:
+            if cell is None:
+                continue
+            if words and cell[1] is not style:
+                self._put_words("".join(words), style)
+                words = []
+            words.append(cell[0])
+            style = cell[1]
+        self._put_words("".join(words), style)
+
+    def put_whole(self, x: int, y: int, strip: Strip, console: Console) -> None:
+        """Write a piece as Textual does."""
+        self._dress(PLAIN)
+        self._written.append(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}")
+
+    def finish(self) -> str:
+        """Everything, in the plain colours at the end."""
+        self._dress(PLAIN)
+        return "".join(self._written)
+
+    def _put_words(self, words: str, style: Style | None) -> None:
+        self._dress(PLAIN if style is None else _codes(style, self._colours))
+        self._written.append(words)
+
+    def _dress(self, codes: Codes) -> None:
+        before, self._now = self._now, codes
+        if codes == before:
+            return
+        if codes == PLAIN:
+            self._written.append("\x1b[0m")
+        elif codes[0] != before[0]:
+            coloured = [code for code, plain in zip(codes, PLAIN, strict=True) if code != plain]
+            self._written.append(f"\x1b[{';'.join(['0', *coloured])}m")
+        else:
+            changed = [new for new, old in zip(codes, before, strict=True) if new != old]
+            self._written.append(f"\x1b[{';'.join(changed)}m")
+
+
+def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:
+    for y, strips in enumerate(update.strips, update.region.y):
+        x = update.region.x
+        for strip in strips:
+            yield x, y, strip
+            x += strip.cell_length
+
+
+def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
+    for y, start, stop in update.spans:
+        for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
+            # Where nothing has been drawn, Textual has None in place of a strip.
+            if not isinstance(strip, Strip) or x > stop or end <= start:
+                continue
+            inside = start <= x < stop and end <= stop
+            yield x, y, strip if inside else strip.crop(0, min(end, stop) - x)
+
+
+def _cells(strip: Strip) -> tuple[list[Cell | None], bool]:
+    """One cell a column, and whether the piece can only be written whole.
+
+    A piece that cannot be taken apart is one cell that holds everything, and fillers behind it.
+    """
+    cells: list[Cell | None] = []
+    for words, style, control in strip:
+        if control or not CERTAIN.fullmatch(words) or (style is not None and style.link):
+            return _block(strip), True
+        style = _ground_of(style) if words.isspace() else style
+        cells.extend([(sign, style) for sign in words])
+    return cells, False
+
+
+def _block(strip: Strip) -> list[Cell | None]:
+    width = sum(cell_len(segment.text) for segment in strip if not segment.control)
+    key = "".join(f"\0{segment.text}\0{segment.style}" for segment in strip)
+    return [(f"\0{at}{key}", None) for at in range(width)]
+
+
+def _is_certain(cell: Cell | None) -> bool:
+    return cell is None or not cell[0].startswith("\0")
+
+
+def _runs(shown: Sequence[Cell | None], fresh: Sequence[Cell | None]) -> list[tuple[int, int]]:
+    """The stretches that differ, near ones as one."""
+    runs: list[tuple[int, int]] = []
+    pairs = zip(shown, fresh, strict=True)
+    for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
+        if runs and at - runs[-1][1] <= BRIDGED:
+            runs[-1] = (runs[-1][0], at + 1)
+        else:
+            runs.append((at, at + 1))
+    return runs
+
+
+@lru_cache(1024)
+def _ground_of(style: Style | None) -> Style | None:
+    """What can be seen of a style where there is only blank: mostly its ground."""
+    if style is None or style.underline or style.reverse or style.strike or style.overline:
+        return style
+    if style.underline2 or style.frame or style.encircle:
+        return style
+    return Style(bgcolor=style.bgcolor) if style.bgcolor is not None else None
+
+
+@lru_cache(1024)
+def _codes(style: Style, colours: ColorSystem) -> Codes:
+    attributes = ";".join(code for name, code in _ATTRIBUTES if getattr(style, name))
+    ink, ground = style.color, style.bgcolor
+    return (
+        attributes,
+        ";".join(ink.downgrade(colours).get_ansi_codes(True)) if ink else "39",
+        ";".join(ground.downgrade(colours).get_ansi_codes(False)) if ground else "49",
+    )

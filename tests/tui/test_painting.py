@@ -1,0 +1,89 @@
+"""Only changed cells are written, and the terminal still shows exactly what was meant."""
+
+from __future__ import annotations
+
+import pyte
+from hypothesis import given
+from hypothesis import strategies as some
+from rich.console import Console
+from rich.segment import Segment
+from rich.style import Style
+from textual._compositor import LayoutUpdate
+from textual.geometry import Region
+from textual.strip import Strip
+
+from memtui.tui.painting import Painting
+
+COLUMNS, LINES = 24, 3
+STYLES = [
+    None,
+    Style.parse("#112233 on #445566"),
+    Style.parse("bold #112233 on #445566"),
+    Style.parse("#aabbcc on #445566"),
+    Style.parse("underline red"),
+    Style.parse("reverse"),
+]
+CONSOLE = Console(color_system="truecolor", force_terminal=True)
+
+words = some.text(some.sampled_from("ab  │◇…日😀é"), max_size=8)
+pairs = some.tuples(words, some.sampled_from(STYLES))
+segments = some.lists(pairs.map(lambda pair: Segment(*pair)), max_size=6)
+frames = some.lists(some.lists(segments, min_size=LINES, max_size=LINES), min_size=1, max_size=5)
+
+
+def strips(frame: list[list[Segment]]) -> list[list[Strip]]:
+    """Two strips a line, as if two widgets stood side by side."""
+    lines = [Strip(line).adjust_cell_length(COLUMNS) for line in frame]
+    return [[line.crop(0, COLUMNS // 2), line.crop(COLUMNS // 2, COLUMNS)] for line in lines]
+
+
+def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
+    """What can be seen of every cell: a blank has no colour of its own."""
+    return [
+        [
+            (cell.data, cell.bg, cell.reverse, cell.underscore)
+            + (() if cell.data == " " and not cell.reverse else (cell.fg, cell.bold))
+            for cell in (screen.buffer[y][x] for x in range(COLUMNS))
+        ]
+        for y in range(LINES)
+    ]
+
+
+def feed(screen: pyte.Screen, words: str) -> None:
+    pyte.Stream(screen).feed(words)
+
+
+@given(frames)
+def test_what_is_left_out_was_there_already(frames: list[list[list[Segment]]]) -> None:
+    painting = Painting()
+    painted = pyte.Screen(COLUMNS, LINES)
+    for frame in frames:
+        update = LayoutUpdate(strips(frame), Region(0, 0, COLUMNS, LINES))
+        feed(painted, painting.reduced(update).render_segments(CONSOLE))
+        whole = pyte.Screen(COLUMNS, LINES)
+        feed(whole, update.render_segments(CONSOLE))
+        assert shown(painted) == shown(whole)
+
+
+def update_of(*lines: str) -> LayoutUpdate:
+    return LayoutUpdate(
+        [[Strip([Segment(line, STYLES[1])])] for line in lines], Region(0, 0, 24, len(lines))
+    )
+
+
+def test_what_did_not_change_is_not_written() -> None:
+    painting = Painting()
+    painting.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
+    again = painting.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
+    changed = painting.reduced(update_of("one line", "and anothex")).render_segments(CONSOLE)
+    assert again == ""
+    assert "x" in changed
+    assert "another" not in changed
+    assert "one" not in changed
+
+
+def test_after_another_program_wrote_everything_is_written_again() -> None:
+    painting = Painting()
+    painting.reduced(update_of("one line")).render_segments(CONSOLE)
+    painting.forget()
+    assert "one line" in painting.reduced(update_of("one line")).render_segments(CONSOLE)
