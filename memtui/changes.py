@@ -106,6 +106,8 @@ class ValueEdit:
     book_keeping: bool = False
     """The owning program overwrites it all the time, as Ambient does `lastActive`: set it whatever
     stands there, and leave theirs when that program writes at the same moment."""
+    index: int | None = None
+    """Which member of its object it is when the key is put in (again); None = the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,18 @@ class RowEdit:
     after: Mapping[str, Any] | None
 
 
-Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit
+@dataclass(frozen=True, slots=True)
+class TreeEdit:
+    """A whole folder is made (`before` None) or taken away (`after` None) in one step."""
+
+    path: str
+    before: Mapping[str, Any] | None
+    """`files`: by name, each its text and its time (nanoseconds, or None); `databases`: by name,
+    each its format and its rows (see `memtui.stores.base.Database`)."""
+    after: Mapping[str, Any] | None
+
+
+Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ def import_(
     What is there stays as it is: the same is passed over, and a memory that differs from the one
     with its id is listed and skipped. `memtui undo` takes the whole import back.
     """
-    from memtui.bundle.restoring import is_empty
+    from memtui.bundle.placing import is_empty
     from memtui.bundle.unpacking import read_document
 
     document = read_document(file)
@@ -149,13 +149,15 @@ def _is_label(name: str, stores: Sequence[str]) -> bool:
 
 def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> int:
     from memtui import paths as places
-    from memtui.bundle.restoring import plan_restore, restore
+    from memtui.bundle.restoring import plan_restore
+    from memtui.library import Library
 
     plan = plan_restore(document, place)
     action = None
     if not dry_run:
         with _uninterrupted():
-            action = restore(plan, places.state_folder(), _progress)
+            library = Library((), state=places.state_folder())
+            action = library.restore(plan, _progress).id
         _clear_progress()
     if as_json:
         print_json(_restored_record(plan, action, dry_run))
@@ -166,11 +168,6 @@ def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> i
         print(
             f"{doing} {placed.store.format} with {count} memories in {one_line(str(placed.root))}"
         )
-        if placed.database is not None:
-            click.echo(
-                f"memtui: undo does not take back a new database; delete {placed.database}",
-                err=True,
-            )
     return 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, ValueEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, ValueEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import json_spans as spans
 from memtui.files import save, sidecar_lines
@@ -75,8 +75,8 @@ class Job:
 def jobs_of(edits: Sequence[Edit]) -> list[Job]:
     by_path: dict[Path, list[FileEdit | SidecarEdit]] = {}
     for edit in edits:
-        if isinstance(edit, RowEdit):
-            raise Refused("a table row is not saved as a file", where=edit.path)
+        if isinstance(edit, RowEdit | TreeEdit):
+            raise Refused("a table row or a folder is not saved as a file", where=edit.path)
         path = _sidecar(edit) if isinstance(edit, SidecarEdit) else Path(edit.path)
         by_path.setdefault(real(path), []).append(edit)
     return [Job(path, tuple(found)) for path, found in by_path.items()]

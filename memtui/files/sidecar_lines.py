@@ -28,13 +28,13 @@ def sidecar_path(root: Path) -> Path:
     return root / FOLDER / FILE
 
 
-def added(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str:
-    """The file's text with one line more for each edit that is not there already.
+def added(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
+    """The file's text with one line more for each edit that is not there already (None: no file).
 
     Raises Conflict when an entry is neither what it was nor what it shall be. A damaged line, a
     last line without its end among them, stays where it is.
     """
-    entries = _entries(text or "")
+    entries = entries_of(text or "")
     lines = []
     for edit in edits:
         now = entries.get(edit.id)
@@ -52,9 +52,10 @@ def added(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> st
         entries[edit.id] = after
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         lines.append(_line({"id": edit.id, "set": after, "at": time}))
+    if not lines:
+        return text
     glue = "\n" if text and not text.endswith("\n") else ""
-    fresh = "".join(line + "\n" for line in lines)
-    return (text or "") + (glue + fresh if fresh else "")
+    return (text or "") + glue + "".join(line + "\n" for line in lines)
 
 
 def _line(record: Mapping[str, Any]) -> str:
@@ -63,7 +64,8 @@ def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(record) if _HALF.search(line) else line
 
 
-def _entries(text: str) -> dict[str, Any]:
+def entries_of(text: str) -> dict[str, Any]:
+    """The latest entry by id; None where it was taken out."""
     entries = {}
     for line in text.split("\n"):
         try:

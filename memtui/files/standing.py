@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import json_spans as spans
 from memtui.files import save
@@ -75,7 +75,7 @@ def standing(trails: Iterable[Trail]) -> list[tuple[Trail, Stand]]:
 
 def _file_of(edit: Edit) -> Path | None:
     """The file to look at; None for what other programs do not take back, and for table rows."""
-    if isinstance(edit, SidecarEdit | RowEdit):
+    if isinstance(edit, SidecarEdit | RowEdit | TreeEdit):
         return None
     if isinstance(edit, ValueEdit) and edit.book_keeping:
         return None

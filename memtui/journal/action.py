@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert
+from memtui.changes import (
+    Edit,
+    RecordEdit,
+    RowEdit,
+    SidecarEdit,
+    TextEdit,
+    TreeEdit,
+    ValueEdit,
+    invert,
+)
 
-_EDITS = {edit.__name__: edit for edit in (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit)}
+_KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
+_EDITS = {edit.__name__: edit for edit in _KINDS}
 
 
 class State(StrEnum):

@@ -14,11 +14,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from memtui.changes import RowEdit, SidecarEdit, invert
+from memtui.changes import RowEdit, SidecarEdit, TreeEdit, invert
 from memtui.errors import Refused, SaveError
 from memtui.files import kept
 from memtui.files.reading import real
 from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.stage import clear_leftovers
 from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
 from memtui.journal.database import Database
 from memtui.journal.judgement import Fate, RowDigest, judge
@@ -167,6 +168,9 @@ class Journal:
             state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
+        for edit in edits:
+            if isinstance(edit, TreeEdit):
+                clear_leftovers(Path(edit.path))
         return state
 
     def _settle(self, db: sqlite3.Connection, action: int, state: State, note: str) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, ValueEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, ValueEdit
 from memtui.files.rebase import key_of, same_value
 from memtui.journal.action import Action, State
 
@@ -53,6 +53,8 @@ def _steps(actions: Iterable[Action]) -> Iterator[Step]:
         undone = action.state is State.UNDONE
         for part in action.inverted() if undone else action.parts:
             for edit in reversed(part.edits):
+                if isinstance(edit, TreeEdit):  # a new store is its programs' own
+                    continue
                 yield Step(action, part.store, edit)
 
 

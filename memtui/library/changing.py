@@ -5,15 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from memtui.changes import TreeEdit
 from memtui.errors import MemtuiError, Refused
 from memtui.files.late import rescue
 from memtui.files.recorder import Unrecorded
-from memtui.journal import Action, Journal
+from memtui.journal import Action, Journal, Part, Recording
 from memtui.library import opening
 from memtui.library.overwritten import Overwritten, Watch
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
+
+if TYPE_CHECKING:
+    from memtui.bundle.packing import Report
+    from memtui.bundle.restoring import Restoration
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +31,8 @@ class Changing:
         self._journal = journal
         self._stores: dict[str, Store] = {str(store.root): store for store in stores}
         self._watch = Watch(journal, self._rescue)
+        self._made: set[str] = set()
+        """Roots of stores that were brought into empty places, and are not open."""
 
     def close(self) -> None:
         """Let go of the journal's file."""
@@ -38,8 +46,19 @@ class Changing:
         """
         with self._journal.begin(planned.title, planned.parts) as recording:
             for part in planned.parts:
-                self._store(part.store).apply(part.edits, recording)
+                self._make(part, recording)
         return self._action(recording.action)
+
+    def restore(self, restoration: Restoration, report: Report) -> Action:
+        """Bring a document into an empty place; `undo` knows of it as of an open store.
+
+        Raises Refused, SaveError or BundleError, with nothing left behind.
+        """
+        from memtui.bundle.restoring import restored
+
+        action = self._action(restored(restoration, self._journal, report))
+        self._made.update(part.store for part in action.parts)
+        return action
 
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Take back an action: the one with this number, else the last one in the open stores.
@@ -50,7 +69,7 @@ class Changing:
         action = self._chosen(number, self._journal.undoable(limit=1000), anywhere, "undo")
         with self._journal.undoing(action.id) as recording:
             for part in action.inverted():
-                self._store(part.store).apply(part.edits, recording)
+                self._make(part, recording)
         return self._action(action.id)
 
     def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
@@ -58,7 +77,7 @@ class Changing:
         action = self._chosen(number, self._journal.redoable(limit=1000), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             for part in action.parts:
-                self._store(part.store).apply(part.edits, recording)
+                self._make(part, recording)
         return self._action(action.id)
 
     def log(self, limit: int, *, anywhere: bool = False) -> list[Action]:
@@ -98,7 +117,18 @@ class Changing:
         raise Refused(f"there is nothing to {doing}")
 
     def _is_open(self, action: Action) -> bool:
-        return any(part.store in self._stores for part in action.parts)
+        return any(part.store in self._stores or part.store in self._made for part in action.parts)
+
+    def _make(self, part: Part, recording: Recording) -> None:
+        """Make the edits of one store. One that a restoration makes need not be there."""
+        edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
+        for edit in part.edits:
+            if isinstance(edit, TreeEdit):
+                from memtui.bundle import placing
+
+                placing.apply(edit, recording)
+        if edits:
+            self._store(part.store).apply(edits, recording)
 
     def _action(self, number: int) -> Action:
         action = self._journal.get(number)

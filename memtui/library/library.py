@@ -36,6 +36,8 @@ from memtui.stores.base import Store
 from memtui.text import visible
 
 if TYPE_CHECKING:
+    from memtui.bundle.packing import Report as BundleReport
+    from memtui.bundle.restoring import Restoration
     from memtui.journal import Action
     from memtui.library.changing import Changing
     from memtui.library.overwritten import Overwritten
@@ -302,6 +304,13 @@ class Library:
     def apply(self, planned: Planned) -> Action:
         """Do what was planned, and read what changed. Raises Conflict or SaveError."""
         return self._changed(self._changing.apply(planned))
+
+    def restore(self, restoration: Restoration, report: BundleReport) -> Action:
+        """Bring a document into an empty place. The stores it makes are not opened.
+
+        Raises Refused, SaveError or BundleError.
+        """
+        return self._changing.restore(restoration, report)
 
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Take back the last change (or the numbered one). Raises Refused, Conflict, SaveError."""

@@ -8,11 +8,13 @@ whose stamp did not change is not read again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.files.reading import digest
 from memtui.files.recorder import Recorder as Recorder
 from memtui.model import Memory
 
@@ -148,6 +150,15 @@ class Adopted:
     """Names of what cannot be carried, each with a word why where it is not plain."""
 
 
+WHOLE = "#*"
+"""Behind the path of a database: the name of all its rows, for the recorder."""
+
+
+def rows_digest(rows: Iterable[str]) -> str:
+    """SHA-256 of all rows of a database."""
+    return digest("\n".join(rows).encode())
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """A store in one SQLite file, carried as its rows and never as its bytes."""
@@ -160,7 +171,11 @@ class Database:
     rebuild: Callable[[Iterable[str], Path], None]
     """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""
     row_digest: Callable[[str], str | None]
-    """What the recorder would be told now about the row of this name; None when it is no row of
-    this format. For judging what a crash left behind."""
+    """What the recorder would be told now about the row of this name, or about all rows where it
+    is the database's path and `WHOLE`; None when it is nothing of this format. For judging what a
+    crash left behind."""
     standing: Callable[[Sequence[Trail]], list[tuple[Trail, Stand]]]
     """How trails of row edits stand now; as `memtui.files.standing.standing`, for its rows."""
+    alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
+    """Keep everybody else out of the database at this path, so that it can be taken away. Raises
+    Refused when it holds other rows than these, or another program has it open."""

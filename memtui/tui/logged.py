@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.errors import MemtuiError
 from memtui.files.commit import FileDiff
 
@@ -48,10 +48,30 @@ def _ids(edit: Edit, root: str) -> Iterator[str]:
 
 def diffs_of(action: Action) -> list[FileDiff]:
     """Each edit as it was made, as text before and after."""
-    return [_diff(edit) for edit in action.edits]
+    return [diff for edit in action.edits for diff in _diffs(edit)]
 
 
-def _diff(edit: Edit) -> FileDiff:
+def _diffs(edit: Edit) -> list[FileDiff]:
+    if not isinstance(edit, TreeEdit):
+        return [_diff(edit)]
+    before, after = (_contents(tree) for tree in (edit.before, edit.after))
+    return [
+        FileDiff(os.path.join(edit.path, name), before.get(name), after.get(name))
+        for name in dict.fromkeys([*before, *after])
+    ]
+
+
+def _contents(tree: Mapping[str, Any] | None) -> dict[str, str]:
+    """What a folder holds; of a database, how many rows."""
+    if tree is None:
+        return {}
+    found = {name: text for name, (text, _) in tree["files"].items()}
+    for name, (_, rows) in tree["databases"].items():
+        found[name] = f"{len(rows)} rows\n"
+    return found
+
+
+def _diff(edit: RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit) -> FileDiff:
     if isinstance(edit, RowEdit):
         key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
         return FileDiff(f"{edit.path} {edit.table} {key}", _rows(edit.before), _rows(edit.after))

@@ -37,6 +37,7 @@ FORMAT = Format(
         later("memtui.stores.engram.rebuild", "rebuild"),
         later("memtui.stores.engram.marks", "digest_of"),
         later("memtui.stores.engram.standing", "standing"),
+        later("memtui.stores.engram.rebuild", "alone_with"),
     ),
     identity="sync_id",
     adopt=later("memtui.stores.engram.adopting", "adopt"),

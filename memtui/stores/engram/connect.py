@@ -33,12 +33,14 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
-from memtui.errors import SaveError
+from memtui.errors import Refused, SaveError
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
 BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
+SOLE_PATIENCE_MS = 1000
+"""How long to wait for other programs to let go of a database that shall be taken away."""
 READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 TICK_NANOSECONDS = 50_000_000
@@ -161,6 +163,32 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+@contextmanager
+def sole_use(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection while nobody else has one; nothing is written. Raises Refused when somebody
+    has, sqlite3.Error.
+
+    In exclusive mode SQLite takes the lock that every connection to a database in WAL mode shares.
+    """
+    with _turn(path), closing(_connect(path, _WRITE)) as connection:
+        connection.execute(f"PRAGMA busy_timeout = {SOLE_PATIENCE_MS}")
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        try:
+            connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise
+            raise Refused(
+                "another program has the database open; nothing was taken away",
+                where=str(path),
+                do="end that program, and try again",
+            ) from error
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
 
 
 @contextmanager

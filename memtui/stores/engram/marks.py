@@ -11,7 +11,9 @@ from typing import Any
 
 from memtui.changes import RowEdit
 from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.stores.base import WHOLE, rows_digest
 from memtui.stores.engram.connect import look
+from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.rows import native, plain
 from memtui.stores.engram.schema import Schema, inspect
 
@@ -36,6 +38,8 @@ def row_digest(row: Row | None) -> str:
 
 def digest_of(name: str) -> str | None:
     """The digest of the row with this name as it is now; None when it names no row of ours."""
+    if name.endswith(WHOLE):
+        return _digest_of_all(Path(name.removesuffix(WHOLE)))
     table = next((each for each in TABLES if f"#{each}{{" in name), "")
     path, found, key = name.partition(f"#{table}{{")
     if not table or not found:
@@ -44,6 +48,15 @@ def digest_of(name: str) -> str | None:
         edit = RowEdit(path, table, json.loads("{" + key), None, None)
         return look(Path(path), lambda c: row_digest(find_row(c, inspect(c), edit)))
     except (ValueError, sqlite3.Error, MemtuiError):
+        return None
+
+
+def _digest_of_all(file: Path) -> str | None:
+    if not file.exists():
+        return ""
+    try:
+        return rows_digest(dump(file))
+    except MemtuiError:
         return None
 
 

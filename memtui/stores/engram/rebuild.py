@@ -15,12 +15,12 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import BundleError, SaveError, StoreError
-from memtui.stores.engram.connect import look
+from memtui.errors import BundleError, Refused, SaveError, StoreError
+from memtui.stores.engram.connect import look, sole_use
 from memtui.stores.engram.rows import encode, is_whole
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
@@ -39,6 +39,23 @@ def dump(file: Path) -> list[str]:
         return look(file, lambda connection: list(_lines(connection)))
     except sqlite3.Error as error:
         raise StoreError(f"SQLite: {error}", where=str(file)) from error
+
+
+@contextlib.contextmanager
+def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
+    """Keep everybody else out of the database. Raises Refused when it holds other rows than these,
+    or another program has it open; SaveError."""
+    try:
+        with sole_use(file) as connection:
+            if list(_lines(connection)) != list(rows):
+                raise Refused(
+                    "it has been written into since it was made; nothing was taken away",
+                    where=str(file),
+                    do="undo what came later first, or delete it yourself",
+                )
+            yield
+    except sqlite3.Error as error:
+        raise SaveError(f"SQLite: {error}", where=str(file)) from error
 
 
 def _lines(connection: sqlite3.Connection) -> Iterator[str]:

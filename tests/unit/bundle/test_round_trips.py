@@ -17,7 +17,7 @@ from memtui.bundle.packing import pack
 from memtui.bundle.restoring import plan_restore, restore
 from memtui.bundle.unpacking import Document, read_document
 from memtui.bundle.verifying import verified
-from memtui.errors import BundleError, Refused, SaveError
+from memtui.errors import BundleError, Refused
 from memtui.journal import State
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump, rebuild
@@ -209,7 +209,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None
     plan = plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
     (tmp_path / "there" / "engram").mkdir(parents=True)
     (tmp_path / "there" / "engram" / "engram.db").write_bytes(b"somebody was faster")
-    with pytest.raises(SaveError, match="nothing was imported"):
+    with pytest.raises(Refused, match="something here already"):
         restore(plan, tmp_path / "state")
     assert {*files(tmp_path / "there")} == {"engram/engram.db"}
     assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "there", "state"}

@@ -20,7 +20,8 @@ MAY_WRITE = {
     "journal/judgement.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
     "bundle/output.py",  # the file that an export is asked to make
-    "bundle/restoring.py",  # a store that an import makes where there was none
+    "bundle/placing.py",  # a store that an import makes where there was none
+    "files/stage.py",  # the folder beside it, put in its place or thrown away
     "bundle/ambient_reading.py",  # a temporary folder of its own
     "bundle/tables.py",  # a line in memory
     "search/catalog.py",  # from here on: the cache
