@@ -11,6 +11,7 @@ from memtui.files.commit import FileDiff, preview
 from memtui.journal import Part
 from memtui.model import Memory
 from memtui.stores.base import Store, View
+from memtui.stores.together import Together, asked_before
 from memtui.text import cut, one_line
 
 _TITLE_CELLS = 60
@@ -100,13 +101,14 @@ def plan(
     """Plan each change in its store. Raises Refused, Conflict or RefError."""
     plans: list[Plan] = []
     edits: dict[str, list[Edit]] = {}
+    together = Together(view, plans)
     for change in changes:
         store = stores.get(change.store)
         if store is None:
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
             raise Refused(why, where=change.store)
-        made = store.plan(change, view)
+        made = asked_before(change, plans) or store.plan(change, together)
         plans.append(made)
         _add(edits.setdefault(change.store, []), made.edits)
     parts = tuple(

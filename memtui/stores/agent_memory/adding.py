@@ -22,6 +22,7 @@ from memtui.stores.carrying import is_carried, texts_in
 from memtui.stores.outcomes import there_already
 from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.together import planned_before
 
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
@@ -117,7 +118,8 @@ def plan_add(change: Change, desk: FactDesk) -> Plan:
         return _plan_carried(change, desk, file, stated)
     content = content_of(change)
     active = [fact for fact in file.memories if fact.extra.get("status") != HISTORICAL]
-    verdict = _refused_by_rule(change, content, active, desk.rules)
+    coming = file.coming(planned_before(desk.view), desk.label)
+    verdict = _refused_by_rule(change, content, [*active, *coming], desk.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
     value = new_fact(change, file, stated, desk.now)
@@ -126,6 +128,10 @@ def plan_add(change: Change, desk: FactDesk) -> Plan:
     old = [fact for fact, _ in replaced if fact not in blocked]
     warnings = [f"forced: {verdict.reason}"] if verdict.reason else []
     warnings += [f"{_quoted(fact)} stays: {fact.extra[UNADDRESSABLE]}" for fact in blocked]
+    warnings += [
+        f"{_quoted(fact)}, added along with it, says otherwise"
+        for fact, _ in asking.contradicted(content, coming, desk.rules)
+    ]
     warnings += _no_importance(change)
     if old:
         value["supersedes"] = old[-1].id

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, TextEdit
+from memtui.changes import Edit, Plan, RecordEdit, TextEdit
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json_spans import new_record
+from memtui.files.json_spans import load, new_record
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout
@@ -39,6 +40,22 @@ class FactFile:
             if named.id == id:
                 return named
         raise Conflict("another program removed this fact", where=str(self.path))
+
+    def coming(self, planned: Iterable[Plan], label: str) -> list[Memory]:
+        """The active facts that these plans would add here; their texts are all that counts."""
+        path = str(self.path)
+        raws = [
+            edit.after
+            for plan in planned
+            for edit in plan.edits
+            if isinstance(edit, RecordEdit) and edit.path == path and edit.before is None
+        ]
+        values = [load(raw) for raw in raws if raw is not None]
+        return [
+            Memory(f"{label}:{value['id']}", value["id"], label, "fact", content=value["content"])
+            for value in values
+            if value.get("status") == facts.ACTIVE
+        ]
 
     def edit(self, named: Named, after: str | None) -> RecordEdit:
         """Set or remove a record."""

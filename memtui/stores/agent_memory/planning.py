@@ -131,9 +131,7 @@ def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
     before = facts.first_type(each.value for each in file.records)
     changed = [] if raw is None else [load(raw)]
     after = facts.first_type(
-        value
-        for each in file.records
-        for value in (changed if each is named else [each.value])
+        value for each in file.records for value in (changed if each is named else [each.value])
     )
     if before == after or len(file.records) == 1:
         return []

@@ -34,6 +34,7 @@ from memtui.stores.simple_memory.records import (
     importance,
 )
 from memtui.stores.simple_memory.targets import RecordDesk, Target
+from memtui.stores.together import planned_before
 
 ID_DIGITS = 6
 """Of a new id. The white paper's examples have two or three, counted up by their program."""
@@ -181,6 +182,11 @@ def new_id(part: Part, text: str, desk: RecordDesk) -> str:
         for name in (memory.id, *(link.target for link in memory.links))
     }
     seed = f"{text}\0{desk.now.isoformat()}".encode("utf-8", "surrogatepass")
+    used.update(
+        ref.removeprefix(f"{desk.label}:")
+        for plan in planned_before(desk.view)
+        for ref in plan.refs
+    )
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
     digits = format(number, "x" if part.base == 16 else "d")
     length = next(n for n in range(ID_DIGITS, len(digits)) if part.prefix + digits[:n] not in used)

@@ -16,6 +16,7 @@ from memtui.model import IMPORTANCES
 from memtui.stores.asked import content_of, created_of, word_of
 from memtui.stores.carrying import texts_in
 from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.together import planned_before
 from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.documents import TASKS
 from memtui.stores.workspace.outline import outline
@@ -36,7 +37,10 @@ def new_document(change: Change, desk: PageDesk) -> tuple[str, TextEdit]:
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
     path = _path(change, folder, title or outline(content).title or content.strip(), desk)
-    return path, TextEdit(str(_file(desk.root, path)), None, _text(change, desk, folder, title))
+    made = TextEdit(str(_file(desk.root, path)), None, _text(change, desk, folder, title))
+    if desk.ref(path) in {ref for plan in planned_before(desk.view) for ref in plan.refs}:
+        raise Refused("another new document gets this name", where=path, do="give it a title")
+    return path, made
 
 
 def _path(change: Change, folder: str, name: str, desk: PageDesk) -> str:

@@ -32,7 +32,7 @@ def _not_on(act: Act, memory: Memory) -> str:
     if act in (Act.RETIRE, Act.RESTORE):
         folders = memory.id.split("/")[:-1]
         if TASKS not in folders and LESSONS not in folders:
-            return "it has no state: only tasks and lessons have; delete it instead"
+            return "its program heeds a state in tasks and lessons only: delete it instead"
         if (memory.status == "retired") == (act is Act.RETIRE):
             return "it is so already"
     return ""

@@ -58,6 +58,21 @@ def test_the_type_can_be_edited_and_other_fields_say_why_not(
         opened.plan(Act.EDIT, id, importance="high")
 
 
+def test_retyping_what_names_the_entity_says_where_the_others_go(
+    programs: AgentMemoryPrograms,
+) -> None:
+    first = programs.add_fact("acme", "person", "Acme was founded in a garage")
+    second = programs.add_fact("acme", "person", "Acme has forty people by now")
+    opened = open_agent_memory(programs.home)
+    warning = "people/acme becomes companies/acme: an entity goes by the type of its first fact"
+    assert opened.plan(Act.RETYPE, second, type="company").warnings == ()
+    assert opened.do(Act.RETYPE, first, type="company").warnings == (warning,)
+    assert opened.by_id(second).entity == "companies/acme"
+    assert opened.plan(Act.DELETE, first).warnings == (
+        "companies/acme becomes people/acme: an entity goes by the type of its first fact",
+    )
+
+
 def test_a_form_may_hand_in_all_it_shows(programs: AgentMemoryPrograms) -> None:
     id = programs.add_fact("alice", "person", "Alice plays the viola")
     opened = open_agent_memory(programs.home)

@@ -114,3 +114,22 @@ def test_an_ambient_store_arrives_with_every_copy(tmp_path: Path) -> None:
     assert target.by_id(retired["id"]).status == "retired"
     for memory in source.memories:
         assert brought(memory, target) is Outcome.DEDUPE
+
+
+def test_copies_that_differ_arrive_each_with_its_own_text(tmp_path: Path) -> None:
+    ambient = AmbientProgram(tmp_path / "a" / "home")
+    event = ambient.event("Use Postgres for everything", metadata={"file": "a.ts"})
+    former = {key: value for key, value in event.items() if key != "metadata"}
+    former["content"] = "Use SQLite for everything"
+    ambient.project(SHOP, "shop", event)
+    ambient.branch(SHOP, "main", event)
+    ambient.branch(SHOP, "feat/x", former)
+    source = open_ambient(ambient.root)
+    empty = AmbientProgram(tmp_path / "b" / "home")
+    target = open_ambient(empty.root)
+    assert brought(source.by_id(event["id"]), target) is Outcome.ADDED
+    for path in (ambient.root / "projects" / SHOP).rglob("*.json"):
+        arrived = empty.root / path.relative_to(ambient.root)
+        assert empty.load(arrived)["events"] == ambient.load(path)["events"]
+    (said,) = target.by_id(event["id"]).extra["differs"]
+    assert said["content"] == former["content"]
