@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from memtui.library.meaning import Meaning
-from memtui.library.values import Found, Similar, never
+from memtui.library.values import Found, Similar
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import expansion, finder, fusion, likeness, scan
+from memtui.search import expansion, finder, fusion, likeness
 from memtui.search.columns import Columns
-from memtui.search.documents import Document, document
+from memtui.search.documents import document
+from memtui.search.draft import Draft
 from memtui.search.finder import Hits
 from memtui.search.match import Match
 from memtui.search.matching import Exact
@@ -34,7 +35,8 @@ class Searchable:
     columns: Columns
     segments: tuple[Segment, ...]
     indexed: bool
-    """Whether the segments cover every row; else the rows themselves are read."""
+    """Whether the segments cover every row; else `draft` does."""
+    draft: Draft
     exact: Exact | None = None
     weights: Weights = DEFAULTS
     meaning: Meaning | None = None
@@ -46,14 +48,14 @@ def find(
     slots_of: Callable[[], Mapping[str, int]],
     now: datetime,
     cancelled: Callable[[], bool],
-) -> tuple[Found, Hits]:
-    """What the query finds, and the hits behind it for `explain`. Raises Cancelled."""
+) -> Found:
+    """What the query finds. Raises Cancelled."""
     match = _match(query, where, cancelled)
     named = _named(query, slots_of)
     hits = finder.find(query, where.columns, match, now, where.weights, named)
     words = query.words if match is None else (*query.words, *match.words)
     how = "all" if match is None else "index" if where.indexed else "scan"
-    found = Found(
+    return Found(
         query=query,
         slots=hits.slots,
         total=len(hits.slots),
@@ -65,8 +67,8 @@ def find(
         or _hint(query, hits)
         or _meaning_hint(query, match)
         or _spelling_hint(match, where),
+        behind=hits,
     )
-    return found, hits
 
 
 def _match(query: Query, where: Searchable, cancelled: Callable[[], bool]) -> Match | None:
@@ -95,10 +97,11 @@ def _match_text(
     terms: tuple[Term, ...], query: Query, where: Searchable, cancelled: Callable[[], bool]
 ) -> Match | None:
     size = len(where.columns)
-    if where.indexed or not terms:
-        asked = replace(query, terms=terms)
-        return finder.match_text(asked, where.segments, size, where.exact, cancelled)
-    return scan.scan(_documents(where), size, terms, cancelled)
+    asked = replace(query, terms=terms)
+    segments = where.segments
+    if terms and not where.indexed:
+        segments = where.draft.cover(where.rows, size, cancelled)
+    return finder.match_text(asked, segments, size, where.exact, cancelled)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
@@ -113,13 +116,6 @@ def _spelling_hint(match: Match | None, where: Searchable) -> str:
         if near := expansion.did_you_mean(word, where.segments):
             return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
     return ""
-
-
-def _documents(where: Searchable) -> Iterator[tuple[int, Document]]:
-    alive = where.columns.alive
-    for slot in range(len(where.columns)):
-        if alive[slot]:
-            yield slot, document(where.rows[slot])
 
 
 def similar(
@@ -143,16 +139,11 @@ def similar(
     return Similar(slots, scores, how, words)
 
 
-def explain(
-    query: Query,
-    where: Searchable,
-    slots_of: Callable[[], Mapping[str, int]],
-    slot: int,
-    now: datetime,
-) -> tuple[Part, ...]:
-    """The parts of the score that this slot has for this query."""
-    _, hits = find(query, where, slots_of, now, never)
-    return finder.explain(query, hits, where.columns, slot, now, where.weights)
+def explain(found: Found, slot: int, where: Searchable, now: datetime) -> tuple[Part, ...]:
+    """The parts of the score of this slot. A slot keeps its values while others change."""
+    if found.behind is None:
+        return ()
+    return finder.explain(found.query, found.behind, where.columns, slot, now, where.weights)
 
 
 def _named(query: Query, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:

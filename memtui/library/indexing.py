@@ -14,6 +14,7 @@ from memtui.query import Term
 from memtui.search import builder, postings
 from memtui.search.columns import Slots, as_slots
 from memtui.search.documents import Document, document
+from memtui.search.draft import Draft
 from memtui.search.matching import Exact
 from memtui.search.postings import Segment
 from memtui.search.whoosh_index import WhooshIndex
@@ -48,6 +49,8 @@ class Index:
 
     def __init__(self) -> None:
         self.state = IndexState()
+        self.draft = Draft()
+        """What is searched until the state is ready."""
         self._lock = Lock()
         self._asking = Lock()
         """Whoosh's searchers are not made for several threads."""
@@ -86,6 +89,7 @@ class Index:
                 overlays.append(postings.build(documents, slots.start))
             overlays.sort(key=lambda segment: segment.first)
             self.state = replace(state, overlays=tuple(overlays), ready=True)
+            self.draft = Draft()
 
     def keep(self, shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
         """Bring what lies on disk of one store's index up to date, for the next start.

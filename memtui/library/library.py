@@ -188,14 +188,13 @@ class Library:
     def find(self, query: Query, cancelled: Cancelled = never) -> Found:
         """What the query finds in the present snapshot. Raises Cancelled."""
         where, revision = self._searchable()
-        found, _ = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
+        found = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
         return replace(found, revision=revision)
 
     def explain(self, found: Found, position: int) -> tuple[Part, ...]:
         """Why a hit stands where it does: parts that add up to its score."""
         where, _ = self._searchable()
-        slot = found.slots[position]
-        return finding.explain(found.query, where, self._holdings.slots, slot, self.now())
+        return finding.explain(found, found.slots[position], where, self.now())
 
     def ponder(self, query: Query, cancelled: Cancelled = never) -> bool:
         """Ask a server what the query means, where one was chosen; True when `find` would now
@@ -219,6 +218,7 @@ class Library:
             columns=now.columns,
             segments=state.segments,
             indexed=state.ready,
+            draft=self._index.draft,
             exact=self._index.exact(self._holdings.shelves, self._holdings.slots),
             weights=self._weights,
             meaning=self._meaning,

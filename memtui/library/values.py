@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from memtui.query import Query
 from memtui.search.facets import Facets
+from memtui.search.finder import Hits
 from memtui.search.postings import Cancelled as Stopped
 
 __all__ = [
@@ -67,6 +68,8 @@ class Found:
     """What the person should know: bad syntax, another spelling, the filter that hides matches."""
     revision: int = 0
     """The snapshot that the slots belong to."""
+    behind: Hits | None = field(default=None, compare=False, repr=False)
+    """What was matched, to say why each is there without looking again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,9 +194,12 @@ _VOWEL_CHANGES = frozenset({"die", "lie", "tie"})
 def stem_head(word: str) -> str:
     """What every form of the word begins with: endings change, at most one letter before them."""
     found = stem(word)
-    if found in _VOWEL_CHANGES:
-        return found[0]
-    return found if found == word and not has_forms(word) else found[: max(2, len(found) - 1)]
+    return found if found == word and not has_forms(word) else head_of(found)
+
+
+def head_of(stem: str) -> str:
+    """What every word with this stem begins with, where it may have several."""
+    return stem[0] if stem in _VOWEL_CHANGES else stem[: max(2, len(stem) - 1)]
 
 
 def has_forms(word: str) -> bool:

@@ -89,6 +89,8 @@ class Segment:
     stem_ptr: Ints
     stem_terms: Ints
     heads: Heads
+    whole: bool = True
+    """Whether stems and heads were worked out; without, stems are where they are asked."""
     recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
     """Answers to the last questions; see `memtui.search.hits.kept`."""
 
@@ -115,6 +117,10 @@ class Segment:
 
     def class_of(self, stem: str) -> Ints:
         """The numbers of the words with this stem, where they are several; else empty."""
+        if not self.whole:
+            first, last = self.prefix(analysis.head_of(stem))
+            found = (at for at in range(first, last) if analysis.stem(self.terms[at]) == stem)
+            return np.fromiter(found, np.int32)
         at = bisect_left(self.stems, stem)
         if at == len(self.stems) or self.stems[at] != stem:
             return self.stem_terms[:0]
@@ -126,9 +132,16 @@ class Segment:
 
 
 def build(
-    documents: Iterable[Document], first: int = 0, cancelled: Callable[[], bool] = never
+    documents: Iterable[Document],
+    first: int = 0,
+    cancelled: Callable[[], bool] = never,
+    *,
+    whole: bool = True,
 ) -> Segment:
-    """The segment of these documents, in their order. Raises Cancelled."""
+    """The segment of these documents, in their order. Raises Cancelled.
+
+    Not `whole`: for a short while only, without what takes longest to make.
+    """
     cut = _cut(documents, cancelled)
     vocabulary, spines, wholes = _vocabulary(cut.chunks)
     if cancelled():
@@ -150,10 +163,11 @@ def build(
     )
     lengths = np.diff(spines[0])[cut.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
-    stems, stem_ptr, stem_terms = _stem_classes(vocabulary)
+    stems, stem_ptr, stem_terms = _stem_classes(vocabulary if whole else ())
+    made = heads_module.make(vocabulary if whole else (), indptr, ids, weights, cut.count)
     return Segment(
         first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
-        stems, stem_ptr, stem_terms, heads_module.make(vocabulary, indptr, ids, weights, cut.count),
+        stems, stem_ptr, stem_terms, made, whole,
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def _neighbours(match: Match, columns: Columns, slots: Longs, factors: _Factors)
     at = slots[eligible]
     best = np.zeros(len(at))
     for step in (-1, 1):
-        other = np.clip(at + step, 0, len(columns) - 1)
+        other = np.clip(at + step, 0, match.size - 1)
         same = (
             (other != at)
             & columns.alive[other]

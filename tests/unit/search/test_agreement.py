@@ -1,4 +1,4 @@
-"""Arrays, Whoosh and the scan find the same memories, whatever is asked."""
+"""Arrays, Whoosh and a plain look at every memory find the same memories, whatever is asked."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from memtui.search import postings
 from memtui.search.documents import Document
 from memtui.search.match import Match
 from memtui.search.matching import match
-from memtui.search.scan import scan
 from memtui.search.whoosh_index import WhooshIndex
+from tests.unit.search.plain_for_tests import scan
 
 WORDS = """
     deploy deployed deploying deployment run running runs fly flies happy happily organization
@@ -59,15 +59,21 @@ def found(result: Match) -> tuple[set[int], set[int], set[int]]:
     )
 
 
-def segments_of(documents: Sequence[Document], cut: int) -> list[postings.Segment]:
-    return [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
+def segments_of(
+    documents: Sequence[Document], cut: int, *, whole: bool = True
+) -> list[postings.Segment]:
+    return [
+        postings.build(documents[:cut], whole=whole),
+        postings.build(documents[cut:], cut, whole=whole),
+    ]
 
 
 def test_arrays_and_scan_agree() -> None:
     draw = random.Random(11)
     for _ in range(40):
         documents = texts(draw, draw.randint(1, 60))
-        segments = segments_of(documents, draw.randint(0, len(documents)))
+        whole = draw.random() < 0.5
+        segments = segments_of(documents, draw.randint(0, len(documents)), whole=whole)
         for _ in range(25):
             terms = query(draw)
             by_arrays = match(segments, len(documents), terms)

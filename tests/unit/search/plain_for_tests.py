@@ -1,9 +1,6 @@
-"""Search without an index: look at every loaded memory, while the index is still being made.
+"""The plain way to find, for tests: look at every memory, one by one, with no arrays.
 
-Gives the same memories as the index would (a test compares them), from the loaded texts alone. The
-text score is rougher: the share of what is looked for, a little more for the title. Whether a chunk
-of text holds a word is worked out once per different chunk, so that a memory costs little more than
-cutting its text: half a second for 33,000.
+The text score is rough: the share of what is looked for, a little more for the title.
 """
 
 from __future__ import annotations
