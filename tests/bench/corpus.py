@@ -16,7 +16,7 @@ import uuid
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 
 from memtui.model import Memory
@@ -81,6 +81,10 @@ class Words:
             )
         )
 
+    def drawn(self, count: int) -> list[str]:
+        """So many words at once, none of them rare."""
+        return self.random.choices(self.words, cum_weights=self._sums, k=count)
+
     def text(self, length: int) -> str:
         pieces = []
         for at in range(length):
@@ -118,6 +122,14 @@ def memories(count: int, seed: int = SEED) -> Iterator[Memory]:
             tags=(words.word(),) if draw.random() < 0.2 else (),
             source="conversation",
         )
+
+
+def contents(count: int, seed: int = SEED) -> list[str]:
+    """The texts of `count` short facts, made ten times faster than `memories` and as varied."""
+    words = Words(20_000, seed)
+    lengths = random.Random(seed + 4).choices((8, 12, 15, 20, 20, 25, 30, 40), k=count)
+    drawn = iter(words.drawn(sum(lengths)))
+    return [" ".join(islice(drawn, length)) for length in lengths]
 
 
 def keystrokes(found: Sequence[Document], people: int = 40, seed: int = SEED) -> list[str]:
@@ -166,6 +178,25 @@ def write_agent_memory(folder: Path, count: int) -> None:
     for name in ("checkpoints", "metrics", "logs", "pipelines"):
         (folder / "memory" / name).mkdir()
     (folder / "MEMORY.md").write_text("# Memory\n", encoding="utf-8")
+
+
+def write_facts(folder: Path, texts: Sequence[str], each: int = 300) -> None:
+    """An agent-memory home of these facts, a minute apart, the last one the newest."""
+    first = NOW - timedelta(minutes=len(texts))
+    for start in range(0, len(texts), each):
+        home = folder / "entities" / f"place-{start // each:04}"
+        home.mkdir(parents=True)
+        facts = [
+            {
+                "id": f"{number:08x}-0000-4000-8000-000000000000",
+                "content": texts[number],
+                "createdAt": _iso(first + timedelta(minutes=number)),
+                "status": "active",
+                "supersedes": None,
+            }
+            for number in range(start, min(start + each, len(texts)))
+        ]
+        (home / "items.json").write_text(json.dumps(facts), encoding="utf-8")
 
 
 def write_ambient(folder: Path, count: int) -> None:

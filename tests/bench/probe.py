@@ -115,6 +115,25 @@ class Terminal:
         os.write(self._fd, KEYS.get(key, key).encode())
         return self._settle(since)
 
+    def press_for(self, key: str, *texts: str) -> float:
+        """Send one key; milliseconds until all of the texts stand on the screen.
+
+        What comes is stamped as it comes, and looked at once the screen is quiet.
+        """
+        since = time.perf_counter()
+        os.write(self._fd, KEYS.get(key, key).encode())
+        while time.perf_counter() - since < PATIENCE:
+            chunks: list[tuple[float, bytes]] = []
+            while data := self._read(QUIET):
+                chunks.append((time.perf_counter(), data))
+            for stamp, data in chunks:
+                self._feed(data)
+                if all(text in self.text() for text in texts):
+                    for _, rest in chunks[chunks.index((stamp, data)) + 1 :]:
+                        self._feed(rest)
+                    return (stamp - since) * 1e3
+        raise TimeoutError(f"{texts} did not come; the screen:\n{self.text()}")
+
     def memory(self) -> float:
         """Peak MiB of the program itself."""
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
