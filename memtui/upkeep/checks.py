@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,6 +10,7 @@ from enum import StrEnum
 from memtui.model import Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.text import hidden_count
+from memtui.upkeep.instructions import domains, suspicions
 from memtui.upkeep.secrets import find_secrets
 
 
@@ -18,6 +19,7 @@ class FindingKind(StrEnum):
     DUPLICATE = "duplicate id"
     DANGLING = "dangling reference"
     SECRET = "secret"
+    INSTRUCTION = "instruction"
     HIDDEN = "hidden characters"
 
 
@@ -79,6 +81,16 @@ def secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
                 yield _at(FindingKind.SECRET, memory, f"{secret.what}: {secret.masked}")
 
 
+def instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Memories that speak to the agent instead of stating something, with the reasons."""
+    named = Counter(domain for memory in memories for domain in domains(memory.content))
+    known = {domain for domain, count in named.items() if count > 1}
+    for memory in memories:
+        reasons = suspicions(f"{memory.title}\n{memory.content}", known)
+        if reasons:
+            yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
+
+
 def hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
     """Characters that a person does not see: escapes, zero-width, bidi."""
     for memory in memories:
@@ -92,6 +104,7 @@ def all_findings(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -
     """Every check, the gravest first."""
     yield from unreadable_files(unreadable)
     yield from secrets(memories)
+    yield from instructions(memories)
     yield from duplicate_ids(memories)
     yield from hidden_characters(memories)
     yield from dangling_references(memories)

@@ -1,0 +1,79 @@
+"""Credentials are found and shown masked; what only looks like one is left alone (T23)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from memtui.upkeep.secrets import find_secrets
+
+from .labelled_secrets import HONEST, UPPER, secrets
+
+FOUND, FALSE = 0.95, 0.01
+"""At least, and at most, of the labelled lines."""
+
+
+def test_the_labelled_lines(figures: Callable[[str], None]) -> None:
+    labelled = secrets()
+    missed = [
+        line
+        for _, secret, line in labelled
+        if not any(_covers(line[s.start : s.end], secret) for s in find_secrets(line))
+    ]
+    false = [line for line in HONEST if list(find_secrets(line))]
+    assert len(labelled) >= 60
+    assert len(HONEST) >= 200
+    assert len(labelled) - len(missed) >= FOUND * len(labelled), missed
+    assert len(false) <= FALSE * len(HONEST), false
+    figures(
+        f"T23 secrets: {len(labelled) - len(missed)} of {len(labelled)} found,"
+        f" {len(false)} of {len(HONEST)} honest lines named"
+    )
+
+
+def _covers(found: str, secret: str) -> bool:
+    return secret in found or found in secret
+
+
+def test_none_is_shown_whole() -> None:
+    for _, secret, line in secrets():
+        for found in find_secrets(line):
+            assert len(found.masked) <= 7
+            assert secret not in found.masked
+
+
+def test_each_is_found_once_and_where_it_stands() -> None:
+    rows = [line for _, _, line in secrets()]
+    whole = " ;\n".join(rows)
+    spans = [(found.start, found.end) for found in find_secrets(whole)]
+    assert len(spans) >= FOUND * len(rows)
+    assert spans == sorted(spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 100_000,
+        "password: " * 10_000,
+        "https://" + "a:" * 50_000,
+        "ghp_" * 25_000,
+        "\u200d" * 100_000,
+        "eyJ" + "a" * 100_000 + ".",
+    ],
+    ids=["one letter", "names only", "colons", "beginnings", "joiners", "half a token"],
+)
+def test_no_text_takes_long(text: str) -> None:
+    started = time.perf_counter()
+    list(find_secrets(text))
+    assert time.perf_counter() - started < 20, "it takes more than straight time"
+
+
+def test_the_kind_is_named() -> None:
+    key = "AKIA" + "".join(random.Random(5).choices(UPPER, k=16))
+    (found,) = find_secrets(f"the nightly job logs in with {key}, then leaves")
+    assert (found.what, found.masked) == ("AWS access key", f"AKIA…{key[-2:]}")
