@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memtui.library import Library
 
-FRAMES = "120"
+FRAMES = "250"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
 SWITCH_INTERVAL = 0.0005
 """Seconds a worker may keep the interpreter from the screen: echo stays quick while it searches."""

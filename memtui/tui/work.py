@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 from textual.message import Message
@@ -35,6 +36,8 @@ CHANGING = "memtui.tui.controllers.hands"
 """Everything that writes; it needs the whole library, so it is loaded after the first paint."""
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
+WORD = 0.5
+"""Seconds after a letter in which the next one is expected, and no such look is taken."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
 TAGS_FROM = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
@@ -50,6 +53,8 @@ class Workers:
         self._open_library = open_library
         self.library: Library | None = None
         self._number = 0
+        self._asked = 0.0
+        """When a search was last asked for, by the monotonic clock."""
         self._watcher: Watcher | None = None
         self.holding = False
         """A change of our own is being written: it is read again when it is done."""
@@ -175,7 +180,12 @@ class Workers:
         if self.library is not None and self._watcher is None:
             roots = [store.root for store in self.library.stores]
             self._watcher = Watcher(roots, self._touched)
-            self._screen.set_interval(REFRESH_EVERY, self.refresh)
+            self._screen.set_interval(REFRESH_EVERY, self._refresh_unless_asked)
+
+    def _refresh_unless_asked(self) -> None:
+        """Not in the middle of a word: a look at 100,000 memories takes a fifth of a second."""
+        if monotonic() - self._asked > WORD:
+            self.refresh()
 
     def _touched(self) -> None:
         with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
@@ -186,6 +196,7 @@ class Workers:
     def find(self, query: Query, unit: Unit | None) -> int:
         """Ask for what the query finds and the overview of it; returns the search's number."""
         self._number += 1
+        self._asked = monotonic()
         number = self._number
         self._run(lambda: self._find(query, unit, number), "find")
         return number

@@ -21,7 +21,8 @@ from memtui.config import Loaded, Settings
 from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import Launch, MemtuiApp
-from memtui.tui.screens.browse import REST, BrowseScreen
+from memtui.tui.controllers.showing import REST
+from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -124,7 +125,7 @@ class Stage:
             await self._handled()
             await self.app.workers.wait_for_complete()
         await self._handled()
-        if self.browse.resting:
+        if self.browse.showing.resting:
             await asyncio.sleep(REST)
             for _ in range(2):
                 await self._handled()

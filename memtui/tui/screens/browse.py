@@ -23,6 +23,7 @@ from memtui.tui.controllers.explaining import ExplainActs
 from memtui.tui.controllers.filtering import FilterActs
 from memtui.tui.controllers.panes import PaneActs
 from memtui.tui.controllers.reading import ReadingActs
+from memtui.tui.controllers.showing import Showing
 from memtui.tui.controllers.similar import SimilarActs
 from memtui.tui.layout import Layout, Pane, Shape, arrange
 from memtui.tui.screens.acting import ActingScreen, Acts
@@ -50,8 +51,6 @@ OPENING = "the stores are still being opened"
 TINY = "memtui needs at least\n40 columns and 12 rows"
 LOOK = 0.05
 """Seconds between two looks for rows while the stores load."""
-REST = 0.06
-"""Seconds the cursor must rest before a memory's references are asked for."""
 
 
 class BrowseScreen(ActingScreen):
@@ -69,8 +68,6 @@ class BrowseScreen(ActingScreen):
         self.zoomed = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
-        self.resting = False
-        """The references of the memory under the cursor are still to be asked for."""
         self.unit: Unit | None = None
         self.found: Found | None = None
         self.shown_panes: frozenset[Pane] = frozenset(Pane)
@@ -86,6 +83,7 @@ class BrowseScreen(ActingScreen):
         self.chips = ChipLine()
         self.keys = KeyLine()
         self.telling = Telling(self)
+        self.showing = Showing(self)
         self._reading: ReadingActs | None = None
         self._hands: Hands | None = None
         self._looking: Timer | None = None
@@ -333,23 +331,12 @@ class BrowseScreen(ActingScreen):
         self.show_memory(memory)
 
     def show_memory(self, memory: Memory | None) -> None:
-        """Put a memory into the detail, and ask for what it refers to once the cursor rests."""
-        before = self.detail.memory
-        self.detail.show(memory, self.found.words if self.found else ())
-        if memory is not None and memory is not before:
-            self.resting = True
-            self.set_timer(REST, lambda: self._rested(memory))
-
-    def _rested(self, memory: Memory) -> None:
-        self.resting = self.detail.memory is not memory
-        if memory is self.detail.memory:
-            self.work.relate(memory)
+        """Put a memory into the detail."""
+        self.showing.show(memory)
 
     @on(messages.Related)
     def _related(self, event: messages.Related) -> None:
-        if event.memory is self.detail.memory:
-            self.detail.show_references(self.telling.references(event.lineage))
-            self.update_keys()
+        self.showing.related(event)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:

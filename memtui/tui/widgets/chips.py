@@ -74,7 +74,7 @@ class ChipLine(Painted):
         segments.append(Segment(" " * max(1, width - used - text.width(right) - 1)))
         segments.append(Segment(right, palette.dim))
         self._spans = spans
-        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
 
     def on_click(self, event: events.Click) -> None:
         for start, end, key in self._spans:

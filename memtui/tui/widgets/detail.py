@@ -39,21 +39,33 @@ class Detail(Window):
         self._laid_out_for = 0
         self._target = -1
         """Line of the chosen reference; -1 = none."""
+        self._is_behind = False
+        """The lines are still those of another memory."""
 
     # Values in
 
-    def show(self, memory: Memory | None, words: tuple[str, ...]) -> None:
-        """Show a memory from its top; its references come later."""
+    def show(self, memory: Memory | None, words: tuple[str, ...], *, later: bool = False) -> None:
+        """Show a memory from its top; its references come later.
+
+        `later`: draw it only when `catch_up` is called, or when somebody asks for its lines.
+        """
         if memory is self._memory and words == self._words:
             return
         if memory is not self._memory:
             self._references, self._target, self.top = (), -1, 0
         self._memory, self._words = memory, words
-        self._lay_out()
+        self._is_behind = True
+        if not later:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        """Draw the memory that was set, if that is still to be done."""
+        if self._is_behind:
+            self._lay_out()
 
     def show_references(self, references: Sequence[Reference]) -> None:
         """Add what the shown memory refers to."""
-        if references == self._references:
+        if list(references) == list(self._references):
             return
         self._references = references
         self._lay_out()
@@ -64,10 +76,12 @@ class Detail(Window):
 
     @property
     def targets(self) -> int:
+        self.catch_up()
         return sum(1 for line in self._lines if line.ref)
 
     def step_target(self, step: int) -> None:
         """Choose the next reference, or the one before."""
+        self.catch_up()
         lines = [index for index, line in enumerate(self._lines) if line.ref]
         if not lines:
             return
@@ -79,6 +93,7 @@ class Detail(Window):
 
     def choose(self) -> None:
         """Follow the chosen reference, or the only one."""
+        self.catch_up()
         lines = [index for index, line in enumerate(self._lines) if line.ref]
         if self._target not in lines and len(lines) == 1:
             self._target = lines[0]
@@ -91,6 +106,7 @@ class Detail(Window):
         width = self.size.width - 1
         before = self._look()
         self._laid_out_for = width
+        self._is_behind = False
         self._lines = []
         if self._memory is not None and width > 0:
             self._lines = Card(

@@ -56,7 +56,7 @@ class KeyLine(Painted):
             for key, word, action_id in self._always:
                 put(key, word, action_id)
         self._spans = spans
-        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
 
     async def on_click(self, event: events.Click) -> None:
         for start, end, action_id in self._spans:

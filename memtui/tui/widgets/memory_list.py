@@ -156,7 +156,8 @@ class MemoryList(Window):
 
     def _tell(self) -> None:
         self._tell_place()
-        self.post_message(MemoryShown(self.slot))
+        # To the screen itself: through every pane around it, it would come a frame later.
+        self.screen.post_message(MemoryShown(self.slot))
 
     def _tell_place(self) -> None:
         count = len(self._slots)

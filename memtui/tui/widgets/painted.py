@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.style import Style
 from textual.content import Content
 from textual.geometry import Region
 from textual.theme import Theme
@@ -21,15 +22,32 @@ class Painted(Widget):
     ALLOW_SELECT = False
     app: MemtuiApp
 
+    _ground: Style | None = None
+
     @property
     def palette(self) -> Palette:
         return self.app.palette
+
+    @property
+    def ground(self) -> Style:
+        """The style of what is not drawn in a style of its own.
+
+        Kept, because Textual reckons its `rich_style` anew from all that lies around, each time.
+        """
+        if self._ground is None:
+            self._ground = self.rich_style
+        return self._ground
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
     def _theme_changed(self, _: Theme) -> None:
+        self._ground = None
         self.recolour()
+
+    def notify_style_update(self) -> None:
+        self._ground = None
+        super().notify_style_update()
 
     def say_below(self, words: Content) -> None:
         """Set the words in the lower border and draw that line only.

@@ -24,7 +24,7 @@ class ProgressLine(Painted):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         if not self._what:
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, self.ground)
         share = f"{self._done * 100 // self._total:>3} %" if self._total else "  …  "
         words = text.cut(text.one_line(self._what), max(8, width // 3))
         room = max(4, width - text.width(words) - text.width(share) - 4)
@@ -35,4 +35,4 @@ class ProgressLine(Painted):
             Segment("─" * (room - full), self.palette.rule),
             Segment(f" {share} ", self.palette.dim),
         ]
-        return Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)

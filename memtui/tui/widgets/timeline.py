@@ -126,7 +126,7 @@ class TimelinePane(Painted, can_focus=True):
             strip = self._labels(width)
         else:
             strip = self._bar_line(height - (1 if height > 1 else 0) - 1 - y, height)
-        return strip.adjust_cell_length(width).apply_style(self.rich_style)
+        return strip.adjust_cell_length(width).apply_style(self.ground)
 
     def _bar_line(self, level: int, height: int) -> Strip:
         """The cells of all bars at one height, 0 = lowest."""

@@ -153,34 +153,37 @@ class Window(Painted, can_focus=True):
         body = max(1, width - 1)
         index = self.top + y
         if not count:
-            return self.draw_empty(y, width).adjust_cell_length(width, self.rich_style)
+            return self.draw_empty(y, width).adjust_cell_length(width, self.ground)
         if index >= count:
-            strip = Strip.blank(body, self.rich_style)
-        else:
-            selected = self.has_cursor and index == self.cursor
-            key = (self.draw_key(index), body, selected, selected and self.has_focus)
-            cached = self._strips.get(key)
-            if cached is None:
-                cached = self.draw(index, body, selected=selected)
-                if selected:
-                    cached = _one_ground(cached, self._line_style(selected=True))
-                cached = cached.adjust_cell_length(body, self._line_style(selected=selected))
-                cached = cached.apply_style(self.rich_style)
-                self._strips[key] = cached
-            strip = cached
-        return Strip([*strip, self._scrollbar(y, height, count)], width)
+            return Strip(
+                [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width
+            )
+        selected = self.has_cursor and index == self.cursor
+        key = (self.draw_key(index), body, selected, selected and self.has_focus)
+        cached = self._strips.get(key)
+        if cached is None:
+            cached = self._strips[key] = self._line(index, body, selected)
+        return Strip([*cached, self._scrollbar(y, height, count)], width)
+
+    def _line(self, index: int, width: int, selected: bool) -> Strip:
+        """A line as it stays: on the ground of the window, all its cells filled."""
+        strip = self.draw(index, width, selected=selected)
+        if selected:
+            strip = _one_ground(strip, self._line_style(selected=True))
+        strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
+        return strip.apply_style(self.ground)
 
     def _line_style(self, *, selected: bool) -> Style | None:
         return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
         if count <= height:
-            return Segment(" ", self.rich_style)
+            return Segment(" ", self.ground)
         first, size = self._thumb(height, count)
         if first <= y < first + size:
             style = self.palette.thumb_focused if self.has_focus else self.palette.thumb
-            return Segment("▐", self.rich_style + style)
-        return Segment(" ", self.rich_style)
+            return Segment("▐", self.ground + style)
+        return Segment(" ", self.ground)
 
     def _thumb(self, height: int, count: int) -> tuple[int, int]:
         size = max(1, round(height * height / count))

@@ -144,4 +144,4 @@ class OneOf(Painted, can_focus=True):
             self._spans.append((used, used + text.width(words), value))
             used += text.width(words)
         strip = Strip(segments).adjust_cell_length(self.size.width)
-        return strip.apply_style(self.rich_style)
+        return strip.apply_style(self.ground)
