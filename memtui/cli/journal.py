@@ -57,15 +57,16 @@ def _journal(stores: Sequence[str]) -> Library:
 
 @click.command("log")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--all", "void", is_flag=True, help="Also what failed and left nothing on disk.")
 @store_option
 @json_option
-def log(limit: int, stores: Sequence[str], as_json: bool) -> None:
+def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     """Show what memtui changed, newest first, with the numbers that undo --number takes.
 
     In any store, unless --store names some; undo and redo do the same.
     """
     library = _journal(stores)
-    actions = library.log(limit, anywhere=not stores)
+    actions = library.log(limit, anywhere=not stores, void=void)
     put_back = {each.action.id for each in library.overwritten(time.time() - LOOKED_BACK)}
     if as_json:
         print_json(

@@ -24,6 +24,10 @@ class Recorder(Protocol):
 
     def done(self, path: str) -> None: ...
 
+    def failed(self, path: str) -> None:
+        """Nothing of what was intended since the last `done` is in the file."""
+        ...
+
 
 class Unrecorded:
     """A recorder that keeps nothing: for tests, and for changes that need no undo."""
@@ -35,4 +39,7 @@ class Unrecorded:
         """Nothing is kept."""
 
     def done(self, path: str) -> None:
+        """Nothing is kept."""
+
+    def failed(self, path: str) -> None:
         """Nothing is kept."""

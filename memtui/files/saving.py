@@ -37,17 +37,28 @@ class Saving:
         self._path = job.path
         self._recorder = recorder
         self._patient_until: float | None = None
+        self._ours = False
+        """Whether the file may hold something of ours."""
 
     def run(self) -> None:
         with locked(self._path, self._recorder.state):
-            for _ in range(MOST_ROUNDS):
-                with contextlib.suppress(save.Stale):
-                    return self._once()
+            try:
+                self._until_done()
+            except MemtuiError:
+                if not self._ours:
+                    self._recorder.failed(str(self._path))
+                raise
+
+    def _until_done(self) -> None:
+        for _ in range(MOST_ROUNDS):
+            with contextlib.suppress(save.Stale):
+                return self._once()
         raise SaveError(
             "another program keeps writing it", where=str(self._path), do="try again later"
         )
 
     def _once(self) -> None:
+        self._ours = False
         old, new = self._job.read_and_rewrite()
         if new == old:
             return
@@ -80,7 +91,7 @@ class Saving:
             except SaveError:
                 self._give_back(copy)
                 raise
-            placed = True
+            placed = self._ours = True
             if out is not None and (came == disk or not self._job.whole(came)):
                 self._keep(out)
                 later, out = self._stale_writing(wanted) if theirs.found else None, None
@@ -101,8 +112,8 @@ class Saving:
                 break
         else:
             raise SaveError("another program keeps writing it", where=str(self._path))
-        if failure is not None:
-            self._done()
+        if failure is not None:  # and theirs has its place again
+            self._ours = False
             raise failure
 
     def _merge(

@@ -70,6 +70,13 @@ class Recording:
                 (self.action, pack(path)),
             )
 
+    def failed(self, path: str) -> None:
+        with suppress(SaveError), self._database.writing() as db:
+            db.execute(
+                "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done",
+                (self.action, pack(path)),
+            )
+
     def __enter__(self) -> Recording:
         return self
 
@@ -177,7 +184,8 @@ class Journal:
         if state is State.DONE:  # a new thing done ends what could be redone; a failed one does not
             new = "EXISTS (SELECT 1 FROM actions WHERE id = ? AND former = 'void')"
             db.execute(f"UPDATE actions SET redo = 0 WHERE redo AND {new}", (action,))
-        redo = "(SELECT max(redo) + 1 FROM actions)" if state is State.UNDONE else "0"
+        last = "(SELECT max(redo) + 1 FROM actions)"  # a redo that failed changes no order
+        redo = f"iif(former = 'undone', redo, {last})" if state is State.UNDONE else "0"
         db.execute(
             f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
             " WHERE id = ? AND state = 'intent'",
@@ -205,9 +213,9 @@ class Journal:
 
     # ---- looking ----------------------------------------------------------------------------
 
-    def log(self, limit: int = 100) -> list[Action]:
-        """The newest actions, whatever their state, newest first."""
-        return self._actions("1 ORDER BY id DESC LIMIT ?", (limit,))
+    def log(self, limit: int = 100, *, void: bool = True) -> list[Action]:
+        """The newest actions, newest first; if asked without those of which nothing is on disk."""
+        return self._actions("(? OR state <> 'void') ORDER BY id DESC LIMIT ?", (void, limit))
 
     def undoable(self, limit: int = 1) -> list[Action]:
         """Actions that can be taken back, in the order `undo` takes them."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOKED_AT = 1000
+"""Actions among which those of the open stores are looked for."""
+
 
 class Changing:
     """The one way to write: every edit of every store goes through the journal here."""
@@ -49,14 +52,15 @@ class Changing:
                 self._make(part, recording)
         return self._action(recording.action)
 
-    def restore(self, restoration: Restoration, report: Report) -> Action:
+    def restore(self, restoration: Restoration, report: Report | None = None) -> Action:
         """Bring a document into an empty place; `undo` knows of it as of an open store.
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
         """
+        from memtui.bundle.packing import silent
         from memtui.bundle.restoring import restored
 
-        action = self._action(restored(restoration, self._journal, report))
+        action = self._action(restored(restoration, self._journal, report or silent))
         self._made.update(part.store for part in action.parts)
         return action
 
@@ -66,7 +70,7 @@ class Changing:
         `anywhere`: the last one in any store. Raises Refused where there is none, Conflict when
         something it wrote was changed since.
         """
-        action = self._chosen(number, self._journal.undoable(limit=1000), anywhere, "undo")
+        action = self._chosen(number, self._journal.undoable(LOOKED_AT), anywhere, "undo")
         with self._journal.undoing(action.id) as recording:
             for part in action.inverted():
                 self._make(part, recording)
@@ -74,15 +78,19 @@ class Changing:
 
     def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Do an action again that was taken back. Raises as `undo` does."""
-        action = self._chosen(number, self._journal.redoable(limit=1000), anywhere, "redo")
+        action = self._chosen(number, self._journal.redoable(LOOKED_AT), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             for part in action.parts:
                 self._make(part, recording)
         return self._action(action.id)
 
-    def log(self, limit: int, *, anywhere: bool = False) -> list[Action]:
-        """The newest actions of the open stores (or of any), newest first."""
-        return [a for a in self._journal.log(limit) if anywhere or self._is_open(a)]
+    def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[Action]:
+        """The newest actions of the open stores (or of any), newest first; if asked without those
+        of which nothing is on disk."""
+        if anywhere:
+            return self._journal.log(limit, void=void)
+        actions = self._journal.log(max(limit, LOOKED_AT), void=void)
+        return [action for action in actions if self._is_open(action)][:limit]
 
     def overwritten(self, since: float) -> list[Overwritten]:
         """What memtui wrote since then (Unix seconds) and another program has taken back.

@@ -305,7 +305,7 @@ class Library:
         """Do what was planned, and read what changed. Raises Conflict or SaveError."""
         return self._changed(self._changing.apply(planned))
 
-    def restore(self, restoration: Restoration, report: BundleReport) -> Action:
+    def restore(self, restoration: Restoration, report: BundleReport | None = None) -> Action:
         """Bring a document into an empty place. The stores it makes are not opened.
 
         Raises Refused, SaveError or BundleError.
@@ -320,9 +320,10 @@ class Library:
         """Do the change again that was taken back last (or the numbered one). Raises the same."""
         return self._changed(self._changing.redo(number, anywhere=anywhere))
 
-    def log(self, limit: int = 100, *, anywhere: bool = False) -> list[Action]:
-        """What memtui changed in the open stores (or in any), newest first."""
-        return self._changing.log(limit, anywhere=anywhere)
+    def log(self, limit: int = 100, *, anywhere: bool = False, void: bool = True) -> list[Action]:
+        """What memtui changed in the open stores (or in any), newest first; without `void` not
+        what failed and left nothing on disk."""
+        return self._changing.log(limit, anywhere=anywhere, void=void)
 
     def overwritten(self, since: float) -> list[Overwritten]:
         """What memtui wrote since then (Unix seconds) and another program has taken back."""

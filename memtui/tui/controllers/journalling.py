@@ -94,7 +94,10 @@ class JournalActs:
 
     def _log(self) -> None:
         self._doing.ask(
-            lambda library: library.log(LOGGED), self._show_log, self._changing.failed, "log"
+            lambda library: library.log(LOGGED, void=False),
+            self._show_log,
+            self._changing.failed,
+            "log",
         )
 
     def _show_log(self, actions: list[Action]) -> None:

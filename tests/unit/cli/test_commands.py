@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -12,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from memtui.errors import Conflict
+from memtui.journal import Journal
 from memtui.model import Memory
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -187,6 +190,17 @@ def test_the_log_tells_of_a_change_that_an_agent_put_back(run: Run, home: Path) 
     file.write_bytes(before)
     assert printed(run("log", "--json"))[0]["put_back"] is True
     assert "another program" in run("log").stdout
+
+
+def test_the_log_leaves_out_what_failed_unless_asked(run: Run, home: Path, tmp_path: Path) -> None:
+    run("edit", "--store", home, "00000001", "--content", "Alice leads one team")
+    journal = Journal(tmp_path / "state")
+    with contextlib.suppress(Conflict), journal.begin("edit that met a conflict", ()):
+        raise Conflict("it was changed")
+    journal.close()
+    assert "conflict" not in run("log").stdout
+    assert len(printed(run("log", "--json"))) == 1
+    assert [each["state"] for each in printed(run("log", "--all", "--json"))] == ["void", "done"]
 
 
 def test_edit_without_options_opens_the_editor(run: Run, home: Path, tmp_path: Path) -> None:

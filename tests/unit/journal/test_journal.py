@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sqlite3
@@ -12,7 +13,7 @@ import pytest
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused, SaveError
-from memtui.files import kept
+from memtui.files import faults, kept
 from memtui.files.commit import commit
 from memtui.files.json_spans import load_records, set_member
 from memtui.files.standing import Standing, standing
@@ -173,7 +174,8 @@ def test_files_and_folders_are_private_whatever_the_umask(tmp_path: Path) -> Non
         old = os.umask(umask)
         try:
             state = tmp_path / f"deep-{umask}" / "state"
-            do(Journal(state), "x", edit_of(path, 0, f"{umask}"))
+            journal = Journal(state)  # kept, so that its open files stay to be looked at
+            do(journal, "x", edit_of(path, 0, f"{umask}"))
         finally:
             os.umask(old)
         for found in [state, *state.rglob("*")]:
@@ -264,3 +266,59 @@ def test_a_write_of_another_program_in_between_ends_what_is_ours(tmp_path: Path)
     do(journal, "two", edit_of(path, 0, "b"))
     (trail,) = journal.recent(0)
     assert [step.action.title for step in trail.steps] == ["two"]
+
+
+# ---- a save that failed and was tried again -------------------------------------------------
+
+
+def writes_when(point: str, path: Path, text: str) -> None:
+    """Another program writes the file once, at this point of our save."""
+
+    def hook(reached: str) -> None:
+        if reached == point:
+            faults.install(None)
+            path.write_text(text)
+
+    faults.install(hook)
+
+
+@pytest.mark.parametrize("point", ["temp", "check", "exchange"])
+def test_a_save_that_met_a_conflict_leaves_nothing_to_undo(tmp_path: Path, point: str) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    theirs = path.read_text().replace("fact 0", "theirs")
+    writes_when(point, path, theirs)
+    with pytest.raises(Conflict):
+        do(journal, "edit", edit_of(path, 0, "mine"))
+    assert path.read_text() == theirs
+    assert [action.state for action in journal.log()] == [State.VOID]
+    assert journal.undoable() == journal.log(void=False) == []
+    do(journal, "edit", edit_of(path, 0, "mine"))
+    (action,) = journal.log(void=False)
+    undo(journal)
+    assert (path.read_text(), journal.undoable()) == (theirs, [])
+    assert journal.log(void=False)[0].id == action.id
+
+
+def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
+    tmp_path: Path,
+) -> None:
+    path, journal = write_store(tmp_path), Journal(tmp_path / "state")
+    other = tmp_path / "other"
+    other.mkdir()
+    second = write_store(other)
+    before = path.read_bytes(), second.read_bytes()
+    edits = edit_of(path, 0, "mine"), edit_of(second, 0, "mine")
+    passes: list[str] = []
+
+    def hook(reached: str) -> None:
+        passes.append(reached)
+        if passes.count("exchange") == 2:
+            faults.install(None)
+            raise OSError(errno.EIO, "the disk is full of holes")
+
+    faults.install(hook)
+    with pytest.raises(SaveError):
+        do(journal, "edit both", *edits)
+    assert (path.read_bytes(), second.read_bytes()) == before
+    assert [action.state for action in journal.log()] == [State.VOID]
+    assert journal.undoable() == []
