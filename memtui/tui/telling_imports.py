@@ -10,6 +10,7 @@ from memtui.tui.widgets.verdict import Said, Tone
 
 if TYPE_CHECKING:
     from memtui.bundle.merging import ImportPlan, StoreImport
+    from memtui.bundle.restoring import Restoration
 
 LISTED = 100
 """Memories named one by one in each group."""
@@ -41,6 +42,17 @@ def told(plan: ImportPlan) -> list[Said]:
         )
     warnings = plan.planned.warnings
     said += _listed("Warnings", Tone.WARNING, iter(warnings))
+    return said
+
+
+def made(plan: Restoration) -> list[Said]:
+    """What would be made in an empty folder."""
+    said = []
+    for placed in plan.stores:
+        count = _memories(len(placed.store.memories))
+        where = text.one_line(str(placed.root))
+        said.append(Said(f"with {count} in {where}", Tone.GOOD, f"makes {placed.store.format}"))
+    said.append(Said(f"{text.number(plan.files)} files, as they were exported", Tone.QUIET))
     return said
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memtui.bundle import exporting
+from memtui.library import Library
 from memtui.tui.screens.broken import BrokenScreen
 from memtui.tui.screens.copying import CopyScreen
 from memtui.tui.screens.diff import DiffScreen
@@ -32,6 +34,10 @@ def script(tmp_path: Path, body: str) -> str:
 def lent(on: ChangingStage) -> None:
     """The pilot has no terminal that could be lent to an editor: there is nothing to suspend."""
     on.app.suspend = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+
+
+def exported(library: Library, file: Path) -> None:
+    file.write_bytes(b"".join(exporting.export(library, "bundle", None).pieces))
 
 
 def drafts(tmp_path: Path) -> list[Path]:
@@ -125,6 +131,41 @@ async def test_an_export_comes_back_by_import_and_one_undo_takes_it_all(tmp_path
         for memory in gone:
             assert on.memory(memory.ref).content == memory.content
         await on.keys("u")
+        assert on.files() == before
+
+
+@pytest.mark.parametrize("store", ["engram", "workspace"])
+async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_away(
+    tmp_path: Path, store: str
+) -> None:
+    async with changing(tmp_path, store) as on:
+        bundle, place = tmp_path / "out.zip", tmp_path / "new" / "place"
+        before = on.files()
+        exported(on.library, bundle)
+        await on.keys("I")
+        screen = on.app.screen
+        assert isinstance(screen, ImportScreen)
+        screen._file.value = str(bundle)
+        await on.keys("tab", "left")
+        assert "an empty folder" in on.text()
+        await on.keys("enter")
+        assert "name a folder" in on.text()
+        screen._folder.value = str(on.folder)
+        await on.keys("enter")
+        assert "something here already" in on.text()
+        screen._folder.value = str(place)
+        await on.keys("enter")
+        assert f"makes {store}" in on.text()
+        assert not place.exists(), "the plan comes first"
+        await on.keys("enter")
+        assert "u takes it away" in on.toasts[-1]
+        assert Library.open([place]).stores[0].format == store
+        await on.keys("C")
+        assert "import" in on.text()
+        await on.keys("space", "escape", "escape", "u")
+        assert not place.exists()
+        await on.keys("ctrl+r")
+        assert place.exists()
         assert on.files() == before
 
 

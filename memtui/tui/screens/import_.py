@@ -1,4 +1,7 @@
-"""Import: name a file, read what it would come to, then do it in one action."""
+"""Import: name a file, read what it would come to, then do it in one action.
+
+Into open stores, memory by memory; or a whole store into an empty folder.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from textual import on
 from textual.widget import Widget
 from textual.widgets import Input
 
+from memtui import text
 from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.bundle.unpacking import Document, read_document
 from memtui.errors import BundleError, MemtuiError
 from memtui.tui import telling_imports
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 
 BY_ITSELF = "where it belongs"
 """Each store of the file goes to the open store of its name and format."""
+NEW_PLACE = "an empty folder"
+"""The stores of the file are made there with the same files; they are not opened."""
 _START = (
     Said("a bundle, an Ambient backup, an Engram export or JSON lines", Tone.QUIET),
     Said("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
@@ -41,24 +48,32 @@ class ImportScreen(CarryScreen):
     def __init__(self, doing: Doing, stores: list[str], path: str = "") -> None:
         super().__init__(doing)
         self._file = Line(path, name="file", placeholder="path of the file")
-        self._into = OneOf([BY_ITSELF, *stores], BY_ITSELF, name="into")
-        self._plan: ImportPlan | None = None
+        self._into = OneOf([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
+        self._folder = Line("", name="folder", placeholder="path of a folder that is empty or new")
+        self._plan: ImportPlan | Restoration | None = None
         self._document: Document | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
-        return [("File", self._file), ("Into", self._into)]
+        return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
 
     def keys(self) -> list[tuple[str, str, str]]:
         go = "show the plan" if self._plan is None else "import"
         return [("enter", go, ""), ("⇥", "next", ""), ("←→", "choose", "")]
 
     def on_mount(self) -> None:
+        self._show_folder()
         self.say(*_START)
+
+    def _show_folder(self) -> None:
+        row = self._folder.parent
+        if isinstance(row, Widget):
+            row.display = self._into.raw == NEW_PLACE
 
     @on(Input.Changed)
     @on(OneOf.Changed)
     def _changed(self) -> None:
         """Another file or place: the plan is no longer that of what stands there."""
+        self._show_folder()
         if self._plan is not None:
             self._plan = None
             self.say(*_START)
@@ -70,21 +85,33 @@ class ImportScreen(CarryScreen):
         if self._plan is not None:
             self._import(self._plan)
             return
-        path = Path(os.path.expanduser(self._file.raw.strip()))
+        path = _path(self._file)
         into = "" if self._into.raw == BY_ITSELF else self._into.raw
+        place = _path(self._folder) if self._into.raw == NEW_PLACE else None
+        if place is not None and not self._folder.raw.strip():
+            self.say(Said("name a folder that is empty or new", Tone.WARNING))
+            return
 
-        def plan(library: Library, report: Report, stopped: Stopped) -> ImportPlan:
+        def plan(library: Library, report: Report, stopped: Stopped) -> ImportPlan | Restoration:
             try:
                 report("reading the file", 0, 0)
                 document = read_document(path)
             except OSError as error:
                 reason = error.strerror or "it cannot be read"
                 raise BundleError(reason, where=str(path)) from error
+            if place is not None:
+                return plan_restore(document, place, stopped)
             return plan_import(document, library, into, report, stopped)
 
         self.work(plan, self._planned, self._failed)
 
-    def _planned(self, plan: ImportPlan) -> None:
+    def _planned(self, plan: ImportPlan | Restoration) -> None:
+        if isinstance(plan, Restoration):
+            said = telling_imports.made(plan)
+            self._plan = plan
+            self.say(*said)
+            self.update_keys()
+            return
         said = telling_imports.told(plan)
         if plan.planned.does_something:
             self._plan = plan
@@ -98,11 +125,22 @@ class ImportScreen(CarryScreen):
         self.say(Said(str(error), Tone.BAD, "not possible:"))
         self.update_keys()
 
-    def _import(self, plan: ImportPlan) -> None:
+    def _import(self, plan: ImportPlan | Restoration) -> None:
         """Writing is not stopped half way: it is one action, and undo takes it back."""
         self.working = True
         self.update_keys()
-        self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
+        if isinstance(plan, Restoration):
+            restoration = plan
+            done = partial(self._restored, restoration)
+            self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
+        else:
+            self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
+
+    def _restored(self, restoration: Restoration, _: Action) -> None:
+        self.working = False
+        place = text.one_line(str(restoration.place))
+        self.app.notify(f"Made {place}. memtui {place} opens it; u takes it away.", timeout=8)
+        self.dismiss(True)
 
     def _imported(self, plan: ImportPlan, _: Action) -> None:
         self.working = False
@@ -114,3 +152,7 @@ class ImportScreen(CarryScreen):
     def _stuck(self, error: MemtuiError) -> None:
         self.working = False
         self._failed(error)
+
+
+def _path(line: Line) -> Path:
+    return Path(os.path.expanduser(line.raw.strip()))
