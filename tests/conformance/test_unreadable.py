@@ -20,8 +20,9 @@ from .samples import memories, open_library
 from .trees import contents
 
 Limit = Callable[[float], AbstractContextManager[None]]
-SECONDS = 2.0
-"""For opening a store of which one file is something else."""
+SECONDS = 60.0
+"""For opening a store of which one file is something else: what hangs would do so for ever, and a
+busy machine needs some of them."""
 
 
 def truncated(path: Path, _: Path) -> None:

@@ -31,7 +31,7 @@ ANSWERS = {
 MODE = re.compile(rb"\x1b\[\?([\d;]+)([hl])")
 KEPT = {"25", "7"}
 """Modes that are on in a terminal nobody has touched: the cursor, wrapping."""
-LONGEST = 30.0
+LONGEST = 120.0
 """Seconds to wait for a text before the test fails; a busy machine needs some."""
 
 

@@ -159,10 +159,10 @@ def test_bombs_are_refused_fast() -> None:
     bombs = [nines, "[" * 60_000, "{" * 2_000, "- " * 30_000, "? " * 30_000, "-\t" * 30_000]
     bombs += ['["]"' * 10_000, "a: &a [*a]\n", "a: " + "9" * 5_000, "x: " + "y" * 70_000]
     bombs += ["\n".join(" " * depth + "a:" for depth in range(350))]
-    started = time.monotonic()
+    started = time.process_time()
     for bomb in bombs:
         assert isinstance(frontmatter.parse(f"---\n{bomb}\n---\n"), dict)
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

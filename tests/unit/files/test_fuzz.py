@@ -115,14 +115,14 @@ def test_mutated_files(
         data = mutated(rng, rng.choice(seeds))
         text = decode(data)
         assert encode(text) == data
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             parser(text)
         except MemtuiError:
             pass
         except Exception as error:
             raise AssertionError(f"{parser.__name__}: {data!r}") from error
-        slowest = max(slowest, time.perf_counter() - started)
+        slowest = max(slowest, time.process_time() - started)
     assert slowest < LONGEST
     name = parser.__name__.removeprefix("edit_")
     figures(f"T11 {name}: {count:,} mutated inputs, 0 uncaught, slowest {slowest * 1000:.0f} ms")

@@ -84,9 +84,9 @@ def test_a_path_without_wildcards_matches_itself_alone(path: str) -> None:
     ["*a" * 200 + "b", "**a" * 200 + "b", "**/" * 300 + "b", "**/*a*b" * 100 + "c"],
 )
 def test_a_hostile_pattern_does_not_hold_anybody_up(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert not matches(pattern, "a" * 250 + "/" + "ab" * 100 + "!")
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_a_pattern_longer_than_any_path_matches_nothing() -> None:

@@ -47,9 +47,9 @@ def read(text: str, path: str = "tasks/2026-01-01-a.md") -> Memory:
     ],
 )
 def test_no_text_holds_the_reader_up(head: str, piece: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     read(head + piece * (LONG // len(piece)))
-    assert time.perf_counter() - started < LIMIT
+    assert time.process_time() - started < LIMIT
 
 
 FRONT = ["---\n", "state: done\n", "tags: [a, 1]\n", "created: 2026-13-01\n", "title: 1e999\n"]

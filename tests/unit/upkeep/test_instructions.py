@@ -76,6 +76,6 @@ def test_an_address_is_new_only_where_something_goes_and_nothing_else_names_it()
     ids=["verbs", "one letter", "commands", "tags", "base64"],
 )
 def test_no_text_takes_long(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     suspicions(text, ())
-    assert time.perf_counter() - started < 20, "it takes more than straight time"
+    assert time.process_time() - started < 20, "it takes more than straight time"

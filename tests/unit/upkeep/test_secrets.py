@@ -68,9 +68,9 @@ def test_each_is_found_once_and_where_it_stands() -> None:
     ids=["one letter", "names only", "colons", "beginnings", "joiners", "half a token"],
 )
 def test_no_text_takes_long(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     list(find_secrets(text))
-    assert time.perf_counter() - started < 20, "it takes more than straight time"
+    assert time.process_time() - started < 20, "it takes more than straight time"
 
 
 def test_the_kind_is_named() -> None:
