@@ -39,7 +39,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORM = 1
+FORM = 2
 """Raised whenever the files or the meaning of a row change."""
 ROWS_KEPT_DECODED = 4096
 """Rows kept as Memory objects: some hundred screens."""

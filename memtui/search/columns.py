@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.query import Sort
 from memtui.search.ordering import Ordered
+from memtui.search.salience import salience
 
 Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
@@ -31,7 +32,18 @@ PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
 _WORTH = np.array([1.0, 0.5, 0.0])
 """High, medium, low as the 0..1 that the priority formula wants."""
 
-ARRAYS = ("alive", "when", "type", "importance", "status", "kind", "entity", "store", "pinned")
+ARRAYS = (
+    "alive",
+    "when",
+    "type",
+    "importance",
+    "status",
+    "kind",
+    "entity",
+    "store",
+    "pinned",
+    "salience",
+)
 _VOCABULARIES = ("types", "entities", "stores")
 _CODED = {"type": "types", "entity": "entities", "store": "stores"}
 
@@ -50,6 +62,8 @@ class Columns:
     entity: NDArray[np.int32]
     store: NDArray[np.int32]
     pinned: Mask
+    salience: NDArray[np.float32]
+    """How much each has been used, 0..1."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
@@ -131,6 +145,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         "entity": np.zeros(size, np.int32),
         "store": np.zeros(size, np.int32),
         "pinned": np.zeros(size, np.bool_),
+        "salience": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -147,6 +162,8 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["status"][slot] = STATUSES.index(memory.status)
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
+        if memory.extra:
+            arrays["salience"][slot] = salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(

@@ -1,6 +1,7 @@
 """How matches are ordered: small named parts that add up to the score. All weights stand here.
 
-    score = text x (1 + recency + importance + type + status + pinned) + neighbours + meaning
+    score = text x (1 + recency + importance + type + status + pinned + salience)
+            + neighbours + meaning
             + all words + exact title + exact id
 
 `text` is 0..1 (see `memtui.search.matching`). What is written in brackets scales with it, so that
@@ -55,6 +56,9 @@ class Weights:
     retired: float = -0.4
     deleted: float = -0.5
     pinned: float = 0.3
+    salience: float = 0.1
+    """A memory that was used as often as counts (`memtui.search.salience`); 0 where none is
+    counted. Low: known items stand as well at .1 as without (MRR .785), at .5 worse (.784)."""
     neighbours: float = 0.2
     """Of the better neighbour's text score; recall@10 on LoCoMo .607 to .641 with .2 to .3."""
     meaning: float = 1.0
@@ -71,6 +75,7 @@ class Weights:
             (self.type_wanted, self.type_other),
             (*statuses, 0.0),
             (self.pinned,),
+            (self.salience,),
         )
         most = 1.0 + sum(max(0.0, *factor) for factor in factors) + max(0.0, self.neighbours)
         least = 1.0 + sum(min(0.0, *factor) for factor in factors) + min(0.0, self.neighbours)
@@ -179,6 +184,7 @@ def _factors(
         "type": _type(columns, wanted, weights),
         "status": status[columns.status],
         "pinned": weights.pinned * columns.pinned,
+        "salience": weights.salience * columns.salience.astype(np.float64),
     }
     whole = 1.0 + np.sum(list(each.values()), axis=0)
     sequential = np.array([kind in SEQUENTIAL for kind in KINDS])[columns.kind]

@@ -110,11 +110,11 @@ def main() -> None:
     def with_weights(**changed: float) -> list[float]:
         return measure(pools, replace(ranking.DEFAULTS, **changed))
 
-    names = ("recency", "importance_high", "importance_low", "pinned", "neighbours")
+    names = ("recency", "importance_high", "importance_low", "pinned", "salience", "neighbours")
     no_factors = dict.fromkeys(names, 0.0)
     line("as it is", measure(pools))
     line("text alone", with_weights(**no_factors))
-    for name in ("recency", "importance_high", "neighbours"):
+    for name in ("recency", "importance_high", "salience", "neighbours"):
         for value in (0.0, 0.5, 1.0):
             line(f"{name} {value}", with_weights(**{name: value}))
     for name, module, attribute, value in VARIANTS:
