@@ -83,8 +83,11 @@ def set_member(raw_object: str, key: str, value: Any) -> str:
     return splice(raw_object, [(member.start, member.end, new)])
 
 
-def add_member(raw_object: str, key: str, value: Any) -> str:
-    """The object with a new last member, spaced like its neighbours. Refused if the key exists."""
+def add_member(raw_object: str, key: str, value: Any, index: int | None = None) -> str:
+    """The object with a new member, spaced like its neighbours. Refused if the key exists.
+
+    It is put before the member at `index`; at the end when None or beyond.
+    """
     found = members(raw_object)
     if any(member.key == key for member in found):
         raise Refused(f"the record has a {key!r} already")
@@ -92,6 +95,9 @@ def add_member(raw_object: str, key: str, value: Any) -> str:
     new = spelling.string(key) + layout.colon + layout.write(value, spelling)
     if not found:
         return "{" + new + "}"
+    if index is not None and index < len(found):
+        start = found[index].key_start
+        return splice(raw_object, [(start, start, new + layout.between)])
     end = found[-1].end
     return splice(raw_object, [(end, end, layout.between + new)])
 

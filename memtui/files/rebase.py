@@ -28,16 +28,26 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
     an edit is neither what it was nor what it shall be, UnreadableFile when the file is broken.
     """
     records: list[RecordEdit] = []
-    for edit in [*edits, None]:
+    values: list[ValueEdit] = []
+    for edit in edits:
         if isinstance(edit, RecordEdit):
             records.append(edit)
-            continue
-        if records:
-            text, records = _records(text, records, where), []
-        if isinstance(edit, TextEdit):
-            text = _text(text, edit, where)
         elif isinstance(edit, ValueEdit):
-            text = _value(text, edit, where)
+            values.append(edit)
+        else:
+            text = _text(_pieces(text, records, values, where), edit, where)
+            records, values = [], []
+    return _pieces(text, records, values, where)
+
+
+def _pieces(
+    text: str | None, records: list[RecordEdit], values: list[ValueEdit], where: str
+) -> str | None:
+    """All records at once: the index of each was counted when all of them were there."""
+    if records:
+        text = _records(text, records, where)
+    for edit in values:
+        text = _value(text, edit, where)
     return text
 
 
@@ -56,9 +66,12 @@ def record_id(value: Any, id_key: str) -> str | None:
 # ---- records --------------------------------------------------------------------------------
 
 
-def _records(text: str | None, edits: list[RecordEdit], where: str) -> str:
+def _records(text: str | None, edits: list[RecordEdit], where: str) -> str | None:
     if text is None:
-        raise Conflict("the file is gone", where=where, theirs=None, yours=edits[0].after)
+        wanted = next((edit.after for edit in _folded(edits) if edit.after is not None), None)
+        if wanted is None:  # what was to be taken out went with the file
+            return None
+        raise Conflict("the file is gone", where=where, theirs=None, yours=wanted)
     for array in dict.fromkeys(edit.array for edit in edits):
         text = _in_array(text, array, [edit for edit in edits if edit.array == array], where)
     return text
@@ -201,7 +214,9 @@ def _value(text: str | None, edit: ValueEdit, where: str) -> str:
         return spans.set_value(text, edit.pointer, edit.after)
     parent = spans.raw_value(text, tuple(way))
     if edit.after:
-        parent = spans.add_member(parent, key, spans.load(edit.after))
+        parent = spans.add_member(parent, key, spans.load(edit.after), edit.index)
+        if "\n" not in edit.after:
+            parent = spans.set_value(parent, (key,), edit.after)
     else:
         parent = spans.remove_member(parent, key)
     return spans.set_value(text, tuple(way), parent)
@@ -279,4 +294,4 @@ def put_again(text: str, edits: Sequence[RecordEdit]) -> str:
         for edit in edits
         if same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
     ]
-    return _records(text, fitting, "") if fitting else text
+    return (_records(text, fitting, "") or "") if fitting else text

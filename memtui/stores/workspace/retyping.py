@@ -61,8 +61,15 @@ def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tupl
     if section not in whole:
         made = ValueEdit(path, (section,), "", "{}")
         return (made, ValueEdit(path, (section, entry), "", after)) if wanted else ()
-    before = raw_value(text, (section, entry)) if entry in whole[section] else ""
-    return () if before == after else (ValueEdit(path, (section, entry), before, after),)
+    entries = whole[section]
+    if entry not in entries:
+        return (ValueEdit(path, (section, entry), "", after),) if wanted else ()
+    if [*entries] == [entry] and not wanted:  # only the whole says how the last one stood in it
+        return (ValueEdit(path, (section,), raw_value(text, (section,)), "{}"),)
+    before, index = raw_value(text, (section, entry)), [*entries].index(entry)
+    return (
+        () if before == after else (ValueEdit(path, (section, entry), before, after, index=index),)
+    )
 
 
 def _json(word: str) -> str:
