@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tests.torture import crowds, errors, kills
 from tests.torture.cases import AGENT, AMBIENT, CASES
+from tests.torture.life.living import live
+from tests.torture.life.small import KEPT
 
 Round = Callable[[Path, int], str]
 
@@ -31,6 +33,10 @@ ROUNDS: dict[str, Round] = {
     **{
         style: lambda folder, seed, style=style: crowds.foreign(folder, style, 500, 500, seed)
         for style in [*crowds.STYLES, "jq script"]
+    },
+    **{
+        f"life of {format}": lambda folder, seed, format=format: live(format, 200, seed)
+        for format in KEPT
     },
 }
 

