@@ -79,7 +79,9 @@ class Holdings:
         for number, shard in enumerate(shards):
             if cancelled():
                 return
-            batch.append((shard, shelf.store.read(shard)))
+            reading = shelf.store.read(shard)
+            if not shelf.has(shard, reading, self._table):
+                batch.append((shard, reading))
             if time.monotonic() - shown > PUBLISH_EVERY:
                 self._put(shelf, batch)
                 batch = []

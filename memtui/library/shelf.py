@@ -45,6 +45,11 @@ class Held:
     def slots(self) -> range:
         return range(self.first, self.first + self.count)
 
+    @property
+    def missed(self) -> bool:
+        """Whether a file of it went away between being listed and being read."""
+        return any(file.gone for file in self.unreadable)
+
 
 def cache_home(cache: Path, store: Store) -> Path:
     """The cache folder of one store under its label; refs hold the label, so it counts too."""
@@ -145,14 +150,23 @@ class Shelf:
         return True
 
     def stale(self, scan: Scan) -> Iterator[Shard]:
-        """Shards that must be read: new, or changed since they were."""
+        """Shards that must be read: new, changed since they were, or with a file that was gone."""
         files = {shard.key: shard.files for shard in scan.shards}
         if files != self._files:
             self._files, self._disk = files, None
         for shard in scan.shards:
             held = self.held.get(shard.key)
-            if held is None or held.stamp != shard.stamp:
+            if held is None or held.stamp != shard.stamp or held.missed:
                 yield shard
+
+    def has(self, shard: Shard, reading: Reading, table: Table) -> bool:
+        """Whether this is what the table has of the shard; looked at only where it was read again
+        without having changed, since comparing costs."""
+        held = self.held.get(shard.key)
+        if held is None or held.stamp != shard.stamp or held.unreadable != reading.unreadable:
+            return False
+        rows = table.rows()
+        return [rows[slot] for slot in held.slots] == list(reading.memories)
 
     def drop_gone(self, scan: Scan, table: Table) -> bool:
         """Forget shards whose files are gone; True when something changed."""

@@ -28,6 +28,9 @@ class Unreadable:
 
     file: str
     reason: str
+    gone: bool = False
+    """It was listed and then not there. It may come back exactly as it was, stamp and all, as when
+    a folder is moved away and back: so it is looked for again every time."""
 
 
 @dataclass(frozen=True, slots=True)

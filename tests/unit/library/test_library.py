@@ -18,11 +18,21 @@ from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
 _opened: list[str] | None = None
+_moved: Path | None = None
 
 
 def _note_open(event: str, arguments: tuple[object, ...]) -> None:
     if _opened is not None and event == "open":
         _opened.append(str(arguments[0]))
+    if _moved is not None and event == "open" and str(arguments[0]).startswith(str(_moved)):
+        _take_away()
+
+
+def _take_away() -> None:
+    global _moved
+    away, _moved = _moved, None
+    assert away is not None
+    away.rename(away.with_name("away"))
 
 
 sys.addaudithook(_note_open)
@@ -38,6 +48,16 @@ def opened_below(folder: Path) -> Iterator[list[str]]:
     finally:
         found.extend(path for path in _opened if path.startswith(str(folder)))
         _opened = None
+
+
+@contextmanager
+def away_while_read(folder: Path) -> Iterator[None]:
+    """The folder is there when it is listed, away when a file of it is opened, and back after."""
+    global _moved
+    _moved = folder
+    yield
+    assert _moved is None, "nothing in it was read"
+    folder.with_name("away").rename(folder)
 
 
 @pytest.fixture
@@ -287,3 +307,27 @@ def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Pat
     library.index()
     assert "did you mean soundings?" in library.find(parse("soundigns", NOW)).hint
     assert library.find(parse("soundings", NOW)).hint == ""
+
+
+def test_a_folder_that_was_away_while_it_was_read_is_read_when_it_is_back(home: Path) -> None:
+    library = Library.open([home], now=lambda: NOW)
+    with away_while_read(home / "entities" / "atlas"):
+        library.load()
+    assert contents(library, "status:all atlas") == []
+    assert library.refresh()
+    assert len(contents(library, "atlas")) == 2
+    assert library.snapshot.stores[0].unreadable == ()
+
+
+def test_a_link_that_leads_nowhere_is_no_change_at_every_look(home: Path) -> None:
+    (home / "entities" / "bo").mkdir()
+    (home / "entities" / "bo" / "items.json").symlink_to("nothing.json")
+    library = open_library(home)
+    assert [file.reason for file in library.snapshot.stores[0].unreadable] == ["it is not there"]
+    assert not library.refresh()
+    write_facts(home, "nothing", [fact(9, "Bo keeps the gauges")])
+    (home / "entities" / "bo" / "nothing.json").write_bytes(
+        (home / "entities" / "nothing" / "items.json").read_bytes()
+    )
+    assert library.refresh()
+    assert contents(library, "entity:bo") == ["Bo keeps the gauges"]
