@@ -127,7 +127,7 @@ def main() -> None:
     line("as it is")
     for category in sorted({question.category for question in asked}):
         line(f"  category {category}", category=category)
-    for value in (0.0, 0.1, 0.3, 0.5):
+    for value in (0.0, 0.1, 0.2, 0.5):
         line(f"neighbours {value}", replace(ranking.DEFAULTS, neighbours=value))
     for name, module, attribute, other in VARIANTS:
         with setting(module, attribute, other):

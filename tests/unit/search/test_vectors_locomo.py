@@ -62,5 +62,5 @@ def test_the_table_keeps_tuning_apart(
     printed = capsys.readouterr().out
     assert "6 turns; 2 questions to tune on, 2 reported" in printed
     assert "category 4" in printed
-    assert "neighbours 0.3" in printed
+    assert "neighbours 0.2" in printed
     assert "no vectors" in printed
