@@ -7,14 +7,18 @@ whole, never empty.
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memtui.changes import Edit, RecordEdit, TextEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json_spans import Record, load, load_records
+from memtui.files.json_spans import Record, load, load_records, new_record, put_member
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
+from memtui.stores.unread import as_refused
 
 MOST_FAULTS = 20
 """Bad records listed one by one for one file; the rest are counted."""
@@ -30,10 +34,37 @@ class JsonFile:
     records: tuple[Record, ...] = field(repr=False)
     top: dict[str, Any] = field(repr=False)
     """The members beside the list; empty when the file is the list itself."""
+    exists: bool = True
+    """False: nothing is there, and `text` is what would be made before its first record."""
 
     def key(self, index: int) -> str:
         """Where the record lies, in the file's own terms: `[3]`, `events[12]`."""
         return f"{'.'.join(self.array)}[{index}]"
+
+    def edit(self, named: Named, after: str | None) -> RecordEdit:
+        """Give a record this text, or remove it; undoing puts it back where it was."""
+        before, index = named.record.raw, named.index
+        return RecordEdit(str(self.path), self.array, "id", named.id, before, after, index)
+
+    def put(self, named: Named, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
+        """Set these keys of a record and no other byte of it; none when it says so already."""
+        raw = with_members(named.record.raw, values)
+        return () if raw == named.record.raw else (self.edit(named, raw),)
+
+    def insert(self, value: Mapping[str, Any], indent: str) -> tuple[Edit, ...]:
+        """Put a new record at the end, laid out like the one before it.
+
+        `indent` is what stands before the first record of a list.
+        """
+        raws = [record.raw for record in self.records if isinstance(record.value, dict)]
+        raw = new_record(raws[-1] if raws else None, value, indent)
+        return self.insert_raw(str(value["id"]), raw)
+
+    def insert_raw(self, id: str, raw: str, index: int | None = None) -> tuple[Edit, ...]:
+        """Put a record in that is written down already; a missing file is made first."""
+        path = str(self.path)
+        made = () if self.exists else (TextEdit(path, None, self.text),)
+        return (*made, RecordEdit(path, self.array, "id", id, None, raw, index))
 
 
 def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
@@ -49,6 +80,31 @@ def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
             raise UnreadableFile("it does not hold a JSON object", where=str(path))
         top = {key: value for key, value in whole.items() if key != array[0]}
     return JsonFile(path, text, array, tuple(load_records(text, array, str(path))), top)
+
+
+def to_be_made(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -> JsonFile:
+    """A file that is not there, and what it would hold before its first record."""
+    return JsonFile(path, text, array, (), {}, exists=False)
+
+
+def read_to_change(path: Path, root: Path) -> JsonFile:
+    """A file that is the list itself, as it is now. Raises Refused when it cannot be read.
+
+    Where there is none it can be made; a link that leads nowhere is not made to lead somewhere.
+    """
+    if not os.path.lexists(path):
+        return to_be_made(path)
+    try:
+        return read_json(path, root)
+    except UnreadableFile as error:
+        raise as_refused(error, path) from None
+
+
+def with_members(raw: str, values: Mapping[str, Any]) -> str:
+    """A record's text with these keys set."""
+    for key, value in values.items():
+        raw = put_member(raw, key, value)
+    return raw
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import set_member
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.carried import beside_fact, carried_fact, plan_add_note
 from memtui.stores.agent_memory.desk import FactDesk
-from memtui.stores.agent_memory.fact_file import FactFile
+from memtui.stores.agent_memory.fact_file import INDENT, FactFile
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.rules import Rules
@@ -69,7 +68,10 @@ def _plan_carried(change: Change, desk: FactDesk, file: FactFile, stated: str) -
         return there_already(change, "a fact with this id")
     return Plan(
         changes=(change,),
-        edits=(*file.insert(value), *desk.noted_fact(file.slug, id, **beside_fact(change))),
+        edits=(
+            *file.items.insert(value, INDENT),
+            *desk.noted_fact(file.slug, id, **beside_fact(change)),
+        ),
         outcome=Outcome.ADDED,
         reason=_reason(id, file.slug, []),
         refs=(desk.ref(id),),
@@ -83,9 +85,8 @@ def _no_importance(change: Change) -> tuple[str, ...]:
     return ()
 
 
-def made_historical(file: FactFile, id: str) -> Edit:
-    named = file.record(id)
-    return file.edit(named, set_member(named.record.raw, "status", HISTORICAL))
+def made_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
+    return file.items.put(file.record(id), {"status": HISTORICAL})
 
 
 def _quoted(memory: Memory) -> str:
@@ -112,7 +113,7 @@ def plan_add(change: Change, desk: FactDesk) -> Plan:
         return plan_add_note(change, desk)
     slug, stated = slug_and_type(word_of(change, "entity", ""))
     file = desk.open(slug)
-    if slug == NOTES and not file.path.parent.exists():
+    if slug == NOTES and not file.items.path.parent.exists():
         raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
     if is_carried(change):
         return _plan_carried(change, desk, file, stated)
@@ -159,8 +160,8 @@ def _edits(
 
     `supersedes` holds one id, the last; the others are kept in the sidecar.
     """
-    edits: list[Edit] = [made_historical(file, fact.id) for fact in old]
-    edits += file.insert(value)
+    edits = [edit for fact in old for edit in made_historical(file, fact.id)]
+    edits += file.items.insert(value, INDENT)
     earlier = [fact.id for fact in old[:-1]]
     edits += desk.noted_fact(
         file.slug,

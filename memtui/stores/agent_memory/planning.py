@@ -17,7 +17,7 @@ from memtui.stores.agent_memory import facts
 from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.adding import made_historical, new_fact, plan_add, slug_and_type
 from memtui.stores.agent_memory.desk import FactDesk
-from memtui.stores.agent_memory.fact_file import FactFile
+from memtui.stores.agent_memory.fact_file import INDENT, FactFile
 from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, edge_link
 from memtui.stores.agent_memory.layout import shard_key
 from memtui.stores.agent_memory.note_planning import NOTE_ACTS, delete_note, edit_note
@@ -63,7 +63,7 @@ def shard_of(memory: Memory) -> str:
 def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
     named = file.record(memory.id)
     now = text_of(named.value.get("content"))
-    same_as_seen(memory, now, str(file.path), wanted)
+    same_as_seen(memory, now, str(file.items.path), wanted)
     return named
 
 
@@ -87,7 +87,7 @@ def _edit(change: Change, memory: Memory, desk: FactDesk) -> Plan:
         edits = _moved(change, memory, desk, file, named, raw)
         warnings += _moved_warnings(memory, file, named)
     elif raw != named.record.raw:
-        edits = (file.edit(named, raw),)
+        edits = (file.items.edit(named, raw),)
         warnings += _renamed_entity(file, named, raw)
     if "tags" in asked:
         edits += tag_edits(desk.beside(memory), asked["tags"])
@@ -107,12 +107,12 @@ def _moved(
     target = desk.open(slug)
     if any(other.id == memory.id for other in target.records):
         raise Refused(f"{slug} holds a fact with this id already")
-    if stated and not target.exists:
+    if stated and not target.items.exists:
         raw = put_member(raw, "entityType", stated)
     entry = dict(desk.sidecar.entry(memory.id))
     entry.pop("shard", None)
     noted = desk.noted_fact(slug, memory.id, **entry) if entry else ()
-    return (file.edit(named, None), *target.insert_raw(memory.id, raw), *noted)
+    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *noted)
 
 
 def _moved_warnings(memory: Memory, file: FactFile, named: Named) -> list[str]:
@@ -141,19 +141,14 @@ def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
 
 def _retire(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     file = desk.open(slug_of(memory))
-    edits = _with_status(file, _seen(memory, file), HISTORICAL)
-    return done(change, memory, edits, ends=True)
+    _seen(memory, file)
+    return done(change, memory, made_historical(file, memory.id), ends=True)
 
 
 def _restore(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     file = desk.open(slug_of(memory))
-    edits = _with_status(file, file.record(memory.id), ACTIVE)
+    edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
     return done(change, memory, edits, successors_stay(memory))
-
-
-def _with_status(file: FactFile, named: Named, status: str) -> tuple[Edit, ...]:
-    raw = put_member(named.record.raw, "status", status)
-    return (file.edit(named, raw),) if raw != named.record.raw else ()
 
 
 def _supersede(change: Change, memory: Memory, desk: FactDesk) -> Plan:
@@ -175,8 +170,8 @@ def _supersede(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     return Plan(
         changes=(change,),
         edits=(
-            made_historical(file, memory.id),
-            *file.insert(value),
+            *made_historical(file, memory.id),
+            *file.items.insert(value, INDENT),
             *desk.noted_fact(file.slug, value["id"], tags=texts_in(change, "tags")),
         ),
         outcome=Outcome.SUPERSEDED,
@@ -192,7 +187,7 @@ def _delete(change: Change, memory: Memory, desk: FactDesk) -> Plan:
         return delete_note(change, memory, desk)
     file = desk.open(slug_of(memory))
     named = _seen(memory, file)
-    edits: tuple[Edit, ...] = (file.edit(named, None), *desk.beside(memory).forget())
+    edits: tuple[Edit, ...] = (file.items.edit(named, None), *desk.beside(memory).forget())
     warnings = (*left_dangling(memory, file.memories), *_renamed_entity(file, named, None))
     return done(change, memory, edits, warnings)
 
@@ -206,7 +201,7 @@ def _merge(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         named = _seen(memory, file, content_of(change))
-        edits = (file.edit(named, put_member(named.record.raw, "content", content_of(change))),)
+        edits = file.items.put(named, {"content": content_of(change)})
     known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     edits += desk.noted_fact(file.slug, memory.id, supersedes=ids)
@@ -223,7 +218,7 @@ def _merged_away(other: Memory, into: Memory, desk: FactDesk) -> tuple[Edit, ...
     _seen(other, file)
     edits: tuple[Edit, ...] = ()
     if other.extra.get("status") != HISTORICAL:
-        edits = (made_historical(file, other.id),)
+        edits = made_historical(file, other.id)
     return edits + desk.succeeded(file.slug, other.id, into.id)
 
 
@@ -234,8 +229,7 @@ def _unlink(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     if edge is None or asked != (edge.relation, edge.target):
         return plan_beside(change, desk.beside(memory), desk.now)
     file = desk.open(slug_of(memory))
-    named = file.record(memory.id)
-    return done(change, memory, (file.edit(named, put_member(named.record.raw, "edge", None)),))
+    return done(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
 
 
 _NO_PROPOSALS = "agent-memory has no proposals to decide on"

@@ -210,7 +210,8 @@ def _edits(
     edits: list[Edit] = []
     for id in old:
         edits += taken_out(desk, target.files, id, "superseded", (event["id"],))
-    edits += [insert_into(file, event) for file in destination.existing]
+    for file in destination.existing:
+        edits += insert_into(file, event)
     edits += destination.made
     edits += touched(destination.existing, desk.milliseconds)
     edits += desk.noted(

@@ -140,7 +140,7 @@ def _into_branch(
     said = arrival.said_in(path, event)
     for file in files.project.files:
         if file.file.path == path:
-            return [insert_into(file, said)]
+            return [*insert_into(file, said)]
     now = arrival.desk.milliseconds
     return new_branch_file(files, branch, said, now, archived=archived)
 
@@ -148,7 +148,7 @@ def _into_branch(
 def _into_project(arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any]) -> list[Edit]:
     own: EventFile | None = files.own
     said = arrival.said_in(files.folder / layout.PROJECT, event)
-    return _new_project(arrival, files, said) if own is None else [insert_into(own, said)]
+    return _new_project(arrival, files, said) if own is None else [*insert_into(own, said)]
 
 
 def _new_project(

@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from memtui.changes import RecordEdit
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores.ambient import layout
 from memtui.stores.json_file import JsonFile, Named
@@ -116,6 +117,10 @@ class Copy:
             self.named.record.line,
             self.where.file.key(self.named.index),
         )
+
+    def set(self, after: str | None) -> RecordEdit:
+        """Give this copy another text, or remove it."""
+        return self.where.file.edit(self.named, after)
 
 
 def copies_by_id(project: Project) -> dict[str, list[Copy]]:

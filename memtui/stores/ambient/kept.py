@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit
+from memtui.changes import Edit
 from memtui.errors import Refused
 from memtui.stores.ambient.desk import EventDesk
 from memtui.stores.ambient.events import Copy, EventFile, event
-from memtui.stores.ambient.project_files import ProjectFiles, set_copy, touched
-from memtui.stores.ambient.reading import EVENTS
+from memtui.stores.ambient.project_files import ProjectFiles, touched
 from memtui.stores.overlay import keep
 
 
@@ -28,7 +27,7 @@ def taken_out(
     now = event(files.project, id, copies, desk.label, desk.now)
     memory = replace(now, status=status, superseded_by=successors)
     kept = keep(memory, (_place(copy, desk) for copy in copies))
-    removals = tuple(set_copy(copy, None) for copy in copies)
+    removals = tuple(copy.set(None) for copy in copies)
     return (*removals, *desk.noted(id, files.shard, kept=kept))
 
 
@@ -53,8 +52,7 @@ def put_back(desk: EventDesk, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
         if file is None or any(named.id == id for named in file.records):
             continue
         index = place["index"] if place["index"] < len(file.file.records) else None
-        path = str(file.file.path)
-        edits.append(RecordEdit(path, EVENTS, "id", id, None, place["raw"], index))
+        edits += file.file.insert_raw(id, place["raw"], index)
         into.append(file)
     if not edits:
         raise Refused(

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, TextEdit
+from memtui.changes import Edit, TextEdit
 from memtui.errors import Refused
-from memtui.files.json_spans import new_record
 from memtui.files.reading import safe_join
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.project_files import INDENT, ProjectFiles, stringified, task_key
 from memtui.stores.ambient.reading import EVENTS
+from memtui.stores.json_file import to_be_made
 
 
 def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
@@ -44,11 +44,9 @@ def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> d
 
 def _made(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
     text = stringified({**head, "events": []})
-    edits: list[Edit] = [TextEdit(str(path), None, text)]
-    if event is not None:
-        raw = new_record(None, event, INDENT)
-        edits.append(RecordEdit(str(path), EVENTS, "id", str(event["id"]), None, raw))
-    return edits
+    if event is None:
+        return [TextEdit(str(path), None, text)]
+    return [*to_be_made(path, EVENTS, text).insert(event, INDENT)]
 
 
 def new_project_file(

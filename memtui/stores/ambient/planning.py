@@ -6,11 +6,11 @@ Retiring and superseding remove the event as Ambient would, and memtui keeps it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import put_member
 from memtui.model import Memory
 from memtui.stores.acts import Acts
 from memtui.stores.ambient.adding import new_event, plan_add
@@ -22,7 +22,6 @@ from memtui.stores.ambient.project_files import (
     insert_into,
     key_of,
     revived,
-    set_copy,
     shard_of,
     touched,
 )
@@ -87,10 +86,11 @@ def _asked_keys(
     return values, cut
 
 
-def _with(raw: str, values: dict[str, str]) -> str:
-    for key, value in values.items():
-        raw = put_member(raw, key, value)
-    return raw
+def _put(copies: list[Copy], values: Mapping[str, Any]) -> tuple[tuple[Edit, ...], list[EventFile]]:
+    """The edits that set these keys in every copy, and the files that they change."""
+    made = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
+    edits = tuple(edit for _, found in made for edit in found)
+    return edits, [where for where, found in made if found]
 
 
 def _edit(change: Change, memory: Memory, desk: EventDesk) -> Plan:
@@ -101,10 +101,7 @@ def _edit(change: Change, memory: Memory, desk: EventDesk) -> Plan:
     warnings = ((cut,) if cut else ()) + files.warnings
     if values:
         copies = _seen(memory, files, values.get("content"))
-        changed = [(copy, _with(copy.named.record.raw, values)) for copy in copies]
-        changed = [(copy, raw) for copy, raw in changed if raw != copy.named.record.raw]
-        edits = tuple(set_copy(copy, raw) for copy, raw in changed)
-        holding = [copy.where for copy, _ in changed]
+        edits, holding = _put(copies, values)
         raised = values.get("importance") == "high" and memory.importance != "high"
         promoted = _promotion(files, copies, values) if raised else ()
         if promoted and files.own is not None:
@@ -122,7 +119,7 @@ def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) 
     own = files.own
     if own is None or any(copy.where is own for copy in copies):
         return ()
-    return (insert_into(own, {**copies[0].named.value, **values}),)
+    return insert_into(own, {**copies[0].named.value, **values})
 
 
 def _delete(change: Change, memory: Memory, desk: EventDesk) -> Plan:
@@ -130,7 +127,7 @@ def _delete(change: Change, memory: Memory, desk: EventDesk) -> Plan:
     if _is_kept(memory):
         return done(change, memory, forgotten)
     files = desk.open(key_of(memory))
-    removals = tuple(set_copy(copy, None) for copy in _seen(memory, files))
+    removals = tuple(copy.set(None) for copy in _seen(memory, files))
     return done(change, memory, (*removals, *forgotten), files.warnings)
 
 
@@ -177,7 +174,7 @@ def _supersede(change: Change, memory: Memory, desk: EventDesk) -> Plan:
         changes=(change,),
         edits=(
             *taken_out(desk, files, memory.id, "superseded", (id,)),
-            *(insert_into(file, event) for file in into),
+            *(edit for file in into for edit in insert_into(file, event)),
             *touched(into, desk.milliseconds),
             *desk.noted(id, files.shard, supersedes=[memory.id], tags=tags),
         ),
@@ -196,10 +193,8 @@ def _merge(change: Change, memory: Memory, desk: EventDesk) -> Plan:
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         content, _ = fitted(content_of(change), desk.rules, change.force)
-        copies = _seen(memory, files, content)
-        edits = tuple(
-            set_copy(copy, put_member(copy.named.record.raw, "content", content)) for copy in copies
-        ) + touched([copy.where for copy in copies], desk.milliseconds)
+        edits, holding = _put(_seen(memory, files, content), {"content": content})
+        edits += touched(holding, desk.milliseconds)
     for other in others:
         why = _not_on(Act.SUPERSEDE, other)
         if why:

@@ -14,14 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, ValueEdit
+from memtui.changes import Edit, ValueEdit
 from memtui.errors import Conflict
-from memtui.files.json_spans import new_record, raw_value
+from memtui.files.json_spans import raw_value
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.events import Copy, EventFile, Project, copies_by_id
-from memtui.stores.ambient.reading import EVENTS, read_project
+from memtui.stores.ambient.reading import read_project
 from memtui.stores.base import Unreadable
 
 INDENT = "    "
@@ -107,18 +107,9 @@ def key_of(memory: Memory) -> str:
     return str(memory.extra.get("projectKey") or "")
 
 
-def set_copy(copy: Copy, after: str | None) -> RecordEdit:
-    """Set or remove one copy of an event."""
-    named = copy.named
-    path = str(copy.where.file.path)
-    return RecordEdit(path, EVENTS, "id", named.id, named.record.raw, after, named.index)
-
-
-def insert_into(file: EventFile, value: Mapping[str, Any]) -> RecordEdit:
+def insert_into(file: EventFile, value: Mapping[str, Any]) -> tuple[Edit, ...]:
     """Put an event at the end of a file, where Ambient pushes it."""
-    records = file.file.records
-    raw = new_record(records[-1].raw if records else None, value, INDENT)
-    return RecordEdit(str(file.file.path), EVENTS, "id", str(value["id"]), None, raw)
+    return file.file.insert(value, INDENT)
 
 
 def revived(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:

@@ -7,14 +7,12 @@ record is laid out like its neighbour and goes to the end of its file.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, RecordEdit, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import new_record
 from memtui.model import Memory
 from memtui.stores.asked import content_of, created_of
 from memtui.stores.carrying import texts_in
@@ -56,7 +54,7 @@ def add(change: Change, desk: RecordDesk) -> Plan:
     beside = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
     return Plan(
         changes=(change,),
-        edits=(*inserted(part, record, desk), *desk.noted_record(id, **beside)),
+        edits=(*desk.open(part).file.insert(record, INDENT), *desk.noted_record(id, **beside)),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
         refs=(desk.ref(id),),
@@ -69,7 +67,7 @@ def supersede(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
     text = content_of(change)
     id = new_id(old.part, text, desk)
     successor = {**_inherited(old), **_said(old, text, desk), "id": id}
-    edits = inserted(old.part, successor, desk)
+    edits: list[Edit] = [*old.file.insert(successor, INDENT)]
     edits += desk.noted_record(id, supersedes=[memory.id])
     if old.part is SCHEMA:
         edits += [
@@ -191,16 +189,3 @@ def new_id(part: Part, text: str, desk: RecordDesk) -> str:
     digits = format(number, "x" if part.base == 16 else "d")
     length = next(n for n in range(ID_DIGITS, len(digits)) if part.prefix + digits[:n] not in used)
     return part.prefix + digits[:length]
-
-
-def inserted(part: Part, record: Mapping[str, Any], desk: RecordDesk) -> list[Edit]:
-    """A new record at the end of its file; a file that is missing is made, empty, first."""
-    path = str(desk.root / part.file)
-    made: list[Edit] = []
-    raws: list[str] = []
-    if os.path.lexists(path):  # a link that leads nowhere is not made to lead somewhere
-        raws = [one.raw for one in desk.records(part) if isinstance(one.value, dict)]
-    else:
-        made.append(TextEdit(path, None, "[]\n"))
-    raw = new_record(raws[-1] if raws else None, record, INDENT)
-    return [*made, RecordEdit(path, (), "id", record["id"], None, raw)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,7 @@ from memtui.stores.asked import content_of
 from memtui.stores.carrying import extra_of, kept_beside, links_in, native_keys, texts_in
 from memtui.stores.outcomes import there_already
 from memtui.stores.overlay import keep
-from memtui.stores.simple_memory.adding import inserted, new_value, rating
+from memtui.stores.simple_memory.adding import INDENT, new_value, rating
 from memtui.stores.simple_memory.reading import KEPT_STATUS
 from memtui.stores.simple_memory.records import (
     EPISODES,
@@ -40,24 +39,18 @@ def plan_carried(change: Change, desk: RecordDesk) -> Plan:
     part = PART_OF_KIND[kind]
     if extra_of(change).get("kept"):
         return _plan_kept(change, desk, id)
-    if _holds(part, id, desk):
+    opened = desk.open(part)
+    if id in opened.by_id:
         return there_already(change, "a record with this id")
     record = {"id": id, **_record(part, change, desk)}
     beside = desk.noted_record(id, **_beside(part, record, change))
     return Plan(
         changes=(change,),
-        edits=(*inserted(part, record, desk), *beside),
+        edits=(*opened.file.insert(record, INDENT), *beside),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
         refs=(desk.ref(id),),
     )
-
-
-def _holds(part: Part, id: str, desk: RecordDesk) -> bool:
-    if not os.path.lexists(desk.root / part.file):
-        return False
-    values = (record.value for record in desk.records(part))
-    return any(isinstance(value, dict) and value.get("id") == id for value in values)
 
 
 def _record(part: Part, change: Change, desk: RecordDesk) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from memtui.files.json_spans import Record
 from memtui.stores import timestamps
 from memtui.stores.base import Reading, Shard, View
 from memtui.stores.file_store import FileStore
@@ -16,7 +15,7 @@ from memtui.stores.scanning import Found
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.simple_memory import planning, reading
 from memtui.stores.simple_memory.records import PARTS
-from memtui.stores.simple_memory.targets import RecordDesk
+from memtui.stores.simple_memory.targets import PartFile, RecordDesk
 
 FEWEST_FILES = 2
 """Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
@@ -52,7 +51,7 @@ class SimpleMemoryStore(FileStore[RecordDesk]):
         self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
     ) -> None:
         super().__init__(root, label, now)
-        self._last: LastRead[list[Record]] = LastRead()
+        self._last: LastRead[PartFile] = LastRead()
 
     def found(self) -> list[Found]:
         """All files together: the records refer to each other across them."""
