@@ -41,12 +41,14 @@ def timed(act: Callable[[], object]) -> float:
 
 def keystroke(
     segments: Sequence[postings.Segment], columns: columns_module.Columns, line: str, filters: str
-) -> None:
+) -> int:
+    """Ask as the screen does; returns how many were found."""
     for segment in segments:
         segment.recent.clear()  # as if nothing had been typed before
     query = parse(f"{filters} {line}".strip(), NOW, typing=True)
     hits = finder.find(query, columns, match(segments, len(columns), query.terms), NOW)
     hits.slots[:BEST]
+    return len(hits.slots)
 
 
 def percentiles(values: Sequence[float]) -> str:

@@ -1,0 +1,218 @@
+"""What `tests.bench.peers` compares: the interface, memtui itself, plain Whoosh and ripgrep.
+
+Each engine does one of two jobs. *Text*: the best 50 by text alone. *Screen*: what a letter asks
+of the screen, which is the best 50 by text times a factor for each memory (recency, importance,
+status, pins: `memtui.search.ranking`), only current ones, how many there are, and how many a filter
+on each value would leave; with or without the person's own filters.
+
+memtui looks for any of the words, those with all first, and for other forms of a word. The others
+look for all words as they are, which is less work; in the lines *any word* for any of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from memtui.query import parse, values_of
+from memtui.search import columns as columns_module
+from memtui.search import postings, ranking
+from memtui.search.columns import Columns
+from memtui.search.documents import Document
+from memtui.search.match import Match
+from memtui.search.matching import match
+from memtui.search.whoosh_index import WhooshIndex
+from tests.bench import corpus
+from tests.bench.speed import keystroke
+
+BEST = 50
+FILTERS = "type:decision,bugfix since:1y"
+"""A type in two values, and half of the corpus by time."""
+_WORD = re.compile(r"\w+")
+
+
+class Engine(Protocol):
+    """One program or library doing one job. Picklable until it is opened."""
+
+    name: str
+    every: int
+    """Asked every so manieth keystroke."""
+
+    def build(self, documents: Sequence[Document]) -> None: ...
+    def open(self) -> None: ...
+    def ask(self, line: str) -> int: ...
+    def change(self, changed: Document) -> None: ...
+
+
+def words(line: str) -> list[str]:
+    """The words of what was typed; the last may go on."""
+    return _WORD.findall(line.lower()) or ["zzz"]
+
+
+def job(screen: Screen | None) -> str:
+    """What a line of the table is called, after the engine."""
+    if screen is None:
+        return "text"
+    return f"screen{' + filters' * bool(screen.filters)}{', any word' * screen.any_word}"
+
+
+@dataclass(frozen=True)
+class Screen:
+    """What every engine is told for the second job."""
+
+    columns: Columns
+    filters: str = ""
+    any_word: bool = False
+    """One of the words is enough; the last counts as a beginning either way."""
+
+    @cached_property
+    def factors(self) -> list[float]:
+        """What the text score of each memory is multiplied with, at this minute."""
+        size = len(self.columns)
+        ones, none = np.ones(size, np.float32), np.zeros(size, np.bool_)
+        everything = Match(size, np.arange(size), ones, none)
+        factors: list[float] = ranking.rank(everything, self.columns, None, corpus.NOW).tolist()
+        return factors
+
+    @property
+    def types(self) -> list[int]:
+        """Codes of the types that pass; empty: all do."""
+        wanted = values_of(parse(self.filters, corpus.NOW), "type")
+        return [code for code, name in enumerate(self.columns.types) if name in wanted]
+
+    @property
+    def since(self) -> float:
+        """Unix seconds; 0: whenever."""
+        since = parse(self.filters, corpus.NOW).since
+        return since.time.timestamp() if since else 0.0
+
+    @cached_property
+    def rows(self) -> list[tuple[int, int, float, int, int, float]]:
+        """Type, status, time, entity, combination of what has few values, factor."""
+        table = self.columns
+        arrays: tuple[Any, ...] = (
+            table.type, table.status, table.when, table.entity, table.joint.of,
+        )  # fmt: skip
+        return list(zip(*(array.tolist() for array in arrays), self.factors, strict=True))
+
+
+class Memtui:
+    """The arrays, by text alone."""
+
+    name = "memtui, text"
+    every = 1
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / self.name.replace(" ", "-")
+        self.folder.mkdir()
+        self.segments: list[postings.Segment] = []
+        self.size = 0
+
+    def build(self, documents: Sequence[Document]) -> None:
+        postings.save(postings.build(documents), self.folder, "x")
+
+    def open(self) -> None:
+        loaded = postings.load(self.folder, "x")
+        assert loaded is not None
+        self.segments, self.size = [loaded], loaded.count
+
+    def ask(self, line: str) -> int:
+        for segment in self.segments:
+            segment.recent.clear()  # as if nothing had been typed before
+        found = match(self.segments, self.size, parse(line, corpus.NOW, typing=True).terms)
+        scores = found.text + found.all_words
+        least = np.partition(scores, -BEST)[-BEST] if len(scores) > BEST else 0.0
+        best = np.flatnonzero(scores >= least)
+        return len(found.slots[best[np.argsort(-scores[best])[:BEST]]])
+
+    def change(self, changed: Document) -> None:
+        self.segments = [*self.segments[:1], postings.build([changed], self.size)]
+        match(self.segments, self.size + 1, parse("memory", corpus.NOW).terms)
+
+
+class MemtuiScreen(Memtui):
+    """All that the screen asks for, by the functions it asks with."""
+
+    def __init__(self, folder: Path, screen: Screen) -> None:
+        self.name = f"memtui, {job(screen)}"
+        self.screen = screen
+        super().__init__(folder)
+
+    def ask(self, line: str) -> int:
+        return keystroke(self.segments, self.screen.columns, line, self.screen.filters)
+
+    def change(self, changed: Document) -> None:
+        super().change(changed)
+        more = columns_module.take(self.screen.columns, [0])
+        columns_module.concat([self.screen.columns, more])
+
+
+class PlainWhoosh:
+    """Whoosh's own And, Term and Prefix, on memtui's index."""
+
+    name = "Whoosh Prefix, text"
+    every = 60
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "whoosh-home"
+        self.home.mkdir(mode=0o700)
+
+    def build(self, documents: Sequence[Document]) -> None:
+        with WhooshIndex(self.home) as index:
+            index.build(documents)
+
+    def open(self) -> None:
+        from whoosh import index
+
+        from memtui.search.whoosh_fields import schema
+
+        folder = str(WhooshIndex(self.home).folder)
+        self.searcher = index.open_dir(folder, schema=schema()).searcher()
+
+    def ask(self, line: str) -> int:
+        from whoosh import query, scoring
+
+        *whole, last = words(line)
+        parts = [*(query.Term("text", word) for word in whole), query.Prefix("text", last)]
+        self.searcher.weighting = scoring.TF_IDF()
+        return len(self.searcher.search(query.And(parts), limit=BEST))
+
+    def change(self, changed: Document) -> None:
+        with WhooshIndex(self.home) as index:
+            index.update([changed])
+
+
+class Ripgrep:
+    """The files themselves: the last word, every line with it. Wall time, process included."""
+
+    name = "ripgrep"
+    every = 30
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder = folder / "files"
+        corpus.write_agent_memory(self.folder, count)
+
+    @staticmethod
+    def installed() -> bool:
+        return shutil.which("rg") is not None
+
+    def build(self, documents: Sequence[Document]) -> None:
+        """Nothing to build."""
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def ask(self, line: str) -> int:
+        command = ["rg", "-i", "-c", "-e", rf"\b{words(line)[-1]}", str(self.folder)]
+        return subprocess.run(command, capture_output=True, check=False).returncode
+
+    def change(self, changed: Document) -> None:
+        """Nothing to change."""
