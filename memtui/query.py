@@ -14,14 +14,14 @@ says why. Commands use `condition` and `moment`, which raise QueryError instead.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 
 from memtui.errors import QueryError
-from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES, UNTYPED, Memory
+from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
 
 
 class TermKind(StrEnum):
@@ -308,49 +308,7 @@ def without_filters(query: Query) -> Query:
     return replace(query, conditions=(), since=None, until=None)
 
 
-Test = Callable[[Memory], bool]
-
-_VALUE: dict[str, Callable[[Memory], str]] = {
-    "type": lambda memory: memory.type.casefold(),
-    "importance": lambda memory: memory.importance,
-    "status": lambda memory: memory.status,
-    "store": lambda memory: memory.store.casefold(),
-    "kind": lambda memory: memory.kind,
-    "pinned": lambda memory: "yes" if memory.pinned else "no",
-}
-
-
 def entity_matches(entity: str, wanted: str) -> bool:
     """Whether an entity path is the wanted one, lies below it, or holds it as a part."""
     path = entity.casefold()
     return path == wanted or path.startswith(wanted + "/") or wanted in path.split("/")
-
-
-def _test(part: Condition) -> Test:
-    values = frozenset(part.values)
-    if part.field == "entity":
-        return lambda memory: any(entity_matches(memory.entity, v) for v in values) != part.negated
-    if part.field == "tag":
-        return lambda m: (not values.isdisjoint(t.casefold() for t in m.tags)) != part.negated
-    value = _VALUE[part.field]
-    if part.field == "status" and "all" in values:
-        return lambda _: True
-    return lambda memory: (value(memory) in values) != part.negated
-
-
-def filter_test(query: Query) -> Test:
-    """A test of one memory against all filters of the query; its text is not looked at."""
-    tests = [_test(part) for part in query.conditions]
-    if not any(part.field == "status" for part in query.conditions):
-        tests.append(lambda memory: memory.status in CURRENT)
-    since = query.since.time if query.since else None
-    until = query.until.time if query.until else None
-
-    def passes(memory: Memory) -> bool:
-        if since or until:
-            when = memory.when
-            if when is None or (since and when < since) or (until and when > until):
-                return False
-        return all(test(memory) for test in tests)
-
-    return passes

@@ -14,7 +14,6 @@ from typing import Any
 
 from memtui.bundle.packing import format_of
 from memtui.changes import Act, Change
-from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import registry
 from memtui.stores.base import Store
@@ -32,22 +31,6 @@ class Mapped:
     native: bool
     """It comes from the same format, with all its fields."""
     lost: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """What copying some memories into a store asks for."""
-
-    mapped: tuple[Mapped, ...]
-
-    @property
-    def changes(self) -> tuple[Change, ...]:
-        return tuple(item.change for item in self.mapped)
-
-    @property
-    def lost(self) -> dict[str, int]:
-        """What cannot be carried, and for how many memories; the commonest first."""
-        return lost_in(self.mapped)
 
 
 def lost_in(mapped: Iterable[Mapped]) -> dict[str, int]:
@@ -82,13 +65,3 @@ def _fields(memory: Memory) -> dict[str, Any]:
 
 def _add(target: Store, values: Mapping[str, Any]) -> Change:
     return Change(Act.ADD, target.label, "", values, force=True)
-
-
-def plan_copy(memories: Iterable[Memory], formats: Mapping[str, str], target: Store) -> Copies:
-    """The changes that copy memories of open stores into another, and what is lost on the way.
-
-    `formats`: store label -> format. Raises Refused when the target cannot be written.
-    """
-    if target.read_only:
-        raise Refused(target.read_only, where=target.label)
-    return Copies(tuple(mapped(m, formats.get(m.store, ""), target) for m in memories))

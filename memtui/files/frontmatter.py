@@ -100,21 +100,6 @@ def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:
     return text[: cut.start] + front + text[cut.end :]
 
 
-def remove_field(text: str, key: str) -> str:
-    """The document without the line of one top-level field. Raises Refused like `set_field`."""
-    cut = split(text)
-    before = _checked(cut.front or "")
-    lines = (cut.front or "").split("\n")
-    at = _line_of(lines, key)
-    if at is None:
-        if key in before:
-            raise Refused(f"the field {key!r} is not on a line of its own", do="edit the text")
-        return text
-    front = "\n".join(lines[:at] + lines[_after(lines, at) :])
-    _check(front, {name: old for name, old in before.items() if name != key})
-    return text[: cut.start] + front + text[cut.end :]
-
-
 # ---- lines ----------------------------------------------------------------------------------
 
 

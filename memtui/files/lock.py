@@ -72,21 +72,6 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
         os.close(own)
 
 
-def is_locked(path: Path, state: Path) -> bool:
-    """Whether some memtui is saving this (resolved) file right now."""
-    try:
-        descriptor = os.open(lock_file(path, state), os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        return error.errno == errno.EWOULDBLOCK
-    finally:
-        os.close(descriptor)
-    return False
-
-
 def _lock_of_others(path: Path) -> int | None:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
     try:

@@ -49,10 +49,6 @@ class Lineage:
     history: tuple[Relative, ...] = ()
     """All earlier and later versions and the memory itself, oldest to newest."""
 
-    @property
-    def is_alone(self) -> bool:
-        return not (self.supersedes or self.successors or self.links or self.backlinks)
-
 
 @dataclass(frozen=True, slots=True)
 class Relations:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Literal
 
-from memtui.model import Memory
-
 Unit = Literal["day", "week", "month"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month")
 
@@ -78,23 +76,6 @@ def build(
     first, last, earlier, later = _window(counts)
     bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
     return Timeline(unit, bars, undated, earlier, later)
-
-
-def of_memories(
-    memories: Iterable[Memory],
-    unit: Unit | None = None,
-    *,
-    width: int = DEFAULT_WIDTH,
-    zone: tzinfo = UTC,
-) -> Timeline:
-    """The timeline of these memories by `Memory.when`."""
-    undated = float("nan")
-    return build(
-        (memory.when.timestamp() if memory.when else undated for memory in memories),
-        unit,
-        width=width,
-        zone=zone,
-    )
 
 
 def range_of(start: date, unit: Unit) -> tuple[date, date]:

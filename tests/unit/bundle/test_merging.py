@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import ambient, archive
-from memtui.bundle.mapping import plan_copy
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.bundle.packing import Cancelled, pack
 from memtui.bundle.tables import jsonl
@@ -191,21 +190,6 @@ def test_engrams_own_export_with_its_verdicts(tmp_path: Path) -> None:
     plan = plan_import(read_document(file), library)
     assert (plan.counts["new"], plan.counts["conflicts"]) == (0, 0)
     assert plan.counts["same"] > 100
-
-
-def test_copies_of_marked_memories_name_what_is_lost(tmp_path: Path) -> None:
-    shutil.copytree(SAMPLES / "engram", tmp_path / "e")
-    shutil.copytree(SAMPLES / "workspace", tmp_path / "w")
-    library = opened(tmp_path, tmp_path / "e", tmp_path / "w")
-    marked = list(library.memories("engram"))[:3]
-    copies = plan_copy(marked, {"engram": "engram"}, library.store("workspace"))
-    assert "type (stands in the frontmatter)" in copies.lost
-    library.apply(library.plan(copies.changes))
-    found = [m for m in library.memories("workspace") if m.extra.get("source") == marked[0].ref]
-    assert len(found) == 1
-    assert marked[0].content.strip() in found[0].content
-    library.undo()
-    assert not any("source" in m.extra for m in library.memories("workspace"))
 
 
 def test_stopping_leaves_nothing(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.insight.timeline import MOST_BARS, UNITS, Unit, build, of_memories, range_of
-from memtui.model import Memory
+from memtui.insight.timeline import MOST_BARS, UNITS, Unit, build, range_of
 
 
 def at(year: int, month: int, day: int, hour: int = 12) -> float:
@@ -112,18 +111,6 @@ def test_days_begin_at_midnight_in_the_zone() -> None:
 def test_nothing_dated_is_an_empty_timeline() -> None:
     assert build([]).bars == ()
     assert build([math.nan, math.inf, 1e300]).undated == 3
-
-
-def test_of_memories_goes_by_the_last_change() -> None:
-    made = datetime(2026, 1, 1, tzinfo=UTC)
-    changed = datetime(2026, 2, 1, tzinfo=UTC)
-    memories = [
-        Memory("s:1", "1", "s", "fact", created=made, updated=changed),
-        Memory("s:2", "2", "s", "fact"),
-    ]
-    timeline = of_memories(memories, "month")
-    assert timeline.bars[0].start == date(2026, 2, 1)
-    assert timeline.undated == 1
 
 
 def test_range_of_at_the_end_of_time() -> None:

@@ -12,6 +12,7 @@ from memtui import query as queries
 from memtui.errors import QueryError
 from memtui.model import Memory
 from memtui.query import Condition, Sort, Term, TermKind, parse, show
+from memtui.search import columns, filters
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
@@ -151,14 +152,15 @@ def memory(**values: object) -> Memory:
     ],
 )
 def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
-    assert queries.filter_test(read(text))(memory(**values)) is passes
+    passing = filters.mask(columns.build([memory(**values)]), read(text))
+    assert passing.tolist() == [passes]
 
 
 @given(st.text())
 def test_no_text_breaks_the_parser(text: str) -> None:
     for typing in (False, True):
         query = parse(text, NOW, typing=typing)
-        queries.filter_test(query)(memory(content=text))
+        filters.mask(columns.build([memory(content=text)]), query)
 
 
 _WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789äé日", min_size=1, max_size=8)
