@@ -197,7 +197,7 @@ class _Parts:
 
     def take(self, field: str, value: str, negated: bool) -> None:
         """Understand one `field:value`. Raises QueryError."""
-        value = value.strip('"')
+        value = value.replace('"', "")
         if field == "since":
             self.since = moment(value, self.now)
         elif field == "until":
@@ -236,6 +236,8 @@ def parse(text: str, now: datetime, *, typing: bool = False) -> Query:
                     continue
                 parts.hints.append(str(error))
         word = token[0][1:] if negated else token[0]
+        if value.startswith('"') and (value == '"' or not value.endswith('"')):
+            word += '"'  # else what is written behind it would be taken into the quotes
         term = _term(word, negated)
         if term is None:
             continue
@@ -264,14 +266,11 @@ _MARKS = {
 }
 
 
-def _quoted(value: str) -> str:
-    return f'"{value}"' if re.search(r"[\s,]", value) else value
-
-
 def show_condition(part: Condition) -> str:
-    """The condition as it is typed: `type:decision,bug`."""
-    values = (_quoted(value or UNTYPED) for value in part.values)
-    return f"{'-' * part.negated}{part.field}:{','.join(values)}"
+    """The condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
+    values = ",".join(value or UNTYPED for value in part.values)
+    values = f'"{values}"' if re.search(r"\s", values) else values
+    return f"{'-' * part.negated}{part.field}:{values}"
 
 
 def show(query: Query) -> str:
@@ -279,7 +278,8 @@ def show(query: Query) -> str:
     pieces = []
     for term in query.terms:
         text = _MARKS[term.kind].format(term.text)
-        if term.kind is TermKind.WORD and re.search(r"[:\s~*?\"]|^-", term.text):
+        bare = '"' in text  # quotes have no escape: it was not in quotes, and need not be
+        if term.kind is TermKind.WORD and not bare and re.search(r"[:\s~*?]|^-", term.text):
             text = f'"{term.text}"'
         pieces.append(f"{'-' * term.negated}{text}")
     pieces += [show_condition(part) for part in query.conditions]

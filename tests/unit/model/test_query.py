@@ -171,11 +171,12 @@ _TERMS = st.one_of(
         Term, st.tuples(_WORDS, _WORDS).map(" ".join), st.just(TermKind.PHRASE), st.booleans()
     ),
 )
+_VALUES = st.lists(
+    st.one_of(_WORDS, st.tuples(_WORDS, _WORDS).map(" ".join)), min_size=1, max_size=2, unique=True
+).map(tuple)
 _CONDITIONS = st.lists(
     st.one_of(
-        st.builds(
-            Condition, st.sampled_from(["type", "entity", "store", "tag"]), st.tuples(_WORDS)
-        ),
+        st.builds(Condition, st.sampled_from(["type", "entity", "store", "tag"]), _VALUES),
         st.builds(Condition, st.just("importance"), st.just(("high", "low")), st.booleans()),
         st.builds(Condition, st.just("status"), st.just(("all",))),
     ),
