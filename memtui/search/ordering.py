@@ -37,11 +37,11 @@ class Ordered(Sequence[int]):
         if len(scores) <= count:
             return self._sorted(np.arange(len(scores)))
         least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        return self._sorted(np.flatnonzero(scores >= least))[:count]
+        return self._sorted((scores >= least).nonzero()[0])[:count]
 
     def _sorted(self, at: Longs) -> Longs:
         slots = self._slots.take(at)
-        when = np.nan_to_num(self._when.take(slots), nan=-np.inf)
+        when = self._when.take(slots)  # undated is nan, which sorts behind everything
         return at.take(np.lexsort((slots, -when, -self._values.take(at))))
 
     @cached_property
