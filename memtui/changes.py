@@ -104,8 +104,8 @@ class ValueEdit:
     after: str
     """Empty: take the key out of its object."""
     book_keeping: bool = False
-    """The owning program overwrites it all the time, as Ambient does `lastActive`: set it whatever
-    stands there, and leave theirs when that program writes at the same moment."""
+    """The owning program overwrites it all the time, as Ambient does `lastActive`: what it has
+    written meanwhile stands, also when the edit is taken back, and nobody is stopped by it."""
     index: int | None = None
     """Which member of its object it is when the key is put in (again); None = the last."""
 
@@ -153,6 +153,8 @@ class TreeEdit:
     """`files`: by name, each its text and its time (nanoseconds, or None); `databases`: by name,
     each its format and its rows (see `memtui.stores.base.Database`)."""
     after: Mapping[str, Any] | None
+    existed: bool = False
+    """The folder was there before, empty: it is filled and emptied, and stays the same folder."""
 
 
 Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
@@ -179,5 +181,9 @@ class Plan:
 
 
 def invert(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits that take these back, in reverse order."""
-    return tuple(replace(edit, before=edit.after, after=edit.before) for edit in reversed(edits))  # type: ignore[arg-type]
+    """The edits that take these back, in reverse order.
+
+    One that asks only that something is as it is, and leaves it so, has nothing to take back.
+    """
+    changing = [edit for edit in reversed(edits) if edit.before != edit.after]
+    return tuple(replace(edit, before=edit.after, after=edit.before) for edit in changing)  # type: ignore[arg-type]

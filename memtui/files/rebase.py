@@ -195,14 +195,18 @@ def _check_records(
 # ---- values and texts -----------------------------------------------------------------------
 
 
-def _value(text: str | None, edit: ValueEdit, where: str) -> str:
+def _value(text: str | None, edit: ValueEdit, where: str) -> str | None:
     if text is None:
+        if edit.book_keeping:
+            return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
     *way, key = edit.pointer
     theirs = value_at(text, edit.pointer)
     if same_value(theirs or None, edit.after or None):
         return text
-    if not edit.book_keeping and not same_value(theirs or None, edit.before or None):
+    if not same_value(theirs or None, edit.before or None):
+        if edit.book_keeping:
+            return text
         raise Conflict(
             f"the entry {key!r} was changed by another program",
             where=where,

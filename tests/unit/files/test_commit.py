@@ -114,8 +114,8 @@ def test_values_are_set_where_they_are_and_made_where_they_are_not(
     path: Path, recorder: Unrecorded
 ) -> None:
     path.write_text('{\n  "lastActive": 1,\n  "events": []\n}')
-    for key, before, after in (("lastActive", "0", "2"), ("archived", "null", "true")):
-        commit([ValueEdit(str(path), (key,), before, after, book_keeping=True)], recorder)
+    for key, before, after in (("lastActive", "1", "2"), ("archived", "", "true")):
+        commit([ValueEdit(str(path), (key,), before, after)], recorder)
     assert path.read_text() == '{\n  "lastActive": 2,\n  "events": [],\n  "archived": true\n}'
 
 
@@ -128,6 +128,25 @@ def test_a_value_that_another_program_has_changed_is_not_overwritten(
         commit([mine], recorder)
     assert (raised.value.base, raised.value.theirs) == ('"task"', '"lesson"')
     assert path.read_text() == '{"types": {"a.md": "lesson"}}'
+
+
+def test_what_a_program_has_written_of_its_own_book_keeping_stands(
+    path: Path, recorder: Unrecorded
+) -> None:
+    """Taking back an edit must not make a file look idle that its program has just written."""
+    path.write_text('{"lastActive": 1, "events": []}')
+    added = RecordEdit(str(path), ("events",), "id", "a", None, '{"id": "a"}')
+    edits = (added, ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True))
+    commit(edits, recorder)
+    commit(invert(edits), recorder)
+    assert json.loads(path.read_text()) == {"lastActive": 1, "events": []}
+    commit(edits, recorder)
+    path.write_text(path.read_text().replace('"lastActive": 2', '"lastActive": 3'))
+    commit(invert(edits), recorder)
+    assert json.loads(path.read_text()) == {"lastActive": 3, "events": []}
+    path.unlink()
+    commit(invert(edits), recorder)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0", b'[{"id": "r0"', b"[] []", b'{"a": 1}'])

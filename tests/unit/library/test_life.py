@@ -63,6 +63,17 @@ def test_undo_puts_an_entry_of_the_type_map_where_it_stood(tmp_path: Path) -> No
     assert contents(tmp_path / "workspace") == before
 
 
+def test_undo_asks_nothing_of_what_it_leaves_as_it_is(tmp_path: Path) -> None:
+    """What supersedes a fact that is historical already goes with its file, if that goes."""
+    library = opened("agent-memory", tmp_path)
+    old = next(m for m in memories(library).values() if m.kind == "fact" and m.status != "active")
+    change = Change(Act.SUPERSEDE, old.store, old.ref, {"content": "quill"}, force=True)
+    library.apply(library.plan([change]))
+    Path(old.origin.file).unlink()
+    library.undo()
+    assert not Path(old.origin.file).exists()
+
+
 def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
     assert added(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
 
