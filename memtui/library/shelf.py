@@ -8,13 +8,13 @@ import logging
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files import kept
 from memtui.files.reading import read_bytes, real
-from memtui.library.table import Table
+from memtui.library.table import Table, plain_ref
 from memtui.library.values import Cancelled
 from memtui.model import Memory
 from memtui.paths import private
@@ -79,6 +79,8 @@ class Shelf:
         self._disk: int | None = None
         self._copied: dict[str, str] = {}
         """Stamp of each shard when its files were copied."""
+        self._sharing: set[str] | None = None
+        """Shards that hold a memory with the id of another; None = not looked yet."""
 
     @property
     def unreadable(self) -> tuple[Unreadable, ...]:
@@ -151,9 +153,6 @@ class Shelf:
 
     def stale(self, scan: Scan) -> Iterator[Shard]:
         """Shards that must be read: new, changed since they were, or with a file that was gone."""
-        files = {shard.key: shard.files for shard in scan.shards}
-        if files != self._files:
-            self._files, self._disk = files, None
         for shard in scan.shards:
             held = self.held.get(shard.key)
             if held is None or held.stamp != shard.stamp or held.missed:
@@ -170,9 +169,14 @@ class Shelf:
 
     def drop_gone(self, scan: Scan, table: Table) -> bool:
         """Forget shards whose files are gone; True when something changed."""
-        present = {shard.key for shard in scan.shards}
-        gone = [key for key in self.held if key not in present]
+        files = {shard.key: shard.files for shard in scan.shards}
+        if files != self._files:
+            self._files, self._disk = files, None
+        gone = [key for key in self.held if key not in files]
+        shared = bool(gone) and not self._sharing_in(table).isdisjoint(gone)
         table.kill([slot for key in gone for slot in self.held.pop(key).slots])
+        if shared:
+            self._name_again(table)
         changed = bool(gone) or scan.unreadable != self._scan_unreadable
         self._scan_unreadable = scan.unreadable
         self.version += bool(gone)
@@ -182,20 +186,55 @@ class Shelf:
         """Set the memories of these shards, in place of those they had."""
         self._disk = None
         self.version += 1
+        sharing = self._sharing_in(table)
+        shared = self._set([(shard.key, shard.stamp, reading) for shard, reading in batch], table)
+        if shared or not sharing.isdisjoint(shard.key for shard, _ in batch):
+            self._sharing = sharing | self._shards_of(shared)
+            self._name_again(table)
+
+    def _set(self, shards: Sequence[tuple[str, str, Reading]], table: Table) -> list[int]:
+        """Put these shards (key, stamp, reading) at the end of the table; see `Table.append`."""
         gone: list[int] = []
         memories: list[Memory] = []
         shard_of: list[str] = []
-        for shard, reading in batch:
-            if (former := self.held.pop(shard.key, None)) is not None:
+        for key, _, reading in shards:
+            if (former := self.held.pop(key, None)) is not None:
                 gone.extend(former.slots)
             memories.extend(reading.memories)
-            shard_of.extend([shard.key] * len(reading.memories))
+            shard_of.extend([key] * len(reading.memories))
         table.kill(gone)
-        first = table.append(memories, shard_of=shard_of)
-        for shard, reading in batch:
+        first = len(table)
+        shared = table.append(memories, shard_of=shard_of)
+        for key, stamp, reading in shards:
             count = len(reading.memories)
-            self.held[shard.key] = Held(shard.stamp, first, count, reading.unreadable)
+            self.held[key] = Held(stamp, first, count, reading.unreadable)
             first += count
+        return shared
+
+    def _name_again(self, table: Table) -> None:
+        """Of those that share an id, the first in reading order goes by the plain ref.
+
+        Which one does must follow from what is on disk and not from which file changed last: a
+        session that is open for days and a new start mean the same memory by a ref.
+        """
+        rows, sharing = table.rows(), self._sharing_in(table)
+        shards = []
+        for key in (key for key in self._files if key in sharing and key in self.held):
+            held = self.held[key]
+            plain = (replace(rows[slot], ref=plain_ref(rows[slot])) for slot in held.slots)
+            shards.append((key, held.stamp, Reading(tuple(plain), held.unreadable)))
+        self._sharing = self._shards_of(self._set(shards, table))
+
+    def _sharing_in(self, table: Table) -> set[str]:
+        if self._sharing is None:
+            self._sharing = self._shards_of(table.shared(self.store.label)) if self.held else set()
+        return self._sharing
+
+    def _shards_of(self, slots: Sequence[int]) -> set[str]:
+        wanted = set(slots)
+        if not wanted:
+            return set()
+        return {key for key, held in self.held.items() if not wanted.isdisjoint(held.slots)}
 
     def save_cache(self, table: Table) -> None:
         """Write the rows as a new generation. A cache that cannot be written is done without."""

@@ -28,18 +28,20 @@ class Table:
     def rows(self) -> Rows:
         return Rows(self._parts)
 
-    def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> int:
-        """Add memories; `shard_of` names the shard of each. Returns the first slot.
+    def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
+        """Add memories; `shard_of` names the shard of each.
 
         A ref that is taken already (the same id twice in one store) gets its shard behind it, so
-        that every ref stays unique.
+        that every ref stays unique. Returns the slots of those, and of who had the ref.
         """
         first = len(self)
         taken = self.slot_of
         unique = list(memories)
+        shared: list[int] = []
         for at, memory in enumerate(unique):
             ref = memory.ref
             if ref in taken:
+                shared += (taken[ref], first + at)
                 ref = _free(f"{memory.ref}@{shard_of[at]}", taken)
                 unique[at] = replace(memory, ref=ref)
             taken[ref] = first + at
@@ -47,7 +49,7 @@ class Table:
         refs = [memory.ref for memory in unique]
         self._refs.append(lambda: refs)
         self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
-        return first
+        return shared
 
     def append_cached(self, catalog: Catalog) -> int:
         """Add the rows of a cached store as they are. Returns the first slot."""
@@ -57,6 +59,15 @@ class Table:
         self._slot_of = None
         self.columns = columns_of.concat([self.columns, catalog.columns])
         return first
+
+    def shared(self, label: str) -> list[int]:
+        """The slots of a store's memories whose ref had to be another, and of who has it."""
+        begin, rows = f"{label}:", self.rows()
+        found: list[int] = []
+        for ref, slot in self.slot_of.items():
+            if "@" in ref and ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
+                found += (self.slot_of.get(plain, slot), slot)
+        return found
 
     def kill(self, slots: Iterable[int]) -> None:
         """These slots are found no more."""
@@ -82,6 +93,11 @@ class Table:
 
     def alive_count(self) -> int:
         return int(self.columns.alive.sum())
+
+
+def plain_ref(memory: Memory) -> str:
+    """The ref that no other memory of its store has, unless their ids are the same."""
+    return f"{memory.store}:{memory.id}"
 
 
 def _free(ref: str, taken: dict[str, int]) -> str:

@@ -189,6 +189,33 @@ def test_one_id_in_two_entities_gets_two_refs(home: Path) -> None:
     assert all(library.get(ref).ref == ref for ref in refs)
 
 
+def test_who_has_the_plain_ref_does_not_depend_on_which_file_changed_last(
+    home: Path, tmp_path: Path
+) -> None:
+    """A ref must name the same fact in an open session, in the next start, and without a cache."""
+
+    def named(library: Library) -> dict[str, str]:
+        rows = library.snapshot.rows
+        slots = library.find(parse("", NOW)).slots
+        return {rows[slot].ref: rows[slot].content for slot in slots if rows[slot].id == id}
+
+    write_facts(home, "bo", [fact(1, "Bo copied a fact of Alice")])
+    library = open_library(home, tmp_path / "cache")
+    id = str(fact(1, "")["id"])
+    assert len(named(library)) == 2
+    for slug, text in (("alice", "Alice leads"), ("aaron", "Aaron was here"), ("bo", "Bo again")):
+        write_facts(home, slug, [fact(1, text)])
+        library.refresh()
+        assert named(library) == named(open_library(home))
+    library.close()
+    warm = open_library(home, tmp_path / "cache")
+    for slug in ("aaron", "bo"):
+        (home / "entities" / slug / "items.json").unlink()
+        warm.refresh()
+        assert named(warm) == named(open_library(home))
+    assert list(named(warm).values()) == ["Alice leads"]
+
+
 def test_an_unreadable_file_is_named_and_the_rest_shown(home: Path) -> None:
     (home / "entities" / "alice" / "items.json").write_text("[{", encoding="utf-8")
     library = open_library(home)
