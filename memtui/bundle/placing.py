@@ -20,10 +20,18 @@ from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import save
 from memtui.files.faults import reached
 from memtui.files.lock import private_folder
-from memtui.files.reading import decode, digest, encode
+from memtui.files.reading import decode, digest, encode, real
 from memtui.files.recorder import Recorder
 from memtui.files.sidecar_lines import FOLDER, entries_of
-from memtui.files.stage import put, stage_for, sync, taken_out
+from memtui.files.stage import (
+    clear_leftovers,
+    emptied,
+    is_hidden,
+    put,
+    stage_for,
+    sync,
+    taken_out,
+)
 from memtui.stores.base import WHOLE, Database, rows_digest
 
 BESIDE = ("-wal", "-shm", "-journal")
@@ -69,19 +77,22 @@ def is_empty(place: Path) -> bool:
     if not os.path.lexists(place):
         return True
     try:
-        return place.is_dir() and not any(place.iterdir())
+        names = os.listdir(place)
+        return all(is_hidden(name, real(place)) for name in names)
     except OSError:
         return False
 
 
 def apply(edit: TreeEdit, recorder: Recorder, report: Report = silent) -> None:
-    """Make the folder or take it away. Raises Refused, SaveError or BundleError; then all is as
-    it was."""
+    """Make the folder or take it away; one that was there before is filled or emptied.
+
+    Raises Refused, SaveError or BundleError; then all is as it was.
+    """
     place = Path(edit.path)
     if edit.after is not None:
         _make(Tree.of(edit.after), place, recorder, report)
     elif edit.before is not None:
-        _take_away(Tree.of(edit.before), place, recorder)
+        _take_away(Tree.of(edit.before), place, recorder, folder_stays=edit.existed)
 
 
 # ---- making -------------------------------------------------------------------------------------
@@ -143,7 +154,8 @@ def _set_time(path: Path, changed: int | None) -> None:
 # ---- taking away --------------------------------------------------------------------------------
 
 
-def _take_away(tree: Tree, place: Path, recorder: Recorder) -> None:
+def _take_away(tree: Tree, place: Path, recorder: Recorder, *, folder_stays: bool) -> None:
+    clear_leftovers(place)
     if is_empty(place):
         return
     name, pre = tree.mark(place)
@@ -151,7 +163,7 @@ def _take_away(tree: Tree, place: Path, recorder: Recorder) -> None:
         with _kept_out(tree, place):
             _check(tree, place, place)
             recorder.intend(name, pre, "")
-            with taken_out(place) as hidden:
+            with emptied(place) if folder_stays else taken_out(place) as hidden:
                 _check(tree, hidden, place)
     except OSError as error:
         reason = error.strerror or str(error)

@@ -35,6 +35,8 @@ class Restoration:
     place: Path
     stores: tuple[Placed, ...]
     tree: Tree = field(repr=False)
+    existed: bool = False
+    """The place is a folder that is there, empty."""
 
     @property
     def files(self) -> int:
@@ -48,7 +50,7 @@ class Restoration:
     @property
     def parts(self) -> tuple[Part, ...]:
         """One edit makes all; every store is named, so that each of them knows the action."""
-        edit = TreeEdit(str(self.place.absolute()), None, self.tree.record())
+        edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
         return (Part(first, (edit,)), *(Part(root, ()) for root in others))
 
@@ -75,7 +77,7 @@ def plan_restore(
         base = Path(quoted(store.label)) if several else Path()
         stores.append(Placed(store, place.absolute() / base / store.root))
         tree = _grown(tree, store, base)
-    return Restoration(place, tuple(stores), tree)
+    return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
 def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:

@@ -1,7 +1,12 @@
-"""A hidden folder beside a place, where a whole folder is prepared or thrown away out of sight.
+"""A hidden folder where a whole folder is prepared, or thrown away, out of sight.
+
+It lies beside a place that is not there yet, and is put there in one step. A folder that is there
+stays the same folder, since shells stand in it and it may be a mount point: the hidden one lies
+inside it, and entries move between the two. While they do, its name says that what it holds
+belongs in the place, so that after a kill the next memtui moves the rest there.
 
 It is named like memtui's temporary files and locked while its process lives. One that a killed
-process left behind is taken away by the next memtui that has to do with the place.
+process left behind is cleared by the next memtui that has to do with the place.
 """
 
 from __future__ import annotations
@@ -13,7 +18,6 @@ import os
 import re
 import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,17 +26,19 @@ from memtui.files.faults import reached
 from memtui.files.lock import private_folder
 from memtui.files.reading import TEMPORARY_MARK, real
 
-POINTS = ("stage", "fill", "put", "clear")
+POINTS = ("stage", "fill", "put", "move", "clear")
 """Where a test may break the making or taking away of a folder (see `memtui.files.faults`)."""
 
-_LONGEST = 100
-"""Characters of the place's own name in the hidden one."""
+_LONGEST = 200
+"""Bytes of the place's own name in the hidden one."""
+_MOVING = "-moving"
+"""Ends the name of a hidden folder that holds what belongs in the place."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def stage_for(place: Path) -> Iterator[Path]:
-    """A new private folder on the file system of the place, with the mode of an empty one there.
+    """A new private folder on the file system of the place.
 
     Taken away at the end, unless it was put in the place. Raises OSError.
     """
@@ -40,29 +46,35 @@ def stage_for(place: Path) -> Iterator[Path]:
     private_folder(place.parent)
     clear_leftovers(place)
     reached("stage")
-    stage = _hidden(place)
+    stage = _hidden(place, place if place.is_dir() else place.parent)
     os.mkdir(stage, 0o700)
     with _locked(stage):
         try:
-            if place.is_dir():
-                os.chmod(stage, stat.S_IMODE(place.stat().st_mode))
             yield stage
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
 
 def put(stage: Path, place: Path) -> None:
-    """Put the stage where the place is: missing, or an empty folder. Raises OSError otherwise."""
+    """Put the stage where the place is, or what it holds into the place, which must be empty.
+
+    Raises OSError; then the stage is as it was.
+    """
     place = real(place)
     reached("put")
-    try:
+    if stage.parent != place:
         os.rename(stage, place)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-        for entry in sorted(stage.iterdir()):  # a mount point cannot be replaced, only filled
-            os.rename(entry, place / entry.name)
-    sync(place.parent)
+        sync(place.parent)
+        return
+    _see_alone(stage, place)
+    moving = _renamed(stage, stage.name + _MOVING)
+    try:
+        _move_all(moving, place)
+    except BaseException:
+        os.rename(moving, stage)
+        raise
+    sync(place)
+    os.rmdir(moving)
 
 
 @contextmanager
@@ -73,7 +85,7 @@ def taken_out(place: Path) -> Iterator[Path]:
     """
     place = real(place)
     clear_leftovers(place)
-    hidden = _hidden(place)
+    hidden = _hidden(place, place.parent)
     with _locked(place):
         reached("put")
         os.rename(place, hidden)
@@ -87,29 +99,91 @@ def taken_out(place: Path) -> Iterator[Path]:
         shutil.rmtree(hidden)
 
 
-def clear_leftovers(place: Path) -> None:
-    """Take away what killed processes left beside the place: ours by name, owner and lock."""
+@contextmanager
+def emptied(place: Path) -> Iterator[Path]:
+    """The same for all that a folder holds; the folder stays."""
     place = real(place)
-    name = re.compile(re.escape(_prefix(place)) + "[0-9a-f]{8}")
-    with contextlib.suppress(OSError):
-        for entry in list(os.scandir(place.parent)):
-            if name.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False):
-                with contextlib.suppress(OSError):
-                    _clear(Path(entry.path))
+    clear_leftovers(place)
+    hidden = _hidden(place, place)
+    moving = hidden.with_name(hidden.name + _MOVING)
+    os.mkdir(moving, 0o700)
+    with _locked(moving):
+        reached("put")
+        try:
+            _move_all(place, moving)
+            yield moving
+            _see_alone(moving, place)
+        except BaseException:
+            _move_all(moving, place)
+            os.rmdir(moving)
+            raise
+        _renamed(moving, hidden.name)
+        sync(place)
+        reached("clear")
+        shutil.rmtree(hidden)
 
 
-def _clear(folder: Path) -> None:
-    if folder.stat().st_uid == os.geteuid():
-        with _locked(folder, wait=False):
-            shutil.rmtree(folder)
+def is_hidden(name: str, place: Path) -> bool:
+    """Whether a folder of this name, in the place or beside it, is memtui's own."""
+    return bool(re.fullmatch(f"{re.escape(_prefix(place))}[0-9a-f]{{8}}({_MOVING})?", name))
+
+
+def clear_leftovers(place: Path) -> None:
+    """Clear what killed processes left in the place and beside it: ours by name, owner and lock."""
+    place = real(place)
+    for folder in (place.parent, place):
+        with contextlib.suppress(OSError):
+            for entry in list(os.scandir(folder)):
+                if is_hidden(entry.name, place) and entry.is_dir(follow_symlinks=False):
+                    with contextlib.suppress(OSError):
+                        _clear(Path(entry.path), place)
+
+
+def _clear(hidden: Path, place: Path) -> None:
+    if hidden.stat().st_uid != os.geteuid():
+        return
+    with _locked(hidden, wait=False):
+        if hidden.parent == place and hidden.name.endswith(_MOVING):
+            _move_all(hidden, place)
+        shutil.rmtree(hidden)
+
+
+def _move_all(source: Path, target: Path) -> None:
+    """Move every entry that is not memtui's own: all of them, or after an OSError none."""
+    place = target if source.parent == target else source
+    names = sorted(name for name in os.listdir(source) if not is_hidden(name, place))
+    moved: list[str] = []
+    try:
+        for name in names:
+            reached("move")
+            if os.path.lexists(target / name):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            os.rename(source / name, target / name)
+            moved.append(name)
+    except BaseException:
+        for name in moved:
+            os.rename(target / name, source / name)
+        raise
+
+
+def _see_alone(hidden: Path, place: Path) -> None:
+    """Raises OSError when the place holds anything else."""
+    if any(entry != hidden for entry in place.iterdir()):
+        raise OSError(errno.ENOTEMPTY, "another program wrote there meanwhile")
+
+
+def _renamed(folder: Path, name: str) -> Path:
+    new = folder.with_name(name)
+    os.rename(folder, new)
+    return new
 
 
 def _prefix(place: Path) -> str:
-    return f".{place.name[:_LONGEST]}{TEMPORARY_MARK}"
+    return f".{os.fsdecode(os.fsencode(place.name)[:_LONGEST])}{TEMPORARY_MARK}"
 
 
-def _hidden(place: Path) -> Path:
-    return place.parent / f"{_prefix(place)}{secrets.token_hex(4)}"
+def _hidden(place: Path, folder: Path) -> Path:
+    return folder / f"{_prefix(place)}{secrets.token_hex(4)}"
 
 
 @contextmanager

@@ -160,6 +160,9 @@ class Journal:
         whole = self.get(action)
         edits = whole.edits if whole else ()
         edits = invert(edits) if wanted is State.UNDONE else edits
+        for edit in edits:
+            if isinstance(edit, TreeEdit):
+                clear_leftovers(Path(edit.path))  # before: it may bring all of it there
         verdicts = [
             judge(path, steps, edits, self.state, row_digest) for path, steps in writes.items()
         ]
@@ -175,9 +178,6 @@ class Journal:
             state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
-        for edit in edits:
-            if isinstance(edit, TreeEdit):
-                clear_leftovers(Path(edit.path))
         return state
 
     def _settle(self, db: sqlite3.Connection, action: int, state: State, note: str) -> None:

@@ -81,6 +81,27 @@ def test_undo_takes_all_of_it_away_and_redo_brings_all_of_it_again(
         assert beside(tmp_path) == {"there"}
 
 
+def filled(folder: Path, *names: str) -> tuple[Path, int]:
+    """The same into an empty folder that is there; also its inode."""
+    place = folder / "there"
+    place.mkdir(mode=0o750)
+    inode = place.stat().st_ino
+    return restored(folder, *names), inode
+
+
+def test_an_empty_folder_is_filled_and_emptied_and_stays_the_same_folder(tmp_path: Path) -> None:
+    place, inode = filled(tmp_path, *MIXED)
+    first = held(place)
+    for _ in range(2):
+        journal(tmp_path).undo(anywhere=True)
+        assert list(place.iterdir()) == []
+        journal(tmp_path).redo(anywhere=True)
+        assert held(place) == first
+    assert (place.stat().st_ino, place.stat().st_mode & 0o777) == (inode, 0o750)
+    assert {path.name for path in place.iterdir()} == set(MIXED)
+    assert beside(tmp_path) == {"there"}
+
+
 def test_what_memtui_did_later_is_undone_first_and_then_the_import(tmp_path: Path) -> None:
     place = restored(tmp_path, "workspace")
     library = Library.open([place], state=tmp_path / "state")
@@ -122,9 +143,12 @@ def written(place: Path) -> Path:
     return place / "engram" / "engram.db"
 
 
+@pytest.mark.parametrize("there", [False, True])
 @pytest.mark.parametrize("meanwhile", [changed, added, linked, written])
-def test_what_others_wrote_since_is_never_taken_away(tmp_path: Path, meanwhile: object) -> None:
-    place = restored(tmp_path, *MIXED)
+def test_what_others_wrote_since_is_never_taken_away(
+    tmp_path: Path, meanwhile: object, there: bool
+) -> None:
+    place = filled(tmp_path, *MIXED)[0] if there else restored(tmp_path, *MIXED)
     assert callable(meanwhile)
     file = meanwhile(place)
     now = held(place)
@@ -232,6 +256,37 @@ def test_a_killed_undo_has_taken_away_all_or_nothing(
     assert journal(tmp_path).log(anywhere=True)[0].state is State.UNDONE
     journal(tmp_path).redo(anywhere=True)
     assert held(place) == first
+    assert beside(tmp_path) == {"there"}
+
+
+@pytest.mark.parametrize("point", ["fill", "put", "move:1", "move:2"])
+def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: str) -> None:
+    bundle(tmp_path, *MIXED)
+    place = tmp_path / "there"
+    place.mkdir()
+    killed(tmp_path, point, _RESTORE)
+    (action,) = journal(tmp_path).log(anywhere=True)  # the next start
+    whole = point.startswith("move")
+    assert (action.state, action.note) == (State.DONE if whole else State.VOID, "")
+    assert {path.name for path in place.iterdir()} == (set(MIXED) if whole else set())
+    if whole:
+        journal(tmp_path).undo(anywhere=True)
+        assert list(place.iterdir()) == []
+    assert beside(tmp_path) == {"there"}
+
+
+@pytest.mark.parametrize("point", ["put", "move:1", "move:2", "clear"])
+def test_a_killed_emptying_has_taken_out_all_or_nothing(tmp_path: Path, point: str) -> None:
+    place, _ = filled(tmp_path, *MIXED)
+    first = held(place)
+    killed(tmp_path, point, _TURN, "undo")
+    (action,) = journal(tmp_path).log(anywhere=True)
+    gone = point == "clear"
+    assert (action.state, action.note) == (State.UNDONE if gone else State.DONE, "")
+    assert held(place) == ({} if gone else first)
+    if not gone:
+        journal(tmp_path).undo(anywhere=True)
+    assert list(place.iterdir()) == []
     assert beside(tmp_path) == {"there"}
 
 
