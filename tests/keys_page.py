@@ -6,10 +6,11 @@ python -m tests.keys_page > docs/keys.md
 from __future__ import annotations
 
 from memtui.tui import actions
-from memtui.tui.actions import ANYWHERE, MOVING, SEARCH, Action
+from memtui.tui.actions import ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 
 TITLES = {
     ANYWHERE: "Anywhere",
+    EVERYWHERE: "In every dialog too",
     "memories": "On a memory, in the list or the detail",
     "detail": "In the detail",
     "entities": "In the entities",

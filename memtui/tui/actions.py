@@ -16,6 +16,7 @@ from memtui.keymap import key_name
 from memtui.tui.layout import Pane
 
 ANYWHERE = "anywhere"
+EVERYWHERE = "everywhere"
 MOVING = "moving"
 SEARCH = "search"
 _PANES = tuple(Pane)
@@ -94,7 +95,8 @@ class Action:
     tooltip: str
     """One sentence for help and palette."""
     scopes: tuple[str, ...] = (ANYWHERE,)
-    """Panes where it works, or `ANYWHERE`, `MOVING` (every list), `SEARCH` (the search line)."""
+    """Panes where it works, or `ANYWHERE` (every pane), `EVERYWHERE` (every pane and dialog),
+    `MOVING` (every list), `SEARCH` (the search line)."""
     footer: tuple[str, ...] = ()
     """Panes whose footer shows it."""
     allowed: Allowed = _always
@@ -309,7 +311,9 @@ ACTIONS: tuple[Action, ...] = (
     ),
     _changing("log", "C", "changes", "All changes: go to them, take them back", (), (ANYWHERE,)),
     _act("theme", "T", "theme", "Choose the colours"),
-    _act("reload", "ctrl+l", "reload", "Read what changed on disk, now"),
+    _act("reload", "f5", "reload", "Read what changed on disk, now"),
+    _act("redraw", "ctrl+l", "redraw", "Draw the whole screen anew", (EVERYWHERE,)),
+    _act("suspend", "ctrl+z", "suspend", "Back to the shell for a while; fg comes back here"),
     _act("unreadable", "U", "unreadable", "Files that could not be read, and why"),
     _act("palette", ": ctrl+p", "commands", "All commands", palette=False),
     _act("help", "?", "help", "The keys that work here, and the search words"),
@@ -335,8 +339,9 @@ def default_keys() -> dict[str, tuple[str, ...]]:
 
 def key_scopes() -> dict[str, str]:
     """Action id -> the one place where its keys work, to find clashes; empty = everywhere."""
+    all_over = {(ANYWHERE,), (EVERYWHERE,)}
     return {
-        action.id: "" if action.scopes == (ANYWHERE,) else "+".join(action.scopes)
+        action.id: "" if action.scopes in all_over else "+".join(action.scopes)
         for action in ACTIONS
     }
 
@@ -346,15 +351,23 @@ def bindings(*scopes: str) -> list[Binding]:
     return [
         Binding(
             ",".join(action.keys),
-            f"move('{action.id}')" if MOVING in action.scopes else f"screen.act('{action.id}')",
+            _binds(action),
             action.words,
             show=False,
             tooltip=action.tooltip,
             id=action.id,
+            priority=EVERYWHERE in action.scopes,
         )
         for action in ACTIONS
         if not set(scopes).isdisjoint(action.scopes)
     ]
+
+
+def _binds(action: Action) -> str:
+    """What Textual calls when a key of the action is pressed."""
+    if MOVING in action.scopes:
+        return f"move('{action.id}')"
+    return f"{'app' if EVERYWHERE in action.scopes else 'screen'}.act('{action.id}')"
 
 
 def for_footer(pane: Pane, now: Situation) -> list[Action]:

@@ -20,13 +20,14 @@ from memtui.tui import actions
 from memtui.tui.backstop import Backstop
 from memtui.tui.colours import Colours, Palette
 from memtui.tui.commands import ActCommands
-from memtui.tui.painting import Painting
+from memtui.tui.painting import BLANK_TERMINAL, Painting
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.sessions import Sessions
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from textual.binding import BindingType
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
@@ -59,6 +60,7 @@ class MemtuiApp(App[None]):
     """memtui on a terminal."""
 
     TITLE = "memtui"
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(actions.EVERYWHERE)]
     COMMANDS: ClassVar = {ActCommands}
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
@@ -138,6 +140,18 @@ class MemtuiApp(App[None]):
     def _resumed(self, _: App[Any]) -> None:
         self._painting.forget()
         self.refresh()
+
+    def redraw(self) -> None:
+        """Write every cell anew: another program may have written on the terminal."""
+        self._painting.forget()
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(BLANK_TERMINAL)
+        self.refresh()
+
+    def action_act(self, action_id: str) -> None:
+        """The acts that work in dialogs too."""
+        if action_id == "redraw":
+            self.redraw()
 
     # Starting
 

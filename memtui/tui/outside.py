@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,12 +55,45 @@ def open_source(app: MemtuiApp, place: Place) -> None:
         app.notify(f"{text.file_name(place.file)} is no longer there.", severity="warning")
         return
     try:
-        arguments = command(editor, place)
-        with app.suspend():
-            subprocess.run(arguments, check=False)
+        lend(app, command(editor, place))
     except SuspendNotSupported:
         app.notify("This terminal cannot be lent to an editor.", severity="warning")
     except (OSError, ValueError) as error:
         app.notify(f"{text.one_line(editor)}: {text.one_line(str(error))}", severity="error")
-    else:
-        app.refresh(layout=True)
+
+
+def lend(app: MemtuiApp, arguments: Sequence[str]) -> int:
+    """Give the terminal to another program until it ends; returns its exit status.
+
+    Raises OSError when it cannot be started, SuspendNotSupported.
+    """
+    failed: OSError | None = None
+    status = 0
+    with app.suspend(), _interrupts_are_theirs():
+        # Textual takes the terminal back only if nothing is raised in here.
+        try:
+            status = subprocess.run(arguments, check=False).returncode
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    return status
+
+
+@contextmanager
+def _interrupts_are_theirs() -> Iterator[None]:
+    """^C reaches every program on the terminal; while one is lent to, it is not meant for us."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def suspend() -> str:
+    """Stop until the shell continues us; returns why not when nothing could."""
+    if os.getsid(os.getppid()) != os.getsid(0):
+        return "No shell would bring memtui back."
+    # To the whole group, so that a program that started us (uv run) stops with us.
+    os.kill(0, signal.SIGTSTP)
+    return ""

@@ -26,6 +26,9 @@ CERTAIN = re.compile(
     "\u2190-\u2193\u2500-\u25fc]*"
 )
 """Signs that are one cell wide wherever a terminal shows them."""
+BLANK_TERMINAL = "\x0f\x1b(B\x1b[?6l\x1b[r\x1b[4l\x1b[?7l\x1b[?25l\x1b[0m\x1b[2J"
+"""Takes back what noise may have switched on: line-drawing letters, a scrolling region, insert
+mode, wrapping, the cursor, colours. Then an empty screen."""
 BRIDGED = 4
 """Unchanged cells between two changed ones that are written again: going around costs more."""
 _ATTRIBUTES = (

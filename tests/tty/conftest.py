@@ -29,6 +29,7 @@ ANSWERS = {
 }
 """Questions that programs ask of a terminal, and what a plain one says."""
 MODE = re.compile(rb"\x1b\[\?([\d;]+)([hl])")
+MEMTUI = (sys.executable, "-m", "memtui")
 KEPT = {"25", "7"}
 """Modes that are on in a terminal nobody has touched: the cursor, wrapping."""
 LONGEST = 120.0
@@ -41,8 +42,10 @@ Start = Callable[..., AbstractContextManager["Terminal"]]
 class Terminal:
     """The program's screen, and its keyboard."""
 
-    def __init__(self, child: int, handle: int, size: tuple[int, int]) -> None:
+    def __init__(self, child: int, handle: int, line: int, size: tuple[int, int]) -> None:
         self._child, self._handle = child, handle
+        self._line = line
+        """The end of the terminal that programs have."""
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = bytearray()
@@ -51,6 +54,15 @@ class Terminal:
     def send(self, keys: str) -> None:
         """Press keys, as the bytes a terminal would send."""
         os.write(self._handle, keys.encode())
+
+    def write(self, words: str) -> None:
+        """Write on the terminal as another program would that has it open."""
+        os.write(self._line, words.encode())
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Make the window another size; the program is told."""
+        self.screen.resize(rows, columns)
+        fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def text(self) -> str:
         return "\n".join(line.rstrip() for line in self.screen.display)
@@ -113,6 +125,7 @@ class Terminal:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self._child, signal.SIGKILL)
                 os.waitpid(self._child, 0)
+        os.close(self._line)
         os.close(self._handle)
 
 
@@ -129,6 +142,7 @@ def start(
     *,
     size: tuple[int, int] = (120, 35),
     environ: Mapping[str, str] | None = None,
+    program: Sequence[str] = MEMTUI,
 ) -> Iterator[Terminal]:
     """`memtui ARGUMENTS` in a terminal of its own, with a home that nothing else uses."""
     settings = {
@@ -143,13 +157,16 @@ def start(
         "MEMTUI_CACHE": str(home / "cache"),
         **(environ or {}),
     }
-    child, handle = pty.fork()
-    if child == 0:
-        os.chdir(home)
-        os.execve(sys.executable, [sys.executable, "-m", "memtui", *arguments], settings)
+    handle, line = pty.openpty()
     columns, rows = size
     fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-    terminal = Terminal(child, handle, size)
+    child = os.fork()
+    if child == 0:
+        os.close(handle)
+        os.login_tty(line)
+        os.chdir(home)
+        os.execvpe(program[0], [*program, *arguments], settings)
+    terminal = Terminal(child, handle, line, size)
     try:
         yield terminal
     finally:

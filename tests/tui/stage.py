@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -133,6 +133,12 @@ class Stage:
             await self._handled()
         self.app.screen._on_timer_update()
 
+    async def ready(self) -> None:
+        """Wait until all has been read and can be searched."""
+        while not self.browse.is_ready and self.app.fault is None:
+            await self.settle()
+        await self.settle()
+
     async def sees(self, words: str) -> None:
         """The words come up on the screen within a few frames."""
         for _ in range(100):
@@ -183,11 +189,15 @@ async def stage(
     config_file: Path | None = None,
     theme: str = "dusk",
     toasts: bool = False,
+    open_library: Callable[[], Library] | None = None,
 ) -> AsyncIterator[Stage]:
-    """Run the app over a store until the block ends."""
+    """Run the app over a store until the block ends.
+
+    With `open_library` the block begins at once, before anything has been read.
+    """
     chosen = settings or Settings(theme=theme)
     launch = Launch(
-        lambda: Library.open([root], cache=None, state=state, now=lambda: NOW),
+        open_library or (lambda: Library.open([root], cache=None, state=state, now=lambda: NOW)),
         loaded=Loaded(chosen),
         config_file=config_file,
         state=state,
@@ -199,9 +209,8 @@ async def stage(
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
         await pilot.pause()
-        while not running.browse.is_ready and app.fault is None:
-            await running.settle()
-        await running.settle()
+        if open_library is None:
+            await running.ready()
         yield running
     if app.fault is not None:
         raise app.fault

@@ -247,7 +247,7 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         file = Path(fact.origin.file)
         broken = file.read_bytes()[:-40]
         file.write_bytes(broken)
-        await on.keys("ctrl+l", "B")
+        await on.keys("f5", "B")
         assert isinstance(on.app.screen, BrokenScreen)
         assert "▶" in on.text()
         assert "the last good copy" in on.text()

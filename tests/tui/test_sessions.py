@@ -93,7 +93,7 @@ async def test_what_another_program_writes_comes_up_marked(root: Path) -> None:
         items = root / "entities" / "people-bob" / "items.json"
         records = [*FACTS["people/bob"], fact(77, "Bob moved to Oslo", "2026-11-21", "person")]
         items.write_text(json.dumps(records, indent=2), encoding="utf-8")
-        await on.press("ctrl+l")
+        await on.press("f5")
         await on.sees("Bob moved to Oslo")
         assert on.browse.memories.memory == stands_on, "the cursor stays on its memory"
         assert on.browse.memories.fresh
@@ -110,7 +110,7 @@ async def test_what_goes_away_leaves_the_list(root: Path) -> None:
         count = len(on.headlines())
         items = root / "entities" / "people-bob" / "items.json"
         items.write_text("[]\n", encoding="utf-8")
-        await on.press("ctrl+l")
+        await on.press("f5")
         await on.sees(f"of {count - 2}")
 
 

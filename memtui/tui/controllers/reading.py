@@ -36,6 +36,8 @@ class ReadingActs:
             "theme": self._theme,
             "unreadable": self._unreadable,
             "reload": screen.work.refresh,
+            "redraw": screen.app.redraw,
+            "suspend": self._suspend,
             "palette": screen.app.action_command_palette,
             "quit": screen.app.leave,
         }
@@ -100,6 +102,12 @@ class ReadingActs:
                 HistoryScreen(library.lineage(memory), self._screen.now),
                 lambda ref: self.follow(ref) if ref else None,
             )
+
+    def _suspend(self) -> None:
+        if self._screen.work.holding:
+            self._screen.app.notify("A change is being written; try again.", severity="warning")
+        elif why := outside.suspend():
+            self._screen.app.notify(why, severity="warning")
 
     def _help(self) -> None:
         from memtui.tui.screens.help import HelpScreen

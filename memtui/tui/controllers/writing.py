@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from memtui.files import editor
 from memtui.files.editor import Draft
 from memtui.model import Memory
 from memtui.tui import doing as doings
-from memtui.tui import drafting
+from memtui.tui import drafting, outside
 from memtui.tui.controllers.changing import ChangeActs, of_one_store
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.doing import Doing, Preview
@@ -214,8 +213,7 @@ class WriteActs:
             return
         try:
             arguments = editor.command(app.settings.editor, str(draft.path))
-            with app.suspend():
-                status = subprocess.run(arguments, check=False).returncode
+            status = outside.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()
             app.notify("This terminal cannot be lent to an editor.", severity="warning")
@@ -227,7 +225,6 @@ class WriteActs:
             draft.discard()
             app.notify(str(error), severity="error")
         else:
-            app.refresh(layout=True)
             self._left(memory, draft, status)
 
     def _left(self, memory: Memory, draft: Draft, status: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -88,6 +89,10 @@ class BrowseScreen(ActingScreen):
         self._hands: Hands | None = None
         self._looking: Timer | None = None
         self._revision = -1
+        self._whole_from = sys.maxsize
+        """Number of the first search over all memories; before it, stores were being read."""
+        self._is_whole = False
+        """That search has been answered."""
         self._wanted = ""
         """Ref of a memory to stand on as soon as it is in the list."""
         self._acts: Acts = {}
@@ -221,6 +226,8 @@ class BrowseScreen(ActingScreen):
     def _focused(self, event: DescendantFocus) -> None:
         if event.widget.id in list(Pane):
             self.pane = Pane(event.widget.id)
+            if self.pane is Pane.DETAIL and self.memories.slot >= 0:
+                self.memories.is_chosen = True  # it is being read
             self.lay_out()
             if event.widget is not self.search_bar.line:
                 self.settle()
@@ -286,10 +293,12 @@ class BrowseScreen(ActingScreen):
         if event.number != self._number or self.work.library is None:
             return
         found = event.found
-        same = self._answered is not None and self._answered[0] == self.view
+        if self._answered is None or self._answered[0] != self.view:
+            self.memories.is_chosen = False
         self.found, self._answered = found, (self.view, event.number)
         rows = self.work.library.snapshot.rows
-        cursor, top = place(self.memories.stand, found.slots, rows) if same else (0, 0)
+        stays = self.memories.is_chosen
+        cursor, top = place(self.memories.stand, found.slots, rows) if stays else (0, 0)
         self.memories.show(
             rows,
             found.slots,
@@ -302,9 +311,13 @@ class BrowseScreen(ActingScreen):
         self.entities.show(found.facets.entity, chosen)
         self.telling.found(found)
         self.search_bar.line.found(found.facets)
-        self.app.restore_selection()
+        if not (stays or self._is_whole):
+            self.app.restore_selection()
         if self._wanted and self.memories.go_to(self._wanted):
             self._wanted = ""
+        self._is_whole = self._is_whole or event.number >= self._whole_from
+        if self._is_whole:
+            self.memories.is_chosen = True  # nothing comes in by itself any more
         self.update_keys()
 
     def _type_width(self, found: Found) -> int:
@@ -411,6 +424,8 @@ class BrowseScreen(ActingScreen):
         self.telling.rows_changed(complete=event.complete)
         self.memories.fresh |= event.fresh
         self.search(typing=self.search_bar.line.has_focus)
+        if event.complete:
+            self._whole_from = min(self._whole_from, self._number)
 
     @on(messages.Progressed)
     def _progressed(self, event: messages.Progressed) -> None:

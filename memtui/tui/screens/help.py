@@ -14,7 +14,7 @@ from textual.content import Content
 from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import actions, signs
-from memtui.tui.actions import ACTIONS, ANYWHERE, MOVING, SEARCH, Action
+from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.layout import Pane
 from memtui.tui.screens.acting import Dialog
 from memtui.tui.widgets.footer import KeyLine
@@ -101,7 +101,8 @@ class HelpScreen(Dialog[None]):
         yield f"In the {self._pane}", self._rows(a for a in ACTIONS if self._pane in a.scopes)
         if self._pane is not Pane.TIMELINE:
             yield "Moving", self._rows(a for a in ACTIONS if MOVING in a.scopes)
-        yield "Everywhere", self._rows(a for a in ACTIONS if ANYWHERE in a.scopes)
+        all_over = {ANYWHERE, EVERYWHERE}
+        yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
         typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
         yield "In the search line", [*typing, *SYNTAX]
         yield "Signs", list(MARKS)

@@ -50,6 +50,8 @@ class MemoryList(Window):
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
         self.fresh: set[int] = set()
+        self.is_chosen = False
+        """The person wants the memory under the cursor: it stays there while the list changes."""
 
     # Values in
 
@@ -98,6 +100,7 @@ class MemoryList(Window):
         """Mark the memory under the cursor, or unmark it, and go on to the next."""
         if self.slot >= 0:
             self.marked ^= {self.slot}
+            self.is_chosen = True
             self.redraw()
             self.go(self.cursor + 1)
             self._tell_place()
@@ -119,6 +122,7 @@ class MemoryList(Window):
         """Stand on the memory with this ref, if it is among the first; False when not."""
         for index in range(min(len(self._slots), LOOKED_THROUGH)):
             if self._rows[self._slots[index]].ref == ref:
+                self.is_chosen = True
                 self.go(index)
                 return True
         return False
@@ -148,6 +152,7 @@ class MemoryList(Window):
         return slot, slot in self.marked, slot in self.fresh
 
     def cursor_moved(self) -> None:
+        self.is_chosen = True
         self._tell()
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:

@@ -1,0 +1,152 @@
+"""Where the cursor is while stores are still being read and rows come in above it."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.config import session
+from memtui.config.session import Session
+from memtui.library import Library
+
+from .stage import NOW, Stage, fact, stage, write_store
+
+STORES = 3
+ROWS = 40
+
+
+class SlowDisk:
+    """Stores, each newer than the one before, that are read when the test says so."""
+
+    def __init__(self, folder: Path) -> None:
+        self.roots = [
+            write_store(
+                folder / f"{name}",
+                {f"of-{name}": [_numbered(at, number) for number in range(ROWS)]},
+            )
+            for at, name in enumerate("abc"[:STORES])
+        ]
+        self._gates = [threading.Event() for _ in self.roots]
+
+    def open(self) -> Library:
+        library = Library.open(self.roots, cache=None, now=lambda: NOW)
+        for store, gate in zip(library.stores, self._gates, strict=True):
+            _wait_before_scan(store, gate)
+        return library
+
+    def let(self, number: int) -> None:
+        """The store with this number is read now."""
+        self._gates[number].set()
+
+
+def _numbered(store: int, number: int) -> dict[str, Any]:
+    return fact(100 * store + number, f"Fact {number} of {store}", f"2026-0{store + 3}-01")
+
+
+def _wait_before_scan(store: Any, gate: threading.Event) -> None:
+    scan = store.scan
+
+    def slow() -> Any:
+        gate.wait()
+        return scan()
+
+    store.scan = slow
+
+
+async def rows(on: Stage, count: int) -> None:
+    """Wait for that many rows. (`settle` would wait for the worker, and it for the test.)"""
+    for _ in range(1000):
+        await on.pilot.pause(0.01)
+        if len(on.browse.memories.slots) == count:
+            return
+    raise AssertionError(f"{count} rows did not come:\n{on.text()}")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> SlowDisk:
+    return SlowDisk(tmp_path)
+
+
+async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        for number in range(STORES):
+            disk.let(number)
+            await rows(on, ROWS * (number + 1))
+            assert (on.browse.memories.cursor, on.browse.memories.top) == (0, 0)
+        await on.ready()
+        memory = on.browse.memories.memory
+        assert on.browse.memories.cursor == 0
+        assert memory is not None
+        assert memory.content == "Fact 0 of 2", "the newest store came last, and is on top"
+        assert on.browse.detail.memory == memory
+
+
+async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        disk.let(0)
+        await rows(on, ROWS)
+        await on.pilot.press("j", "j")
+        memory = on.browse.memories.memory
+        for number in (1, 2):
+            disk.let(number)
+            await rows(on, ROWS * (number + 1))
+            assert on.browse.memories.memory == memory
+        await on.ready()
+        assert on.browse.memories.cursor == 2 * ROWS + 2
+        assert on.browse.detail.memory == memory
+
+
+async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        disk.let(0)
+        await rows(on, ROWS)
+        await on.pilot.press("enter")
+        memory = on.browse.detail.memory
+        disk.let(1)
+        await rows(on, 2 * ROWS)
+        disk.let(2)
+        await on.ready()
+        assert on.browse.detail.memory == memory
+
+
+async def test_a_new_search_begins_at_its_top_again(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        disk.let(0)
+        await rows(on, ROWS)
+        await on.pilot.press("j", "j", "slash", *"fact")
+        disk.let(1)
+        await rows(on, 2 * ROWS)
+        disk.let(2)
+        await on.ready()
+        assert on.browse.memories.cursor == 0
+
+
+async def test_the_last_session_says_where(disk: SlowDisk, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    roots = (disk.roots[0],)  # what `stage` tells the app
+    ref = f"agent-memory-2:{fact(107, '', '')['id']}"
+    session.save(state, session.key_for(roots), Session(selected=ref))
+    async with stage(disk.roots[0], open_library=disk.open, state=state) as on:
+        for number in range(STORES):
+            disk.let(number)
+            await rows(on, ROWS * (number + 1))
+        await on.ready()
+        memory = on.browse.memories.memory
+        assert memory is not None
+        assert memory.content == "Fact 7 of 1"
+
+
+async def test_what_comes_later_leaves_the_cursor_on_its_memory(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        for number in range(STORES):
+            disk.let(number)
+        await on.ready()
+        memory = on.browse.memories.memory
+        write_store(disk.roots[2].parent, {"new": [fact(900, "Quite new", "2026-11-20")]})
+        await on.press("f5")
+        await on.sees("Quite new")
+        assert on.browse.memories.memory == memory
+        assert on.browse.memories.top == 0, "who looks at the top sees it come in"
