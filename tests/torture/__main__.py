@@ -35,7 +35,7 @@ ROUNDS: dict[str, Round] = {
         for style in [*crowds.STYLES, "jq script"]
     },
     **{
-        f"life of {format}": lambda folder, seed, format=format: live(format, 200, seed)
+        f"life of {format}": lambda folder, seed, format=format: live(folder, format, 200, seed)
         for format in KEPT
     },
 }

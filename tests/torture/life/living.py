@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from pathlib import Path
+
 import hypothesis
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, assume, settings
+from hypothesis.control import current_build_context
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.torture.life.machine import Life, life_of
+from tests.torture.life.machine import Life
 
 STEPS = 30
+"""Of one life."""
+PATIENCE = 30.0
+"""Seconds in which a life that broke something is made shorter; then it is shown as it is."""
 
 
-def live(format: str, runs: int, seed: int | None = None, *, thorough: bool = False) -> str:
-    """Run the machine; without a seed always the same lives. Raises what broke, with its steps."""
-    machine = life_of(format, thorough=thorough)
+def live(
+    folder: Path, format: str, runs: int, seed: int | None = None, *, thorough: bool = False
+) -> str:
+    """Run the machine in this folder; without a seed always the same lives.
+
+    Raises what broke, with its steps. `thorough`: with the index on disk.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    machine = _life_of(format, folder, thorough)
     if seed is not None:
         machine = hypothesis.seed(seed)(machine)
-    before = Life.steps
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -30,5 +43,26 @@ def live(format: str, runs: int, seed: int | None = None, *, thorough: bool = Fa
             suppress_health_check=list(HealthCheck),
         ),
     )
-    steps = Life.steps - before
-    return f"T9 lives [{format}]: {runs:,} runs, {steps:,} steps, each file as the model says"
+    return (
+        f"T9 lives [{format}]: {runs:,} runs, {machine.steps:,} steps, each file as the model says"
+    )
+
+
+def _life_of(format: str, folder: Path, thorough: bool) -> type[Life]:
+    """The machine of one format; it tires of making a failure shorter."""
+
+    class Living(Life):
+        broke: float | None = None
+
+        def __init__(self) -> None:
+            if Living.broke is not None and time.monotonic() > Living.broke + PATIENCE:
+                assume(current_build_context().is_final)
+            super().__init__()
+
+        def teardown(self) -> None:
+            if isinstance(sys.exception(), Exception) and Living.broke is None:
+                Living.broke = time.monotonic()
+            super().teardown()
+
+    Living.format, Living.folder, Living.thorough, Living.steps = format, folder, thorough, 0
+    return Living

@@ -38,9 +38,6 @@ PAIR = st.tuples(NUMBER, NUMBER)
 WORD = st.sampled_from(
     ["quill", "Größe", "a\nb", '"\\', "鐘\U0001f514", "\x1b[31m", "\u202eflip", "--- #", ""]
 )
-MEMORY = Path("/dev/shm")
-"""A folder in memory where there is one: nothing here is about a disk that really keeps it, and
-thousands of synced saves would take minutes on one that does."""
 LEAST_FILES = 3
 """Files that other programs leave there."""
 LATER = 10_000_000
@@ -48,18 +45,19 @@ LATER = 10_000_000
 
 
 class Life(RuleBasedStateMachine):
-    """The life of one store of the format `format`."""
+    """The life of one store; what is set on a class of its own says of which."""
 
-    format = ""
-    thorough = False
+    format: str
+    folder: Path
+    """Where it lives."""
+    thorough: bool
     """Whether the index on disk is built too, which takes half a second in other processes."""
-    steps = 0
-    """Steps of all machines so far."""
+    steps: int
+    """Steps of all machines of the class so far."""
 
     def __init__(self) -> None:
         super().__init__()
-        where = MEMORY if os.access(MEMORY, os.W_OK) else None
-        self.base = Path(tempfile.mkdtemp(prefix="memtui-life-", dir=where))
+        self.base = Path(tempfile.mkdtemp(prefix="life-", dir=self.folder))
         self.place = small_store(self.format, self.base / self.format)
         self.root = root_of(known(self.format), self.place)
         self.state, self.cache = self.base / "state", self.base / "cache"
@@ -264,7 +262,7 @@ class Life(RuleBasedStateMachine):
 
     @invariant()
     def every_file_is_as_the_model_says(self) -> None:
-        Life.steps += 1
+        type(self).steps += 1
         self.model.settle(self.on_disk(), {})
         for name, data in self.model.files.items():
             taken_apart(name, data)
@@ -440,8 +438,3 @@ class Life(RuleBasedStateMachine):
 
 def refs(library: Library, asked: Any) -> set[str]:
     return {library.snapshot.rows[slot].ref for slot in library.find(asked).slots}
-
-
-def life_of(format: str, *, thorough: bool = False) -> type[Life]:
-    """The machine of one format."""
-    return type("Life", (Life,), {"format": format, "thorough": thorough})

@@ -15,18 +15,18 @@ from memtui.library import Library
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import contents
 from tests.torture.life.living import live
-from tests.torture.life.small import small_store
+from tests.torture.life.small import KEPT, small_store
 
 RUNS = 25
 """Of 30 steps, for each format."""
-LIVED = ("simple-memory", "workspace")
-"""The other two are lived in `python -m tests.torture`, which still breaks them (open)."""
 MAP = "state/ambient-memory/memory-type-map.json"
 
 
-@pytest.mark.parametrize("format", LIVED)
-def test_every_file_is_as_the_model_says(format: str, figures: Callable[[str], None]) -> None:
-    figures(live(format, RUNS))
+@pytest.mark.parametrize("format", KEPT)
+def test_every_file_is_as_the_model_says(
+    format: str, tmp_path: Path, figures: Callable[[str], None]
+) -> None:
+    figures(live(tmp_path, format, RUNS))
 
 
 def opened(format: str, tmp_path: Path) -> Library:
