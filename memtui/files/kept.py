@@ -20,8 +20,9 @@ from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files.faults import reached
+from memtui.files.json_spans import load
 from memtui.files.lock import private_folder
-from memtui.files.reading import digest, read_bytes, real
+from memtui.files.reading import decode, digest, read_bytes, real
 
 COPIES = 5
 """Copies kept of one file."""
@@ -147,10 +148,15 @@ def _copies_in(folder: Path, path: Path) -> list[Copy]:
 
 
 def last_good(path: Path, state: Path) -> Copy | None:
-    """The newest copy of a file that holds something and is what it was when it was kept."""
+    """The newest copy of a file that holds something and is what it was when it was kept.
+
+    A JSON file must be whole: it may have been broken just before it was replaced, or copied.
+    """
     for copy in copies(real(path), state):
         with contextlib.suppress(UnreadableFile):
             data = copy.read()
+            if path.suffix == ".json" and data:
+                load(decode(data))
             if data.strip(b"\0 \t\r\n") and digest(data) == copy.digest:
                 return copy
     return None

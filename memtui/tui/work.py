@@ -145,6 +145,8 @@ class Workers:
             fresh = staying.fresh_slots(before - self._alive, self._alive - before, rows)
             self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
             self._learn(everything)
+            worker = get_current_worker()
+            self.library.keep_good_copies(lambda: worker.is_cancelled)
 
     def _look(self, library: Library) -> Found:
         """Remember which memories there are; returns all of them."""

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from memtui.changes import RecordEdit, TextEdit
@@ -20,7 +21,7 @@ from memtui.files.late import rescue
 from memtui.files.reading import decode, encode, read_bytes
 from memtui.files.recorder import Unrecorded
 from memtui.files.standing import Standing, standing
-from tests.torture.processes import fork, in_child, wait
+from tests.torture.processes import fork, wait
 
 START = 20
 
@@ -233,16 +234,20 @@ def broken_by_others(folder: Path) -> str:
     """T6 in small: what another program has destroyed is not written, and can be given back."""
     from memtui.files.kept import last_good
 
-    path, state = folder / "store" / "items.json", folder / "state"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps([{"id": f"s{i}", "content": "old"} for i in range(3)]))
-    edits = [_ours(path, f"s{i}", "mine") for i in range(3)]
-    commit([edits[0]], Unrecorded(state))
-    broken = (b"", b"\0" * 100, b'[{"id": "s0"', b"[]\n[]")
-    for data in broken:
+    state, broken = folder / "state", (b"", b"\0" * 100, b'[{"id": "s0"', b"[]\n[]")
+    at_work = []
+    for number, data in enumerate(broken):
+        path = folder / "store" / str(number) / "items.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps([{"id": f"s{i}", "content": "old"} for i in range(3)]))
+        edits = [_ours(path, f"s{i}", "mine") for i in range(3)]
+        commit([edits[0]], Unrecorded(state))
         path.write_bytes(data)
-        refused = in_child(lambda: commit([edits[1]], Unrecorded(state)))
-        assert refused == 1
+        # each waits a while for the file to become whole: all of them together
+        save = partial(commit, [edits[1]], Unrecorded(state))
+        at_work.append((path, data, fork(save)))
+    for path, data, child in at_work:
+        assert wait(child) == 1, f"{data!r} was not refused"
         assert path.read_bytes() == data
         copy = last_good(path, state)
         assert copy is not None

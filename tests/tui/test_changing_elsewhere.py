@@ -11,6 +11,7 @@ import pytest
 
 from memtui.bundle import exporting
 from memtui.library import Library
+from memtui.tui.screens import edit_form
 from memtui.tui.screens.broken import BrokenScreen
 from memtui.tui.screens.copying import CopyScreen
 from memtui.tui.screens.diff import DiffScreen
@@ -74,6 +75,21 @@ async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) 
         await on.keys("ctrl+s")
         assert on.memory(fact.ref).content == "Written, then it crashed."
         assert not drafts(tmp_path)
+
+
+async def test_what_is_saved_at_once_is_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Judging what was typed comes due while the plan to be saved is made, or just after."""
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        for rest in (0.001, 0.005, 0.02, 0.05):
+            monkeypatch.setattr(edit_form, "REST", rest)
+            await on.keys("e")
+            on.app.screen.query_one(Prose).put(f"Saved {rest} later.")
+            await on.keys("ctrl+s")
+            assert not isinstance(on.app.screen, FormScreen)
+            assert on.memory(fact.ref).content == f"Saved {rest} later."
 
 
 async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path) -> None:
@@ -259,6 +275,20 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         assert on.memory(fact.ref).content == fact.content
         await on.keys("u")
         assert file.read_bytes() == broken
+
+
+async def test_what_an_agent_added_a_moment_ago_is_in_the_last_good_copy(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = on.first(AGENT, kind="fact", status="active")
+        file = Path(fact.origin.file)
+        facts = json.loads(file.read_bytes())
+        facts.append({**facts[0], "id": "0f6fa27c-a", "fact": "Noted a moment ago."})
+        file.write_text(json.dumps(facts, indent=2) + "\n")
+        whole = file.read_bytes()
+        await on.keys("f5")
+        file.write_bytes(b"")
+        await on.keys("f5", "B", "r", "enter")
+        assert file.read_bytes() == whole
 
 
 async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) -> None:

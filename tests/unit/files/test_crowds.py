@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import busy, crowds
+from tests.torture import agents, busy, crowds
 
 
 def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
@@ -27,6 +27,10 @@ def test_a_program_that_appends(tmp_path: Path, figures: Callable[[str], None]) 
 
 def test_files_that_others_have_destroyed(tmp_path: Path, figures: Callable[[str], None]) -> None:
     figures(crowds.broken_by_others(tmp_path))
+
+
+def test_two_agents_break_their_file(tmp_path: Path, figures: Callable[[str], None]) -> None:
+    figures(agents.two_agents(tmp_path, 3))
 
 
 @pytest.mark.parametrize(("edits", "forgetful"), [(5, False), (1, True)])

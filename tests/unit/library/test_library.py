@@ -329,6 +329,24 @@ def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_i
     assert copy.read() == before
 
 
+def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
+    home: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    library = Library.open([home], state=state, now=lambda: NOW)
+    library.load()
+    library.keep_good_copies()
+    file = home / "entities" / "alice" / "items.json"
+    before = file.read_bytes()
+    write_facts(home, "alice", [fact(9, "Alice mended the tide gauge")])
+    library.refresh()
+    file.write_bytes(before[:-20])
+    library.keep_good_copies()
+    copy = last_good(file, state)
+    assert copy is not None
+    assert copy.read() == before
+
+
 def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Path) -> None:
     library = open_library(home)
     library.index()
