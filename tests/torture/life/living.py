@@ -43,9 +43,8 @@ def live(
             suppress_health_check=list(HealthCheck),
         ),
     )
-    return (
-        f"T9 lives [{format}]: {runs:,} runs, {machine.steps:,} steps, each file as the model says"
-    )
+    steps = f"{runs:,} runs, {machine.steps:,} steps"
+    return f"T9 lives [{format}]: {steps}, each file as the model says"
 
 
 def _life_of(format: str, folder: Path, thorough: bool) -> type[Life]:

@@ -26,7 +26,7 @@ from memtui.library.planning import Planned
 from memtui.query import parse
 from tests.conformance.samples import memories, open_library, root_of
 from tests.conformance.trees import contents
-from tests.torture.life import others
+from tests.torture.life import effects, others
 from tests.torture.life.acts import ACTS, change_of
 from tests.torture.life.model import Clash, Done, Expected, FileChange, Model
 from tests.torture.life.pieces import taken_apart
@@ -309,6 +309,10 @@ class Life(RuleBasedStateMachine):
         if plan is not None:
             planned, changes = plan
             made = self.step(changes, lambda: self.library.apply(planned))
+            if made and len(planned.plans) == 1:
+                self.library.refresh()
+                fault = effects.fault(planned.plans[0], memories(self.library))
+                assert not fault, fault
             self.model.add(self.library.log(1)[0].id, changes, "done" if made else "void")
 
     def take_back(self, done: Done | None, by_number: bool = False) -> None:
