@@ -16,7 +16,7 @@ from textual.filter import LineFilter
 from memtui import keymap, text
 from memtui.config import Loaded
 from memtui.themes import MONO
-from memtui.tui import actions
+from memtui.tui import actions, registry
 from memtui.tui.backstop import Backstop
 from memtui.tui.colours import Colours, Palette
 from memtui.tui.commands import ActCommands
@@ -60,7 +60,7 @@ class MemtuiApp(App[None]):
     """memtui on a terminal."""
 
     TITLE = "memtui"
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(actions.EVERYWHERE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(registry.EVERYWHERE)]
     COMMANDS: ClassVar = {ActCommands}
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from memtui.tui import actions
-from memtui.tui.actions import ACTIONS, Action
+from memtui.tui.registry import ACTIONS, Action
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp

@@ -100,7 +100,7 @@ class Doing:
         def ended(tell: Callable[[], None]) -> None:
             self._writing = False
             self._screen.work.release()
-            self._screen.own_rows_changed()
+            self._screen.search_again()
             tell()
             self._next()
 

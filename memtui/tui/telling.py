@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
     from memtui.library import Found, Progress
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.screens.finding import FindingScreen
 
 TYPES_SHOWN = 12
 
@@ -25,7 +25,7 @@ TYPES_SHOWN = 12
 class Telling:
     """Makes sentences and rows from values, and hands them to the widgets of the screen."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: FindingScreen) -> None:
         self._screen = screen
         self._progress = ""
         self._complete = False

@@ -5,12 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from memtui.bundle import exporting
+from memtui.changes import Change
 from memtui.library import Library
+from memtui.tui import doing
+from memtui.tui.doing import Preview
 from memtui.tui.screens import edit_form
 from memtui.tui.screens.broken import BrokenScreen
 from memtui.tui.screens.copying import CopyScreen
@@ -77,19 +82,29 @@ async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) 
         assert not drafts(tmp_path)
 
 
-async def test_what_is_saved_at_once_is_saved(
+async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Judging what was typed comes due while the plan to be saved is made, or just after."""
+    judged, judge = Event(), FormScreen._judge
+
+    def told(form: FormScreen) -> None:
+        judge(form)
+        judged.set()
+
+    def preview(library: Library, changes: Sequence[Change]) -> Preview:
+        judged.wait(5)  # until the typing comes to be judged
+        return doing.preview(library, changes)
+
+    monkeypatch.setattr(FormScreen, "_judge", told)
+    monkeypatch.setattr(edit_form, "preview", preview)
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
-        for rest in (0.001, 0.005, 0.02, 0.05):
-            monkeypatch.setattr(edit_form, "REST", rest)
-            await on.keys("e")
-            on.app.screen.query_one(Prose).put(f"Saved {rest} later.")
-            await on.keys("ctrl+s")
-            assert not isinstance(on.app.screen, FormScreen)
-            assert on.memory(fact.ref).content == f"Saved {rest} later."
+        await on.keys("e")
+        judged.clear()
+        on.app.screen.query_one(Prose).put("Saved at once.")
+        await on.keys("ctrl+s")
+        assert not isinstance(on.app.screen, FormScreen)
+        assert on.memory(fact.ref).content == "Saved at once."
 
 
 async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path) -> None:

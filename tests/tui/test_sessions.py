@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from memtui.config import Settings
 from memtui.model import Place
-from memtui.tui import actions, outside
+from memtui.tui import outside, registry
 from memtui.tui.layout import Pane, arrange
 
 from .stage import FACTS, fact, stage, write_store
@@ -174,11 +174,11 @@ def test_the_focused_pane_is_always_there(width: int, height: int) -> None:
 
 def test_the_registry_is_sound() -> None:
     """Ids are unique, every action has words, and no two share a key in one place."""
-    ids = [action.id for action in actions.ACTIONS]
+    ids = [action.id for action in registry.ACTIONS]
     assert len(ids) == len(set(ids))
-    for pane in (*Pane, actions.ANYWHERE, actions.MOVING):
-        keys = [k for a in actions.ACTIONS if pane in a.scopes for k in a.keys]
+    for pane in (*Pane, registry.ANYWHERE, registry.MOVING):
+        keys = [k for a in registry.ACTIONS if pane in a.scopes for k in a.keys]
         assert len(keys) == len(set(keys)), f"two actions share a key in {pane}"
-    for action in actions.ACTIONS:
+    for action in registry.ACTIONS:
         assert action.words
         assert action.tooltip[0].isupper()

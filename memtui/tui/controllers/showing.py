@@ -13,7 +13,7 @@ from memtui.model import Memory
 
 if TYPE_CHECKING:
     from memtui.tui.messages import Related
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.screens.finding import FindingScreen
 
 REST = 0.06
 """Seconds the cursor must rest before a run of moves is over and references are asked for."""
@@ -24,7 +24,7 @@ RUN = 0.1
 class Showing:
     """Keeps the detail at the cursor's memory."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: FindingScreen) -> None:
         self._screen = screen
         self.resting = False
         """The references of the memory under the cursor are still to be asked for."""

@@ -9,8 +9,8 @@ from textual.reactive import var
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
-from memtui.tui import actions
-from memtui.tui.actions import Situation
+from memtui.tui import registry
+from memtui.tui.situation import Situation
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
@@ -53,4 +53,4 @@ class ActingScreen(Screen[None]):
 
     def refusal(self, action_id: str) -> str:
         """Why this cannot be done now; empty when it can."""
-        return actions.BY_ID[action_id].allowed(self.situation())
+        return registry.BY_ID[action_id].allowed(self.situation())

@@ -132,6 +132,9 @@ class FormScreen(Fitting[Planned]):
         self._timer = self.set_timer(REST, self._judge)
 
     def _judge(self) -> None:
+        if self._saving:  # what is asked now would take the place of the plan to be saved
+            self._typed()
+            return
         self._number += 1
         number, values = self._number, self.values()
         if not self._form.changes(values, False):
@@ -231,18 +234,19 @@ class FormScreen(Fitting[Planned]):
 
     def _save(self, planned: Planned) -> None:
         self._saving = True
+        self._number += 1  # what was asked before is no longer of interest
 
         def done(_: Action) -> None:
-            self.dismiss(planned)
+            self._close(planned)
 
         self._doing.apply(planned, done, self._not_saved)
 
     def _not_saved(self, error: MemtuiError) -> None:
         """The text stays where it is; what stands in the way is said."""
-        self._saving = False
         if isinstance(error, Conflict):
             self._ask_about(error)
             return
+        self._saving = False
         if isinstance(error, RefError) and self._base is not None:
             self._say(Said("another program removed this memory", Tone.BAD, "not possible:"))
         else:
@@ -255,6 +259,7 @@ class FormScreen(Fitting[Planned]):
         """Look at the disk again, then let the person choose."""
 
         def seen(_: bool) -> None:
+            self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
         self._doing.ask(lambda library: library.refresh(), seen, self._not_saved, "draft")
@@ -272,7 +277,7 @@ class FormScreen(Fitting[Planned]):
                 return
         if choice == THEIRS:
             self.app.notify("Their text stays; yours is dropped.")
-            self.dismiss(None)
+            self._close(None)
             return
         if choice == BOTH:
             prose = self.query_one(Prose)
@@ -298,16 +303,22 @@ class FormScreen(Fitting[Planned]):
 
     def action_leave(self) -> None:
         """Ask only when something would be lost."""
+        if self._saving:
+            return
         if not self.is_changed:
-            self.dismiss(None)
+            self._close(None)
             return
         replies = (Reply("y", "leave", "leave"), Reply("s", self._form.save, "save"))
         said = (Said("What you wrote here is not saved."),)
 
         def answered(reply: str | None) -> None:
             if reply == "leave":
-                self.dismiss(None)
+                self._close(None)
             elif reply == "save":
                 self.action_save()
 
         self.app.push_screen(Question("Leave the form?", said, replies), answered)
+
+    def _close(self, saved: Planned | None) -> None:
+        self._number += 1  # an answer that comes later finds no form
+        self.dismiss(saved)

@@ -14,8 +14,8 @@ from textual.content import Content
 from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import actions, signs
-from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.layout import Pane
+from memtui.tui.registry import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.screens.acting import Dialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.sheet import Sheet

@@ -17,7 +17,7 @@ from textual.content import Content
 from textual.geometry import Region
 from textual.strip import Strip
 
-from memtui.tui import actions
+from memtui.tui import actions, registry
 from memtui.tui.widgets.painted import Painted
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ WHEEL_LINES = 3
 class Window(Painted, can_focus=True):
     """A focusable pane of lines."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(actions.MOVING)]
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(registry.MOVING)]
     has_cursor = True
     """False: the lines scroll, no line is the current one."""
 

@@ -1,0 +1,166 @@
+"""A screen of panes: which of them fit, which has the keys, and what the footer says of it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.events import DescendantFocus, Resize
+from textual.widget import Widget
+from textual.widgets import Static
+
+from memtui.tui import actions
+from memtui.tui.layout import Layout, Pane, Shape, arrange
+from memtui.tui.registry import ANYWHERE, BY_ID
+from memtui.tui.screens.acting import ActingScreen
+from memtui.tui.widgets.chips import ChipLine
+from memtui.tui.widgets.detail import Detail
+from memtui.tui.widgets.entity_tree import EntityTree
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.memory_list import MemoryList
+from memtui.tui.widgets.search_bar import SearchBar
+from memtui.tui.widgets.statistics import StatisticsPane
+from memtui.tui.widgets.timeline import TimelinePane
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+TINY = "memtui needs at least\n40 columns and 12 rows"
+
+
+class PaneScreen(ActingScreen):
+    """The search line, five panes, the footer; what they show is somebody else's."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(ANYWHERE)]
+    AUTO_FOCUS = ""  # the pane that the last session ended in
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pane = Pane.MEMORIES
+        self.zoomed = False
+        self.shown_panes: frozenset[Pane] = frozenset(Pane)
+        self._layout: Layout | None = None
+        self.entities = EntityTree()
+        self.statistics = StatisticsPane()
+        self.memories = MemoryList(self.now)
+        self.detail = Detail(self.now)
+        self.timeline = TimelinePane()
+        self.search_bar = SearchBar()
+        self.chips = ChipLine()
+        self.keys = KeyLine()
+
+    def compose(self) -> ComposeResult:
+        yield self.search_bar
+        yield self.chips
+        with Horizontal(id="body"):
+            with Vertical(id="side"):
+                yield self.entities
+                yield self.statistics
+            with Vertical(id="main"):
+                with Horizontal(id="centre"):
+                    yield self.memories
+                    yield self.detail
+                yield self.timeline
+        yield self.keys
+        yield Static(Content(TINY), id="tiny", markup=False)
+
+    def now(self) -> datetime:
+        return self.app.now()
+
+    # Acts
+
+    def refusal(self, action_id: str) -> str:
+        if self.is_tiny and action_id != "quit":
+            return "the window is too small"
+        return super().refusal(action_id)
+
+    def action_act(self, action_id: str) -> None:
+        if self.is_tiny and action_id != "quit":
+            return
+        super().action_act(action_id)
+        self.update_keys()
+
+    def update_keys(self) -> None:
+        """Say which keys work here and now."""
+        overrides = self.app.key_overrides
+        if self.search_bar.line.has_focus:
+            take = actions.first_key(BY_ID["complete"], overrides)
+            self.keys.show(self.search_bar.line.keys(take))
+            return
+        here = actions.for_footer(self.pane, self.situation())
+        self.keys.show(
+            [(actions.first_key(a, overrides), a.words, a.id) for a in here],
+            [
+                (actions.first_key(a, overrides), a.words, a.id)
+                for a in (BY_ID["help"], BY_ID["quit"])
+            ],
+        )
+
+    # Layout
+
+    @property
+    def is_tiny(self) -> bool:
+        """The window has room for nothing."""
+        return self._layout is not None and self._layout.shape is Shape.TINY
+
+    @property
+    def is_single(self) -> bool:
+        """Only one pane fits, or one is zoomed."""
+        return self._layout is not None and len(self._layout.panes) == 1
+
+    def pane_widget(self, pane: Pane) -> Widget:
+        return {
+            Pane.ENTITIES: self.entities,
+            Pane.MEMORIES: self.memories,
+            Pane.DETAIL: self.detail,
+            Pane.TIMELINE: self.timeline,
+            Pane.STATISTICS: self.statistics,
+        }[pane]
+
+    def lay_out(self) -> None:
+        """Show the panes that the size and the focus ask for."""
+        width, height = self.app.size
+        layout = arrange(width, height, self.pane, zoomed=self.zoomed)
+        if layout == self._layout:
+            return
+        self._layout, self.shown_panes = layout, layout.panes
+        for shape in Shape:
+            self.set_class(shape is layout.shape, f"-{shape}")
+        self.set_class(len(layout.panes) == 1, "-alone")
+        for pane in Pane:
+            self.pane_widget(pane).display = pane in layout.panes
+        self.query_one("#side").display = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})
+        self.query_one("#centre").display = bool(layout.panes & {Pane.MEMORIES, Pane.DETAIL})
+        self.query_one("#main").display = bool(
+            layout.panes & {Pane.MEMORIES, Pane.DETAIL, Pane.TIMELINE}
+        )
+        focused = self.pane_widget(self.pane)
+        if not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
+            focused.focus(scroll_visible=False)
+
+    @on(Resize)
+    def _resized(self) -> None:
+        self.lay_out()
+
+    # Focus
+
+    def focus_pane(self, pane: Pane) -> None:
+        """Give a pane the keys, bringing it on screen first."""
+        self.pane = pane
+        self.lay_out()
+        self.pane_widget(pane).focus(scroll_visible=False)
+
+    @on(DescendantFocus)
+    def _focused(self, event: DescendantFocus) -> None:
+        if event.widget.id in list(Pane):
+            self.pane = Pane(event.widget.id)
+            self.lay_out()
+            self.entered(self.pane)
+        self.update_keys()
+
+    def entered(self, pane: Pane) -> None:
+        """A pane has the keys now."""
