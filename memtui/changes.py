@@ -155,8 +155,6 @@ class TreeEdit:
     after: Mapping[str, Any] | None
     existed: bool = False
     """The folder was there before, empty: it is filled and emptied, and stays the same folder."""
-    existed: bool = False
-    """The folder was there before, empty: it is filled and emptied, and stays the same folder."""
 
 
 Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
