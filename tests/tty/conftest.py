@@ -65,7 +65,10 @@ class Terminal:
         fcntl.ioctl(self._handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def text(self) -> str:
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        # Not `display`, which fails at a wide sign of which one half was overwritten.
+        lines = (self.screen.buffer[y] for y in range(self.screen.lines))
+        cells = range(self.screen.columns)
+        return "\n".join("".join(line[x].data for x in cells).rstrip() for line in lines)
 
     def wait_for(self, words: str) -> str:
         """Read until the words are on the screen; returns the screen."""
