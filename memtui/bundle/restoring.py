@@ -61,23 +61,30 @@ def plan_restore(
     """What would be made. Reads every file of the document. Raises Refused or BundleError."""
     if not is_empty(place):
         raise Refused("there is something here already, and it is no store", where=str(place))
-    partial = [s.label for s in document.stores if not s.whole or not (s.files or s.rows)]
-    if partial or not document.stores:
-        names = ", ".join(partial) or "nothing"
-        raise Refused(
-            f"the file holds memories of {names}, but not the whole store",
-            where=str(document.path),
-            do="import it into a store that exists",
-        )
     several = len(document.stores) > 1
     stores, tree = [], Tree({}, {})
-    for store in document.stores:
+    for store in _whole(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
         base = Path(quoted(store.label)) if several else Path()
         stores.append(Placed(store, place.absolute() / base / store.root))
         tree = _grown(tree, store, base)
     return Restoration(place, tuple(stores), tree, place.is_dir())
+
+
+def _whole(document: Document) -> list[Incoming]:
+    """The stores of which there is something to make. Raises Refused where one is not whole."""
+    held = [store for store in document.stores if store.memories or store.files or store.rows]
+    if not held:
+        raise Refused("the file holds nothing that could be made", where=str(document.path))
+    partial = [s.label for s in held if not s.whole or not (s.files or s.rows)]
+    if partial:
+        raise Refused(
+            f"the file holds memories of {', '.join(partial)}, but not the whole store",
+            where=str(document.path),
+            do="import it into a store that exists",
+        )
+    return held
 
 
 def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:

@@ -89,6 +89,23 @@ def filled(folder: Path, *names: str) -> tuple[Path, int]:
     return restored(folder, *names), inode
 
 
+def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None:
+    """Its program has deleted all of it while it was open; it is exported as it is: empty."""
+    root = shutil.copytree(SAMPLES / "simple-memory", tmp_path / "open" / "simple-memory")
+    library = Library.open([root, SAMPLES / "workspace"])
+    library.load()
+    shutil.rmtree(root)
+    root.mkdir()
+    file = tmp_path / "a.zip"
+    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    restore(plan_restore(read_document(file), tmp_path / "there"), tmp_path / "state")
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
+    library = Library([store for store in library.stores if store.format == "simple-memory"])
+    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    with pytest.raises(Refused, match="nothing that could be made"):
+        plan_restore(read_document(file), tmp_path / "nowhere")
+
+
 def test_an_empty_folder_is_filled_and_emptied_and_stays_the_same_folder(tmp_path: Path) -> None:
     place, inode = filled(tmp_path, *MIXED)
     first = held(place)
