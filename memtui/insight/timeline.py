@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import date, timedelta
 from typing import Literal
 
 Unit = Literal["day", "week", "month"]
@@ -20,12 +20,10 @@ STRAY = 0.01
 DEFAULT_WIDTH = 100
 """Bars that should suffice when the caller does not say how many fit."""
 
-_DAY = 86_400
-_QUARTER = 900
 _EPOCH = date(1970, 1, 1).toordinal()
-_LOWEST = float((date.min.toordinal() - _EPOCH + 1) * _DAY)
-_HIGHEST = float((date.max.toordinal() - _EPOCH - 1) * _DAY)
-"""Times that still have a date in every zone."""
+_FIRST = date.min.toordinal() - _EPOCH
+_LAST = date.max.toordinal() - _EPOCH
+"""Days that a calendar has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +49,24 @@ class Timeline:
 
 
 def build(
-    seconds: Iterable[float],
+    days: Mapping[int, int],
+    undated: int = 0,
     unit: Unit | None = None,
     *,
     width: int = DEFAULT_WIDTH,
-    zone: tzinfo = UTC,
 ) -> Timeline:
-    """The timeline of times in seconds since 1970; nan is undated.
+    """The timeline of days since 1970, each with how many memories lie there.
 
-    Without a `unit` the finest is taken whose bars fit into `width`. Days begin at midnight in
-    `zone`. 100,000 times take about 20 ms.
+    Without a `unit` the finest is taken whose bars fit into `width`.
     """
-    times = list(seconds)
-    dated = [second for second in times if _LOWEST <= second < _HIGHEST]
-    undated = len(times) - len(dated)
-    if not dated:
+    known = Counter({day: days[day] for day in days if _FIRST <= day <= _LAST})
+    undated += sum(days.values()) - known.total()
+    if not known:
         return Timeline(unit or "day", (), undated)
-    days = _days(dated, zone)
     if unit is None:
-        unit = _fitting(days, width)
+        unit = _fitting(known, width)
     counts: Counter[int] = Counter()
-    for day, number in days.items():
+    for day, number in known.items():
         counts[_bucket(day, unit)] += number
     first, last, earlier, later = _window(counts)
     bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
@@ -88,34 +83,6 @@ def range_of(start: date, unit: Unit) -> tuple[date, date]:
         return start, date.max
     following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
     return start, following - timedelta(days=1)
-
-
-def _days(dated: Sequence[float], zone: tzinfo) -> Counter[int]:
-    """Days since 1970 in the zone -> memories."""
-    if zone is UTC:
-        return Counter([int(second // _DAY) for second in dated])
-    # Zones shift by whole quarters of an hour, on most days by the same all day long.
-    quarters = Counter([int(second // _QUARTER) for second in dated])
-    shift = {day: _shift(day, zone) for day in {at // 96 for at in quarters}}
-    days: Counter[int] = Counter()
-    for at, number in quarters.items():
-        ahead = shift[at // 96]
-        if ahead is None:
-            ahead = _ahead(at * _QUARTER, zone)
-        days[(at + ahead) // 96] += number
-    return days
-
-
-def _shift(day: int, zone: tzinfo) -> int | None:
-    """Quarters that the zone is ahead all through this UTC day; None when it changes within."""
-    first, last = _ahead(day * _DAY, zone), _ahead((day + 1) * _DAY, zone)
-    return first if first == last else None
-
-
-def _ahead(second: int, zone: tzinfo) -> int:
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second)
-    offset = moment.astimezone(zone).utcoffset() or timedelta(0)
-    return int(offset.total_seconds() // _QUARTER)
 
 
 def _fitting(days: Counter[int], width: int) -> Unit:

@@ -30,7 +30,7 @@ from memtui.library.snapshot import Snapshot
 from memtui.library.values import Cancelled, Found, Report, Similar, Stopped, never, silent
 from memtui.model import Memory
 from memtui.query import Query
-from memtui.search import columns as columns_of
+from memtui.search import sums
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores.base import Store
 from memtui.text import visible
@@ -241,18 +241,20 @@ class Library:
         """
         return self._holdings.lineage(memory, backlinks)
 
-    def statistics(self, found: Found) -> Statistics:
-        """Counts over what was found; disk use over all open stores."""
+    def statistics(self, found: Found, *, counted: bool = True) -> Statistics:
+        """Counts over what was found; disk use over all open stores.
+
+        Not `counted`: without how many have each value, which the facets of a search tell too.
+        """
         columns = self._holdings.now.columns
-        times = [t for t in columns_of.times(columns, found.slots) if t == t]
-        counts = columns_of.counts(columns, found.slots)
+        said = sums.sums(columns, found.slots)
         return statistics.from_counts(
-            counts,
+            sums.counts(columns, found.slots) if counted else {},
             total=found.total,
-            pinned=columns_of.pinned_count(columns, found.slots),
-            oldest=datetime.fromtimestamp(min(times), UTC) if times else None,
-            newest=datetime.fromtimestamp(max(times), UTC) if times else None,
-            undated=found.total - len(times),
+            pinned=said.pinned,
+            oldest=_moment(said.oldest),
+            newest=_moment(said.newest),
+            undated=said.undated,
             disk=self._holdings.bytes_on_disk(),
         )
 
@@ -260,9 +262,8 @@ class Library:
         self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
-        return timelines.build(
-            columns_of.times(self._holdings.now.columns, found.slots), unit, width=width
-        )
+        days, undated = sums.days(self._holdings.now.columns, found.slots)
+        return timelines.build(days, undated, unit, width=width)
 
     @property
     def _changing(self) -> Changing:
@@ -359,3 +360,7 @@ class Library:
         memories = [now.snapshot.rows[slot] for slot in now.columns.alive.nonzero()[0].tolist()]
         unreadable = [item for state in now.snapshot.stores for item in state.unreadable]
         return list(checks.all_findings(memories, unreadable))
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -76,7 +76,8 @@ class Shelf:
         """Stamp of each shard as the cache has it."""
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
-        self._disk: int | None = None
+        self._sizes: dict[str, int] = {}
+        """Bytes of the files of each shard, as far as they were asked for."""
         self._copied: dict[str, str] = {}
         """Stamp of each shard when its files were copied."""
         self._sharing: set[str] | None = None
@@ -114,9 +115,9 @@ class Shelf:
 
     def bytes_on_disk(self) -> int:
         """What the files of this store take, as of the last change that was noticed."""
-        if self._disk is None:
-            self._disk = sum(_size(file) for files in self._files.values() for file in files)
-        return self._disk
+        for key in self._files.keys() - self._sizes.keys():
+            self._sizes[key] = sum(map(_size, self._files[key]))
+        return sum(self._sizes.values())
 
     def keep_good(self, state: Path, cancelled: Cancelled) -> None:
         """Keep a copy of each JSON file that was read whole, for the day when an agent empties it.
@@ -170,8 +171,9 @@ class Shelf:
     def drop_gone(self, scan: Scan, table: Table) -> bool:
         """Forget shards whose files are gone; True when something changed."""
         files = {shard.key: shard.files for shard in scan.shards}
-        if files != self._files:
-            self._files, self._disk = files, None
+        for key in self._sizes.keys() - files.keys():
+            del self._sizes[key]
+        self._files = files
         gone = [key for key in self.held if key not in files]
         shared = bool(gone) and not self._sharing_in(table).isdisjoint(gone)
         table.kill([slot for key in gone for slot in self.held.pop(key).slots])
@@ -184,7 +186,8 @@ class Shelf:
 
     def put(self, batch: Sequence[tuple[Shard, Reading]], table: Table) -> None:
         """Set the memories of these shards, in place of those they had."""
-        self._disk = None
+        for shard, _ in batch:
+            self._sizes.pop(shard.key, None)
         self.version += 1
         sharing = self._sharing_in(table)
         shared = self._set([(shard.key, shard.stamp, reading) for shard, reading in batch], table)

@@ -263,15 +263,6 @@ def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, i
     return {names[code]: count for code, count in found}
 
 
-def counts(columns: Columns, slots: Sequence[int]) -> dict[str, dict[str, int]]:
-    """Field -> value -> how many of these slots have it."""
-    at = as_array(slots)
-    return {
-        name: named_counts(np.bincount(getattr(columns, name).take(at)), names(columns))
-        for name, names in NAMES.items()
-    }
-
-
 def as_array(slots: Sequence[int]) -> Slots:
     """These slots as an array; what was found comes in no order."""
     return slots.unsorted if isinstance(slots, Ordered) else np.asarray(slots, np.int64)
@@ -280,14 +271,3 @@ def as_array(slots: Sequence[int]) -> Slots:
 def as_slots(numbers: Sequence[int]) -> Slots:
     """These slots as an array, ascending."""
     return np.sort(np.asarray(numbers, np.int64))
-
-
-def pinned_count(columns: Columns, slots: Sequence[int]) -> int:
-    """How many of these slots are pinned."""
-    return int(columns.pinned[as_array(slots)].sum())
-
-
-def times(columns: Columns, slots: Sequence[int]) -> list[float]:
-    """Seconds since 1970 of each of these slots, nan where undated."""
-    found: list[float] = columns.when[as_array(slots)].tolist()
-    return found

@@ -221,7 +221,7 @@ class Workers:
             whole = library.find(replace(query, since=None, until=None), cancelled)
         if worker.is_cancelled:
             return
-        statistics = library.statistics(found)
+        statistics = library.statistics(found, counted=False)
         timeline = library.timeline(whole, unit)
         if not worker.is_cancelled:
             overview = messages.Overview(statistics, timeline)

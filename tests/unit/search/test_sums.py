@@ -1,0 +1,43 @@
+"""Sums over columns say what going through the memories says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.model import Memory
+from memtui.search import columns, sums
+
+times = st.none() | st.datetimes(datetime(1, 1, 2), timezones=st.just(UTC))
+memories = st.lists(
+    st.builds(
+        lambda at, pinned, type: Memory(
+            ref=f"s:{at}", id=str(at), store="s", kind="fact", created=at, pinned=pinned, type=type
+        ),
+        times,
+        st.booleans(),
+        st.sampled_from(("", "decision", "goal")),
+    ),
+    max_size=20,
+)
+
+
+@given(memories, st.randoms(use_true_random=False))
+def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
+    slots = [slot for slot in range(len(held)) if draw.random() < 0.7]  # type: ignore[attr-defined]
+    table = columns.build(held)
+    some = [held[slot] for slot in slots]
+    dated = [memory.created for memory in some if memory.created]
+    said = sums.sums(table, slots)
+    assert said.pinned == sum(memory.pinned for memory in some)
+    assert said.undated == len(some) - len(dated)
+    assert said.oldest == (min(dated).timestamp() if dated else None)
+    assert said.newest == (max(dated).timestamp() if dated else None)
+    assert sums.counts(table, slots)["type"] == Counter(memory.type for memory in some)
+    first = datetime(1970, 1, 1, tzinfo=UTC)
+    days, undated = sums.days(table, slots)
+    assert days == Counter((time - first).days for time in dated)
+    assert undated == said.undated
