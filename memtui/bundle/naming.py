@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote_to_bytes
 
 from memtui.errors import BundleError
+from memtui.files.reading import LONGEST_NAME
 from memtui.files.sidecar_lines import sidecar_path
 
 SIDECAR = ".memtui/sidecar.jsonl"
@@ -57,11 +58,16 @@ def safe_path(name: str) -> str:
     plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
     if not parts or not plain or ".." in parts:
         raise BundleError("a file's name leads out of its store")
-    if not path.endswith(SIDECAR) and any(part.casefold() in _NEVER for part in parts):
-        raise BundleError("a file's name is one that no bundle may bring along")
-    if path.endswith(SIDECAR) and any(p.casefold() in _NEVER for p in parts[:-2]):
+    if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+        raise BundleError(f"a file's name is longer than {LONGEST_NAME} bytes")
+    if any(_seen(part) in _NEVER for part in (parts[:-2] if path.endswith(SIDECAR) else parts)):
         raise BundleError("a file's name is one that no bundle may bring along")
     return path
+
+
+def _seen(part: str) -> str:
+    """A name as a file system takes it that ignores case and unseen characters (CVE-2014-9390)."""
+    return "".join(letter for letter in part.casefold() if letter.isprintable())
 
 
 @dataclass(frozen=True, slots=True)

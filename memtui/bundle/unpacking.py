@@ -23,6 +23,8 @@ from memtui.text import visible
 
 LARGEST_TEXT = 256 << 20
 """Bytes of a file that is no bundle; larger ones are refused unread."""
+LAST_TIME = (1 << 63) * 10**9
+"""Nanoseconds since 1970: beyond what systems count the seconds in."""
 _TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
 
 
@@ -152,10 +154,11 @@ def _files(
     times: dict[str, int] = {}
     for name, about in listed.items():
         path = safe_path(name)
-        if type(about["mtime_ns"]) is not int or path in files:
+        time = about["mtime_ns"]
+        if type(time) is not int or abs(time) >= LAST_TIME or path in files:
             raise BundleError("its manifest is not as memtui writes it")
         files[path] = _loader(archive, prefix + name)
-        times[path] = about["mtime_ns"]
+        times[path] = time
     folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
     if folders & files.keys():
         raise BundleError("one of its files stands where another has a folder")

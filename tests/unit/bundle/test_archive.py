@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import zipfile
 from pathlib import Path
@@ -61,13 +62,13 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     data = archive.to_bytes(CONTENTS)
     file = tmp_path / "b.zip"
     chance = random.Random(4)
-    for at in range(len(data)):
-        flipped = bytearray(data)
-        flipped[at] ^= 1 << chance.randrange(8)
-        file.write_bytes(flipped)
-        with pytest.raises(BundleError):
-            archive.read(file)
     file.write_bytes(data)
+    with file.open("r+b", buffering=0) as bundle:
+        for at, byte in enumerate(data):
+            os.pwrite(bundle.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)
+            with pytest.raises(BundleError):
+                archive.read(file)
+            os.pwrite(bundle.fileno(), bytes([byte]), at)
     found = archive.read(file)
     assert (found.stores, dict(found.entries)) == (CONTENTS.stores, dict(CONTENTS.entries))
 
@@ -80,47 +81,6 @@ def test_a_shortened_or_lengthened_file_is_refused(tmp_path: Path, cut: int) -> 
         file.write_bytes(wrong)
         with pytest.raises(BundleError):
             archive.read(file)
-
-
-def _zip(entries: list[tuple[str, bytes]], **options: object) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", **options) as file:  # type: ignore[call-overload]
-        for name, data in entries:
-            file.writestr(zipfile.ZipInfo(name), data)
-    return out.getvalue()
-
-
-HOSTILE = {
-    "nothing": b"",
-    "no zip": b"{}",
-    "empty zip": _zip([]),
-    "no manifest": _zip([("a", b"1")]),
-    "manifest alone": _zip([("manifest.json", b"{}")]),
-    "manifest is a list": _zip([("manifest.json", b"[]")]),
-    "path upwards": _zip([("manifest.json", b"{}"), ("../evil", b"1")]),
-    "absolute path": _zip([("manifest.json", b"{}"), ("/etc/passwd", b"1")]),
-    "backslashes": _zip([("manifest.json", b"{}"), ("..\\evil", b"1")]),
-    "dot": _zip([("manifest.json", b"{}"), ("./a", b"1")]),
-    "compressed": _zip([("manifest.json", b"{}" * 999)], compression=zipfile.ZIP_DEFLATED),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_archives_are_refused_whole(tmp_path: Path, name: str) -> None:
-    file = tmp_path / "evil.zip"
-    file.write_bytes(HOSTILE[name])
-    with pytest.raises(BundleError, match="cannot be trusted"):
-        archive.read(file)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["evil.zip"]
-
-
-def test_a_second_entry_under_one_name_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "b.zip"
-    file.write_bytes(archive.to_bytes(CONTENTS))
-    with zipfile.ZipFile(file, "a") as more, pytest.warns(match="Duplicate name"):
-        more.writestr("memories/agent-memory.jsonl", b"{}")
-    with pytest.raises(BundleError):
-        archive.read(file)
 
 
 def test_a_file_over_the_limit_is_refused_unread(

@@ -8,8 +8,6 @@ import json
 import os
 import shutil
 import stat
-import tarfile
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from memtui.bundle import archive
-from memtui.bundle.archive import Archive
 from memtui.cli.main import run
+from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, SEALED, TARS, ZIPS, good
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
@@ -145,80 +142,35 @@ def test_a_file_that_cannot_be_written_keeps_the_old_one(
     assert not folder.exists()
 
 
-def _zip(**entries: bytes) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as file:
-        for name, data in entries.items():
-            file.writestr(name, data)
-    return out.getvalue()
-
-
-def _tar() -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as file:
-        link = tarfile.TarInfo("items.json")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        file.addfile(link)
-    return out.getvalue()
-
-
-def _bundle(label: str = "agent-memory", root: str = "", **files: str) -> bytes:
-    """A bundle in the one true form that asks for these files."""
-    listed = {name: {"mtime_ns": 0} for name in files}
-    about = {
-        "label": label,
-        "format": "agent-memory",
-        "whole": True,
-        "memories": 0,
-        "files": listed,
-        "root": root,
-    }
-    entries = {f"files/{label}/{name}": text.encode() for name, text in files.items()}
-    return archive.to_bytes(Archive((about,), {**entries, f"memories/{label}.jsonl": b""}))
-
-
-HOSTILE = {
-    "upwards": lambda: _bundle(**{"%2E%2E/%2E%2E/evil": "x"}),
-    "absolute": lambda: _bundle(**{"%2Fetc/evil": "x"}),
-    "NUL": lambda: _bundle(**{"a%00b": "x"}),
-    "git hook": lambda: _bundle(**{".git/hooks/post-checkout": "x"}),
-    "git hook, capitals": lambda: _bundle(**{"%2EGIT/config": "x"}),
-    "memtui's own folder": lambda: _bundle(**{".memtui/journal.sqlite": "x"}),
-    "file over folder": lambda: _bundle(**{"a": "x", "a/b": "y"}),
-    "root upwards": lambda: _bundle(root="..", **{"a": "x"}),
-    "root away": lambda: _bundle(root="/etc", **{"a": "x"}),
-    "dots as a file": lambda: _bundle(**{"a/%2E%2E": "x"}),
-    "no bundle": lambda: _zip(**{"manifest.json": b"{}"}),
-    "zip with a path": lambda: _zip(**{"../evil": b"x"}),
-    "tar": _tar,
-    "bomb": lambda: archive.to_bytes(Archive((), {}))[:-1] + b"\xff",
-    "stray file": lambda: archive.to_bytes(Archive((), {"files/other/a": b"x"})),
-    "label twice": lambda: archive.to_bytes(
-        Archive(
-            ({"label": "a", "format": "x", "whole": False, "memories": 0},) * 2,
-            {"memories/a.jsonl": b""},
-        )
-    ),
-    "store without entries": lambda: archive.to_bytes(
-        Archive(({"label": "a", "format": "x", "whole": False, "memories": 0},), {})
-    ),
-}
-
-
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_archives_change_nothing(call: Call, home: Path, tmp_path: Path, name: str) -> None:
     evil = tmp_path / "evil.zip"
     evil.write_bytes(HOSTILE[name]())
     before = everything(tmp_path / "here")
-    assert call("verify", evil).code == 1
-    for place in (home, tmp_path / "new"):
+    places = {path.name for path in tmp_path.iterdir()}
+    places_to_be = [tmp_path / "new"] if name in ONLY_WHOLE else [home, tmp_path / "new"]
+    for place in places_to_be:
         done = call("import", evil, "--into", place)
         assert done.code == 1
         assert "Traceback" not in done.err
         assert done.out == b""
     assert everything(tmp_path / "here") == before
-    assert not (tmp_path / "new").exists()
-    assert not (tmp_path / "evil").exists()
+    left = {path.name for path in tmp_path.iterdir()} - places - {"state", "cache", "config"}
+    assert not left, f"it left {left}"
+    assert not everything(tmp_path / "person")
+
+
+def test_the_hostile_archives_are_made_from_one_that_is_taken(
+    call: Call, home: Path, tmp_path: Path, figures: Callable[[str], None]
+) -> None:
+    (tmp_path / "good.zip").write_bytes(good())
+    assert call("import", tmp_path / "good.zip", "--into", tmp_path / "new").code == 0
+    assert everything(tmp_path / "new") == {"entities/a/items.json": b"[]\n"}
+    sealed = len(SEALED) + len(ONLY_WHOLE)
+    figures(
+        f"T15 hostile archives: {len(ZIPS)} zips, {len(TARS)} tars and {sealed} sealed bundles"
+        " refused whole, 0 files made or changed"
+    )
 
 
 def test_what_is_no_file_is_not_waited_for(call: Call, tmp_path: Path) -> None:
