@@ -1,0 +1,80 @@
+"""Export, import, export of thirty stores: equal bytes; any flipped byte is noticed (T16)."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memtui.bundle import archive
+from memtui.bundle.packing import pack
+from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.unpacking import read_document
+from memtui.errors import BundleError
+from memtui.library import Library
+from tests.unit.bundle import small_stores
+
+STORES = 6
+"""Of each of the five formats."""
+FLIPS = 20
+"""Bytes flipped, each alone, in each bundle: 600 of 30 bundles."""
+
+
+def exported(root: Path, file: Path) -> bytes:
+    library = Library.open([root])
+    library.load()
+    assert library.snapshot.count, "there is nothing in it to lose"
+    data = archive.to_bytes(pack(library, None).archive)
+    file.write_bytes(data)
+    return data
+
+
+def files(root: Path) -> dict[str, tuple[bytes, int]]:
+    return {
+        str(path.relative_to(root)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.suffix != ".db"
+    }
+
+
+@pytest.mark.parametrize("format", small_stores.FORMATS)
+def test_thirty_stores(tmp_path: Path, format: str, figures: Callable[[str], None]) -> None:
+    memories = 0
+    for number in range(STORES):
+        here, there = tmp_path / f"{number}" / "here", tmp_path / f"{number}" / "there"
+        here.mkdir(parents=True)
+        root = small_stores.make(format, here, number)
+        file = tmp_path / f"{number}" / "a.zip"
+        first = exported(root, file)
+        document = read_document(file)
+        restore(plan_restore(document, there), tmp_path / f"{number}" / "state")
+        again = exported(there, tmp_path / f"{number}" / "b.zip")
+        assert len(again) == len(first), f"store {number} came back as another"
+        assert again == first, f"store {number} differs from byte {_differs(first, again)}"
+        before, after = files(root), files(there)
+        changed = [name for name in before | after if after.get(name) != before.get(name)]
+        assert not changed, f"store {number}: {changed}"
+        memories += document.count
+        _flip(file, first, number)
+    figures(
+        f"T16 {format}: {STORES} stores with {memories} memories exported, imported, exported:"
+        f" equal bytes; {STORES * FLIPS} flipped bytes, each noticed"
+    )
+
+
+def _differs(one: bytes, other: bytes) -> int:
+    return next(at for at, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
+
+
+def _flip(file: Path, data: bytes, number: int) -> None:
+    rng = random.Random(number)
+    with file.open("r+b", buffering=0) as bundle:
+        for at in rng.sample(range(len(data)), FLIPS):
+            os.pwrite(bundle.fileno(), bytes([data[at] ^ 1 << rng.randrange(8)]), at)
+            with pytest.raises(BundleError):
+                read_document(file)
+            os.pwrite(bundle.fileno(), data[at : at + 1], at)
+    assert read_document(file).count
