@@ -139,15 +139,30 @@ def stamp(paths: Iterable[Path | str]) -> str:
     Made of time of change, size and inode, so it is only good for "not worth re-reading": before a
     save the content itself is compared.
     """
-    mark = hashlib.blake2b(digest_size=12)
-    for path in paths:
-        try:
-            seen = os.stat(path)
-            state = f"{seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_size} {seen.st_ino}\0"
-        except (OSError, ValueError):
-            state = "-\0"
-        mark.update(os.fsencode(path) + b"\0" + state.encode())
-    return mark.hexdigest()
+    return _mark((path, _state(path)) for path in paths)
+
+
+def present(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """Those of these files that are there, dangling links included, and their `stamp`."""
+    seen = ((path, _state(path)) for path in paths)
+    held = [(path, state) for path, state in seen if state != _GONE or os.path.lexists(path)]
+    return tuple(path for path, _ in held), _mark(held)
+
+
+_GONE = "-"
+
+
+def _state(path: Path | str) -> str:
+    try:
+        seen = os.stat(path)
+    except (OSError, ValueError):
+        return _GONE
+    return f"{seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_size} {seen.st_ino}"
+
+
+def _mark(states: Iterable[tuple[Path | str, str]]) -> str:
+    said = b"".join(os.fsencode(path) + f"\0{state}\0".encode() for path, state in states)
+    return hashlib.blake2b(said, digest_size=12).hexdigest()
 
 
 def walk(

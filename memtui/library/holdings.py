@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -17,7 +17,7 @@ from memtui.library.table import Table
 from memtui.library.values import Cancelled, Progress, Report, never, silent
 from memtui.model import Memory
 from memtui.search.columns import Columns
-from memtui.stores.base import Reading, Shard, Store
+from memtui.stores.base import Reading, Scan, Shard, Store
 
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load: often enough to look alive."""
@@ -107,6 +107,18 @@ class Holdings:
             if gone and not stale:
                 with self.lock:
                     self._publish()
+        return self.snapshot.revision != revision
+
+    def glance(self, paths: Collection[str]) -> bool:
+        """Look at what is held of these files and at nothing else, which `refresh` does after; True
+        when the snapshot changed."""
+        revision = self.snapshot.revision
+        for shelf in self.shelves:
+            with self.lock:
+                shards = shelf.in_files(paths)
+            if shards:
+                seen = Scan(tuple(shelf.store.look_again(shards)))
+                self._read(shelf, list(shelf.stale(seen)), silent, never)
         return self.snapshot.revision != revision
 
     def save_changed(self, shelf: Shelf) -> None:

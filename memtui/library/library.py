@@ -32,6 +32,7 @@ from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import sums
 from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.search.sums import Present
 from memtui.stores.base import Store
 from memtui.text import visible
 
@@ -122,12 +123,18 @@ class Library:
 
     def refresh(self) -> bool:
         """Look at the stores again, cheaply; True when the snapshot changed."""
-        if not self._holdings.refresh():
-            return False
-        if self._index.state.ready:
+        return self._covered(self._holdings.refresh())
+
+    def glance(self, paths: Collection[str]) -> bool:
+        """Look at these files only, as far as they were read before; True when the snapshot
+        changed. A look at all, which takes thousands of them longer, must follow: `refresh`."""
+        return self._covered(self._holdings.glance(paths))
+
+    def _covered(self, changed: bool) -> bool:
+        if changed and self._index.state.ready:
             self._index.cover(self.snapshot.rows)
             self._meaning.cover(self.snapshot.rows)
-        return True
+        return changed
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
@@ -240,6 +247,14 @@ class Library:
         `backlinks` also looks through the whole store for links to it.
         """
         return self._holdings.lineage(memory, backlinks)
+
+    def present(self) -> Present:
+        """Which memories there are, for `turnover`."""
+        return self._holdings.now.columns.alive
+
+    def turnover(self, before: Present | None, now: Present) -> tuple[list[int], list[int]]:
+        """The slots of the memories that went, and of those that came (all, without a `before`)."""
+        return sums.turnover(before, now)
 
     def statistics(self, found: Found, *, counted: bool = True) -> Statistics:
         """Counts over what was found; disk use over all open stores.

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -151,6 +151,15 @@ class Shelf:
             for shard in catalog.shards
         }
         return True
+
+    def in_files(self, paths: Collection[str]) -> list[Shard]:
+        """The shards that were read from one of these files."""
+        wanted = frozenset(paths)
+        return [
+            Shard(key, files, self.held[key].stamp)
+            for key, files in self._files.items()
+            if key in self.held and not wanted.isdisjoint(files)
+        ]
 
     def stale(self, scan: Scan) -> Iterator[Shard]:
         """Shards that must be read: new, changed since they were, or with a file that was gone."""

@@ -96,6 +96,11 @@ class Store(Protocol):
         """List the shards without reading them; stat calls only. Never raises for one bad file."""
         ...
 
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """These shards with the stamps of now, as far as all their files are there; a look at no
+        other file. What is new or gone is told by `scan` only."""
+        ...
+
     def read(self, shard: Shard) -> Reading:
         """Read one shard. Faults of single files come back as `Unreadable`."""
         ...

@@ -21,7 +21,7 @@ from memtui.stores import timestamps
 from memtui.stores.acts import Acts, AnyDesk
 from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
 from memtui.stores.overlay import KEPT, laid_over, read_kept
-from memtui.stores.scanning import Found, scan_of
+from memtui.stores.scanning import Found, scan_of, stamped
 from memtui.stores.sidecar import Sidecar, SidecarReader
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 
@@ -78,6 +78,12 @@ class FileStore(ABC, Generic[AnyDesk]):
     def scan(self) -> Scan:
         """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
         return scan_of(self.root, self.sidecar.current(), self.found())
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """The stamps that `scan` would give them, where all their files are there."""
+        whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
+        found = [Found(shard.key, shard.files) for shard in whole if shard.key != KEPT]
+        return [] if not found else stamped(self.sidecar.current(), found)
 
     def sidecar_read(self) -> Sidecar:
         """The sidecar that `read` lays over the memories."""

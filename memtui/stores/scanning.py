@@ -26,16 +26,24 @@ class Found:
 
 def scan_of(root: Path, sidecar: Sidecar, found: Iterable[Found | Unreadable]) -> Scan:
     """A shard for each find, stamped by its files and by what the sidecar says of it."""
-    shards: list[Shard] = []
+    finds: list[Found] = []
     faults: list[Unreadable] = []
     for each in found:
         if isinstance(each, Unreadable):
             faults.append(each)
         else:
-            mark = (each.mark or stamp(each.files)) + sidecar.mark(each.key)
-            shards.append(Shard(each.key, each.files, mark))
+            finds.append(each)
+    shards = stamped(sidecar, finds)
     shards += kept_shard(root, sidecar, shards)
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
+
+
+def stamped(sidecar: Sidecar, found: Iterable[Found]) -> list[Shard]:
+    """The shard of each find."""
+    return [
+        Shard(each.key, each.files, (each.mark or stamp(each.files)) + sidecar.mark(each.key))
+        for each in found
+    ]
 
 
 def sidecar_faults(root: Path, sidecar: Sidecar) -> tuple[Unreadable, ...]:

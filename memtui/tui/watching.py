@@ -13,9 +13,10 @@ WAKE_MS = 500
 
 
 class Watcher:
-    """Calls `touched` from a daemon thread, which never keeps the program from ending."""
+    """Calls `touched` with the files' paths, from a daemon thread, which never keeps the program
+    from ending."""
 
-    def __init__(self, roots: Sequence[Path], touched: Callable[[], None]) -> None:
+    def __init__(self, roots: Sequence[Path], touched: Callable[[frozenset[str]], None]) -> None:
         self._folders = sorted({root if root.is_dir() else root.parent for root in roots})
         self._touched = touched
         self._ended = threading.Event()
@@ -28,7 +29,7 @@ class Watcher:
         from watchfiles import watch
 
         try:
-            for _ in watch(
+            for changes in watch(
                 *self._folders,
                 step=SETTLE_MS,
                 stop_event=self._ended,
@@ -36,6 +37,6 @@ class Watcher:
                 yield_on_timeout=False,
                 raise_interrupt=False,
             ):
-                self._touched()
+                self._touched(frozenset(path for _, path in changes))
         except (OSError, RuntimeError):
             return  # no inotify, too many watches, a folder gone: the re-scan sees it anyway

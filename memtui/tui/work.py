@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from importlib import import_module
 from time import monotonic
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from memtui.insight.timeline import Unit
-    from memtui.library import Found, Library, Progress
+    from memtui.library import Library, Progress
+    from memtui.search.sums import Present
 
 Post = Callable[[Message], bool]
 Answer = TypeVar("Answer")
@@ -58,8 +59,8 @@ class Workers:
         self._watcher: Watcher | None = None
         self.holding = False
         """A change of our own is being written: it is read again when it is done."""
-        self._alive: frozenset[int] = frozenset()
-        """Slots of all memories at the last look, whatever their status."""
+        self._present: Present | None = None
+        """The memories that were there at the last look, whatever their status."""
 
     def serve(self, screen: Screen[None]) -> None:
         """The screen that gets the answers."""
@@ -104,7 +105,8 @@ class Workers:
         try:
             library.load(report, cancelled)
             post(messages.RowsChanged(complete=True))
-            self._learn(self._look(library))
+            self._present = library.present()
+            self._learn(library)
             import_module(CHANGING)  # here, so that neither the screen nor the rows wait for it
             post(messages.WritingReady())
             library.index(lambda progress: _ignore(post(messages.Progressed(progress))), cancelled)
@@ -127,38 +129,39 @@ class Workers:
             except (MemtuiError, OSError) as error:
                 self._screen.post_message(messages.WorkFailed(str(error)))
 
-    def refresh(self) -> None:
-        """Look whether the stores changed; cheap when they did not."""
-        self._run(self._refresh, "refresh")
+    def refresh(self, touched: Collection[str] = ()) -> None:
+        """Look whether the stores changed, at the `touched` files first."""
+        self._run(lambda: self._refresh(touched), "refresh")
 
-    def _refresh(self) -> None:
-        if self.library is None or self.holding:
+    def _refresh(self, touched: Collection[str]) -> None:
+        library = self.library
+        if library is None or self.holding:
             return
         try:
-            changed = self.library.refresh()
+            news = bool(touched) and library.glance(touched)
+            if news:
+                self._show_news(library)
+            if library.refresh():
+                self._show_news(library)
+                news = True
         except MemtuiError as error:
             self._screen.post_message(messages.WorkFailed(str(error)))
             return
-        if changed:
-            rows, before = self.library.snapshot.rows, self._alive
-            everything = self._look(self.library)
-            fresh = staying.fresh_slots(before - self._alive, self._alive - before, rows)
-            self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
-            self._learn(everything)
+        if news:
+            self._learn(library)
             worker = get_current_worker()
-            self.library.keep_good_copies(lambda: worker.is_cancelled)
+            library.keep_good_copies(lambda: worker.is_cancelled)
 
-    def _look(self, library: Library) -> Found:
-        """Remember which memories there are; returns all of them."""
-        everything = library.find(ALL)
-        self._alive = frozenset(everything.slots)
-        return everything
+    def _show_news(self, library: Library) -> None:
+        """Have the list show what there is now, and what of it is new."""
+        before, self._present = self._present, library.present()
+        gone, come = library.turnover(before, self._present)
+        fresh = staying.fresh_slots(gone, come, library.snapshot.rows)
+        self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
 
-    def _learn(self, everything: Found) -> None:
+    def _learn(self, library: Library) -> None:
         """What there is to complete to: values of all memories, tags of the newest."""
-        library = self.library
-        if library is None:
-            return
+        everything = library.find(ALL)
         facets, rows = everything.facets, library.snapshot.rows
         tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
@@ -175,7 +178,8 @@ class Workers:
     def know(self) -> None:
         """In a worker: what is there now is no news, we wrote it ourselves."""
         if self.library is not None:
-            self._learn(self._look(self.library))
+            self._present = self.library.present()
+            self._learn(self.library)
 
     def watch(self) -> None:
         """Look again every so often, and at once when the system tells of a change."""
@@ -189,9 +193,9 @@ class Workers:
         if monotonic() - self._asked > WORD:
             self.refresh()
 
-    def _touched(self) -> None:
+    def _touched(self, files: Collection[str]) -> None:
         with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
-            self._screen.app.call_from_thread(self.refresh)
+            self._screen.app.call_from_thread(self.refresh, files)
 
     # Asking
 

@@ -3,7 +3,7 @@
     33,000 and 100,000 memories unless told, in an agent-memory home of some thousand folders
 
 CPU time of the thread that does it, in milliseconds, the median of ten changes. *Seen* is what
-stands between the file and the letter on the screen: the look at the folders, reading the file,
+stands between the file and the screen: reading the file that the system names, rows, columns and
 arrays, and the search that is on the screen. *After* follows when the list shows it already.
 """
 
@@ -74,19 +74,23 @@ def run(count: int) -> None:
 
 def _measure(library: Library, files: list[Path]) -> None:
     parts = Parts()
-    parts.time_within("  the look at the folders", library.stores[0], "scan")
-    parts.time_within("  reading, rows and columns", library._holdings, "_read")
-    parts.time_within("  arrays", library._index, "cover")
+    parts.time_within("1a  reading, rows, columns", library._holdings, "_read")
+    parts.time_within("1b  arrays", library._index, "cover")
+    before = library.present()
     for number in range(CHANGES):
-        _append(files[number * 7 % len(files)], number)
-        assert parts.timed("seen: refresh", library.refresh)
-        found = parts.timed("seen: a word is asked again", partial(library.find, WORD))
-        whole = parts.timed("seen: or the list of all", partial(library.find, ALL))
-        parts.timed("after: statistics of all", partial(library.statistics, whole, counted=False))
-        parts.timed("after: timeline of all", partial(library.timeline, whole))
-        parts.timed("after: statistics of the word", partial(library.statistics, found))
-        parts.timed("nothing changed: refresh", library.refresh)
-    for name in sorted(parts.times, key=lambda name: " san".index(name[0]) % 3):
+        file = files[number * 7 % len(files)]
+        _append(file, number)
+        assert parts.timed("1 seen: a glance at the file", partial(library.glance, [str(file)]))
+        now = library.present()
+        parts.timed("2 seen: what came and went", partial(library.turnover, before, now))
+        before = now
+        found = parts.timed("3 seen: a word is asked again", partial(library.find, WORD))
+        whole = parts.timed("4 or: the list of all", partial(library.find, ALL))
+        parts.timed("5 after: statistics of all", partial(library.statistics, whole, counted=False))
+        parts.timed("6 after: timeline of all", partial(library.timeline, whole))
+        parts.timed("7 after: the look at all files", library.refresh)
+        library.statistics(found, counted=False)
+    for name in sorted(parts.times):
         print(f"  {name:34}{median(parts.times[name]):8.1f}")
 
 

@@ -80,7 +80,7 @@ def two_agents(folder: Path, breaks: int) -> str:
     assert library.snapshot.count == SEEDS
     longest, seen = 0.0, 0
     touched = threading.Event()
-    watcher = Watcher([folder / "memory"], touched.set)
+    watcher = Watcher([folder / "memory"], lambda _: touched.set())
     try:
         for day in range(breaks):
             agents = Agents(path, day)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from memtui.files.reading import present
 from memtui.stores.base import Unreadable
 from memtui.stores.folders import any_in, folders_in, listed
 from memtui.stores.scanning import Found
@@ -55,10 +56,9 @@ def entities(root: Path) -> Iterator[Found | Unreadable]:
         if isinstance(found, Unreadable):
             yield found
             continue
-        paths = (os.path.join(found.path, name) for name in (ITEMS, SUMMARY))
-        files = tuple(path for path in paths if os.path.lexists(path))
+        files, mark = present((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
         if files:
-            yield Found(shard_key(found.name), files)
+            yield Found(shard_key(found.name), files, mark)
 
 
 def notes(root: Path) -> Iterator[Found | Unreadable]:

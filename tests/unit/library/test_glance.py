@@ -1,0 +1,94 @@
+"""A file that is said to have changed is read at once; the look at all files is the truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from queue import Empty, Queue
+
+import pytest
+
+from memtui.library import Library
+from memtui.tui.watching import Watcher
+from tests.bench.corpus import write_facts
+
+PLACES = 3
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "memory"
+    write_facts(home, [f"fact {number}" for number in range(PLACES * 2)], each=2)
+    return home
+
+
+@pytest.fixture
+def library(home: Path) -> Library:
+    library = Library.open([home])
+    library.load()
+    library.index()
+    return library
+
+
+def file_of(home: Path, place: int) -> Path:
+    return home / "entities" / f"place-{place:04}" / "items.json"
+
+
+def say(file: Path, content: str) -> None:
+    facts = json.loads(file.read_text())
+    facts[0]["content"] = content
+    file.write_text(json.dumps(facts))
+
+
+def said(library: Library) -> set[str]:
+    return {memory.content for memory in library.memories(library.stores[0].label)}
+
+
+def test_only_the_named_file_is_looked_at(home: Path, library: Library) -> None:
+    for place in range(PLACES):
+        say(file_of(home, place), f"new {place}")
+    assert library.glance([str(file_of(home, 1)), str(home / "nothing")])
+    assert {text for text in said(library) if text.startswith("new")} == {"new 1"}
+    assert not library.glance([str(file_of(home, 1))])
+    assert library.refresh()
+    assert {text for text in said(library) if text.startswith("new")} == {"new 0", "new 1", "new 2"}
+    assert not library.refresh()
+
+
+def test_what_is_gone_or_new_is_for_the_look_at_all(home: Path, library: Library) -> None:
+    gone, new = file_of(home, 0), file_of(home, PLACES)
+    new.parent.mkdir()
+    new.write_bytes(file_of(home, 1).read_bytes().replace(b"fact", b"late"))
+    gone.unlink()
+    assert not library.glance([str(gone), str(new)])
+    assert {"fact 0", "fact 1"} <= said(library)
+    assert library.refresh()
+    assert "fact 0" not in said(library)
+    assert "late 2" in said(library)
+
+
+def test_what_came_and_went(home: Path, library: Library) -> None:
+    before = library.present()
+    assert library.turnover(None, before) == ([], list(range(PLACES * 2)))
+    say(file_of(home, 0), "new")
+    library.glance([str(file_of(home, 0))])
+    gone, come = library.turnover(before, library.present())
+    rows = library.snapshot.rows
+    assert [rows[slot].content for slot in gone] == ["fact 0", "fact 1"]
+    assert [rows[slot].content for slot in come] == ["new", "fact 1"]
+
+
+def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -> None:
+    told: Queue[frozenset[str]] = Queue()
+    watcher = Watcher([store.root for store in library.stores], told.put)
+    try:
+        for number in range(300):  # until the watching has begun
+            say(file_of(home, 2), f"new {number}")
+            try:
+                paths = told.get(timeout=0.5)
+                break
+            except Empty:
+                continue
+        assert library.glance(paths)
+    finally:
+        watcher.end()
