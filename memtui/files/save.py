@@ -80,6 +80,7 @@ def read_settled(path: Path, whole: Whole, *, expected: bool) -> bytes | None:
 def create(path: Path, data: bytes) -> None:
     """Make a file that does not exist yet (0600, missing folders 0700). Raises Stale if it does."""
     with _failing(path):
+        made = [folder for folder in path.parents if not folder.exists()]
         private_folder(path.parent)
         temporary = _write_temporary(path, data, None)
         try:
@@ -94,7 +95,8 @@ def create(path: Path, data: bytes) -> None:
         try:
             reached("folder")
             _sync_folder(path.parent)
-            _sync_folder(path.parent.parent)
+            for folder in made:
+                _sync_folder(folder.parent)
         except OSError:
             if read_now(path) == data:
                 _discard(path)

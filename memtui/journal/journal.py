@@ -22,11 +22,14 @@ from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.stage import clear_leftovers
 from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
 from memtui.journal.database import Database
-from memtui.journal.judgement import Fate, RowDigest, judge
+from memtui.journal.judgement import Fate, RowDigest, clean_up, judge
 from memtui.journal.trails import Trail, trails_of
 
 KEPT_ACTIONS = 10_000
 """Actions kept; older ones are dropped at start."""
+
+TIDIED = 20
+"""Newest actions beside whose files is looked at start for what a power cut has brought back."""
 
 _SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
@@ -200,8 +203,18 @@ class Journal:
                 self.judge(action, row_digest)
                 judged.append(self.get(action))
         if self._database.exists:
+            self._tidy()
             self._prune()
         return [action for action in judged if action is not None]
+
+    def _tidy(self) -> None:
+        writes: dict[str, list[Write]] = {}
+        for action in self.log(TIDIED):
+            for write in self.writes(action.id):
+                if write.done:
+                    writes.setdefault(write.path, []).append(write)
+        for path, steps in writes.items():
+            clean_up(Path(path), steps, self.state)
 
     def _prune(self) -> None:
         kept.prune(self.state, time.time())

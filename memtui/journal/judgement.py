@@ -62,6 +62,13 @@ def judge(
     return Verdict(fate, "" if all(merged) else _KEPT)
 
 
+def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
+    """Take away what a power cut has brought back beside a file that was saved before it."""
+    if save.leftovers(path):
+        with suppress(SaveError, UnreadableFile), locked(path, state):
+            _clean(path, writes, writes[-1].post, Fate.ARRIVED, state)
+
+
 def _fate(writes: Sequence[Write], now: str | None) -> Fate:
     first, last = writes[0], writes[-1]
     if last.done or now == last.post:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture import errors
+from tests.torture import errors, power
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,7 @@ from tests.torture import errors
         errors.full_disk,
         errors.traced,
         errors.order,
+        power.cut,
     ],
     ids=lambda scenario: scenario.__name__,
 )
