@@ -156,10 +156,15 @@ def _wanted(edit: RecordEdit, theirs: str | None, where: str) -> str | None:
 
 
 def same_value(one: str | None, other: str | None) -> bool:
-    """Whether two raw texts mean the same JSON: a program may have written the file out anew."""
+    """Whether two raw texts mean the same JSON: a program may have written the file out anew, and
+    put the keys of a record into another order."""
     if one is None or other is None:
         return one is other
-    return one == other or json.dumps(spans.load(one)) == json.dumps(spans.load(other))
+    return one == other or _meaning(one) == _meaning(other)
+
+
+def _meaning(raw: str) -> str:
+    return json.dumps(spans.load(raw), sort_keys=True)
 
 
 def carried(theirs: str, before: str, after: str) -> str:

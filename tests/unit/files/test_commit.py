@@ -130,6 +130,18 @@ def test_a_value_that_another_program_has_changed_is_not_overwritten(
     assert path.read_text() == '{"types": {"a.md": "lesson"}}'
 
 
+def test_a_record_whose_keys_stand_in_another_order_is_the_same_record(
+    path: Path, recorder: Unrecorded
+) -> None:
+    mine = edit(path, 0, "mine")
+    records = [dict(reversed(record.items())) for record in json.loads(path.read_text())]
+    path.write_text(json.dumps(records))
+    commit([mine], recorder)
+    assert path.read_text().startswith('[{"n": 1, "content": "mine", "id": "r0"}, {"n"')
+    commit(invert((mine,)), recorder)
+    assert json.loads(path.read_text()) == records
+
+
 def test_what_a_program_has_written_of_its_own_book_keeping_stands(
     path: Path, recorder: Unrecorded
 ) -> None:
