@@ -28,6 +28,11 @@ def _superseded(old: Memory | None, by: Memory | None) -> bool:
     return old.id in by.supersedes and by.id in old.superseded_by and old.status != "active"
 
 
+def _as_asked(found: str, wanted: str) -> bool:
+    """A text keeps its last newline, an entity its first word."""
+    return found.rstrip() == wanted.rstrip() or found.endswith(f"/{wanted.rpartition('/')[2]}")
+
+
 def _linked(after: After) -> bool:
     wanted = after.change.fields["relation"], after.change.fields["target"]
     return any((link.relation, link.target) == wanted for link in after.memory.links)
@@ -36,7 +41,7 @@ def _linked(after: After) -> bool:
 _HOLDS: dict[Act, Callable[[After], bool]] = {
     Act.ADD: lambda after: after.memory is not None,
     Act.EDIT: lambda after: all(
-        getattr(after.memory, name).rstrip() == wanted.rstrip()  # a text keeps its last newline
+        _as_asked(getattr(after.memory, name), wanted)
         for name, wanted in after.change.fields.items()
     ),
     Act.SUPERSEDE: lambda after: _superseded(after.memory, after.successor),

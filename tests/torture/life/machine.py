@@ -6,11 +6,12 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from memtui.bundle import archive
 from memtui.bundle.merging import plan_import
@@ -38,8 +39,15 @@ PAIR = st.tuples(NUMBER, NUMBER)
 WORD = st.sampled_from(
     ["quill", "Größe", "a\nb", '"\\', "鐘\U0001f514", "\x1b[31m", "\u202eflip", "--- #", ""]
 )
+Meddling = tuple[str, int, int, str]
+"""What another program does, in which file, where, and a word."""
+MEDDLING = st.tuples(
+    st.sampled_from(["edits", "edits", "removes", "respells", "adds"]), NUMBER, NUMBER, WORD
+)
 LEAST_FILES = 3
 """Files that other programs leave there."""
+TRIES = 6
+"""Memories on which an act is tried until it is not refused."""
 LATER = 10_000_000
 """Nanoseconds between two writes of another program: time passes between steps."""
 
@@ -65,6 +73,7 @@ class Life(RuleBasedStateMachine):
         self.model = Model(self.on_disk())
         self.pending: tuple[Planned, tuple[FileChange, ...]] | None = None
         self.bundles: list[Path] = []
+        self.exported: dict[str, bytes] = {}
         self.ticks = 0
 
     def teardown(self) -> None:
@@ -85,9 +94,18 @@ class Life(RuleBasedStateMachine):
 
     # ---- a person ------------------------------------------------------------------------------
 
+    @initialize(act=st.sampled_from(ACTS), which=PAIR, word=WORD)
+    def begin(self, act: str, which: tuple[int, int], word: str) -> None:
+        """Most steps need a change before them."""
+        self.change(act, which, word)
+
     @rule(act=st.sampled_from(ACTS), which=PAIR, word=WORD)
     def change(self, act: str, which: tuple[int, int], word: str) -> None:
-        self.apply(self.planned([(act, which)], word))
+        plan = self.planned([(act, which)], word)
+        if self.apply(plan):
+            self.library.refresh()
+            fault = effects.fault(plan[0].plans[0], memories(self.library))
+            assert not fault, fault
 
     @rule(act=st.sampled_from(ACTS), whiches=st.lists(PAIR, min_size=2, max_size=4), word=WORD)
     def change_several(self, act: str, whiches: list[tuple[int, int]], word: str) -> None:
@@ -104,10 +122,12 @@ class Life(RuleBasedStateMachine):
         self.apply(self.pending)
         self.pending = None
 
+    @precondition(lambda self: self.model.log)
     @rule()
     def undo(self) -> None:
         self.take_back(self.model.to_undo())
 
+    @precondition(lambda self: self.of_state("undone"))
     @rule()
     def redo(self) -> None:
         self.do_again(self.model.to_redo())
@@ -138,12 +158,38 @@ class Life(RuleBasedStateMachine):
         name = names[file % len(names)]
         self.theirs(name, self.done_by_others(doing, name, which, word), writer)
 
-    @precondition(lambda self: self.touched())
-    @rule(file=NUMBER, which=NUMBER, word=WORD, doing=st.sampled_from(sorted(others.DOINGS)))
-    def another_program_where_we_were(self, file: int, which: int, word: str, doing: str) -> None:
-        names = self.touched()
-        name = names[file % len(names)]
-        self.theirs(name, self.done_by_others(doing, name, which, word), "by rename")
+    @rule(act=st.sampled_from(ACTS), which=PAIR, word=WORD, meddling=MEDDLING)
+    def another_program_is_quicker(
+        self, act: str, which: tuple[int, int], word: str, meddling: Meddling
+    ) -> None:
+        """It changes what we are about to change."""
+        plan = self.planned([(act, which)], word)
+        if plan is not None:
+            self.meddle(plan[1], meddling)
+            self.apply(plan)
+
+    @precondition(lambda self: self.beside_others())
+    @rule(which=NUMBER, meddling=MEDDLING)
+    def another_program_changes_what_we_did(self, which: int, meddling: Meddling) -> None:
+        """And then it is taken back, or done again."""
+        among = self.beside_others()
+        done = among[which % len(among)]
+        self.meddle(done.changes, meddling)
+        if done.state == "done":
+            self.take_back(done, by_number=True)
+        elif done.state == "undone":
+            self.do_again(done, by_number=True)
+
+    def meddle(self, changes: Sequence[FileChange], meddling: Meddling) -> None:
+        """Another program writes where these changes are."""
+        doing, file, which, word = meddling
+        there = [change for change in changes if change.name in self.of_others()]
+        if there:
+            change = there[file % len(there)]
+            ours = others.places(self.model.files[change.name], change.records)
+            place = ours[which % len(ours)] if ours else which
+            data = self.done_by_others(doing, change.name, place, word)
+            self.theirs(change.name, data, "by rename")
 
     @precondition(lambda self: self.touched())
     @rule(file=NUMBER, which=NUMBER)
@@ -170,9 +216,12 @@ class Life(RuleBasedStateMachine):
 
     # ---- the program's own fate ----------------------------------------------------------------
 
-    @rule()
-    def restart(self) -> None:
+    @rule(cached=st.booleans())
+    def restart(self, cached: bool) -> None:
+        """With the rows and the index of the last start, or without."""
         self.library.close()
+        if not cached:
+            shutil.rmtree(self.cache)
         self.library = self.opened()
 
     @rule(
@@ -205,13 +254,6 @@ class Life(RuleBasedStateMachine):
         self.library = self.opened()
         self.find_out(doing, done, changes, expected, status == KILLED)
 
-    @rule()
-    def lose_the_cache(self) -> None:
-        """Rows and index of the last start are gone; nothing else is."""
-        self.library.close()
-        shutil.rmtree(self.cache)
-        self.library = self.opened()
-
     @rule(word=st.sampled_from(["bell", "sundial", "wrong", "theirs", "quill"]))
     def search(self, word: str) -> None:
         """The index, in whatever state, finds what looking at every memory finds."""
@@ -223,6 +265,7 @@ class Life(RuleBasedStateMachine):
 
     # ---- moving house --------------------------------------------------------------------------
 
+    @precondition(lambda self: self.exported != self.model.files)
     @rule()
     def export(self) -> None:
         """A bundle is whole: it makes the same store in an empty place, and the same bundle."""
@@ -237,6 +280,7 @@ class Life(RuleBasedStateMachine):
         again = archive.to_bytes(pack(open_library(empty), None).archive)
         assert again == file.read_bytes()
         shutil.rmtree(empty)
+        self.exported = dict(self.model.files)
 
     @precondition(lambda self: self.bundles)
     @rule(which=NUMBER)
@@ -286,12 +330,14 @@ class Life(RuleBasedStateMachine):
         self, wanted: Sequence[tuple[str, tuple[int, int]]], word: str
     ) -> tuple[Planned, tuple[FileChange, ...]] | None:
         """The plan and what it shows; None where the store refuses it or nothing would change."""
-        changes = [change_of(self.library, act, which, word) for act, which in wanted]
-        try:
-            planned = self.library.plan([change for change in changes if change is not None])
-            return (planned, self.changes_of(planned)) if planned.does_something else None
-        except (Refused, RefError, Conflict):
-            return None
+        for further in range(TRIES):
+            tried = [(act, (one + further, other)) for act, (one, other) in wanted]
+            changes = [change_of(self.library, act, which, word) for act, which in tried]
+            with suppress(Refused, RefError, Conflict):
+                planned = self.library.plan([change for change in changes if change is not None])
+                if planned.does_something:
+                    return planned, self.changes_of(planned)
+        return None
 
     def changes_of(self, planned: Planned) -> tuple[FileChange, ...]:
         found = []
@@ -305,15 +351,14 @@ class Life(RuleBasedStateMachine):
     def turned(self, done: Done) -> tuple[FileChange, ...]:
         return tuple(change.turned for change in done.changes)
 
-    def apply(self, plan: tuple[Planned, tuple[FileChange, ...]] | None) -> None:
-        if plan is not None:
-            planned, changes = plan
-            made = self.step(changes, lambda: self.library.apply(planned))
-            if made and len(planned.plans) == 1:
-                self.library.refresh()
-                fault = effects.fault(planned.plans[0], memories(self.library))
-                assert not fault, fault
-            self.model.add(self.library.log(1)[0].id, changes, "done" if made else "void")
+    def apply(self, plan: tuple[Planned, tuple[FileChange, ...]] | None) -> bool:
+        """Whether it was done."""
+        if plan is None:
+            return False
+        planned, changes = plan
+        made = self.step(changes, lambda: self.library.apply(planned))
+        self.model.add(self.library.log(1)[0].id, changes, "done" if made else "void")
+        return made
 
     def take_back(self, done: Done | None, by_number: bool = False) -> None:
         if done is None:
@@ -419,6 +464,11 @@ class Life(RuleBasedStateMachine):
     def touched(self) -> list[str]:
         names = {change.name for done in self.model.log for change in done.changes}
         return sorted(names.intersection(self.of_others()))
+
+    def beside_others(self) -> list[Done]:
+        """What was done where other programs write."""
+        names = set(self.of_others())
+        return [done for done in self.model.log if any(c.name in names for c in done.changes)]
 
     def done_by_others(self, doing: str, name: str, which: int, word: str) -> bytes:
         return others.DOINGS[doing](self.model.files[name], which, word, f"theirs-{self.ticks}")

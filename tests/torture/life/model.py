@@ -54,10 +54,15 @@ class FileChange:
         pairs = {key: (old.held.get(key), new.held.get(key)) for key in keys}
         return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 
+    @property
+    def records(self) -> set[str]:
+        """The ids of the records that are changed."""
+        return {key[-1] for key in self.changed if key[0] == "record"}
+
     def expected(self, now: bytes | None) -> Expected:
         """What it makes of the file as it is now. Raises Clash."""
         if self.whole:
-            perhaps = now not in (self.before, self.after) and self._takes_away_the_same(now)
+            perhaps = now not in (self.before, self.after) and self._takes_away_all_of(now)
             wanted = None if perhaps else self._text(now)
             return Expected(self.name, wanted, exact=True, perhaps=perhaps)
         if now == self.before and ".memtui/" not in self.name:
@@ -87,14 +92,14 @@ class FileChange:
             return Expected(self.name, None, exact=True)
         raise Clash(f"{self.name} is gone")
 
-    def _takes_away_the_same(self, now: bytes | None) -> bool:
-        """Whether another program has written the file anew, with just what is to go in it."""
+    def _takes_away_all_of(self, now: bytes | None) -> bool:
+        """Whether nothing is in the file but what is to go with it, whoever wrote it anew."""
         old, _ = self._pieces
         if old.kind != "json" or self.after is not None or now is None:
             return False
         there = taken_apart(self.name, now)
-        keys = old.held.keys() | there.held.keys()
-        return all(same(old.held.get(key), there.held.get(key)) for key in keys)
+        ours = all(same(old.held.get(key), piece) for key, piece in there.held.items())
+        return ours and there.nameless == old.nameless
 
     def _text(self, now: bytes | None) -> bytes | None:
         if now in (self.before, self.after):

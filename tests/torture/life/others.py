@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,15 @@ def _list_of(value: Any) -> list[Any]:
         lists = [inner for inner in value.values() if isinstance(inner, list)]
         value = next((inner for inner in lists if inner and isinstance(inner[0], dict)), [])
     return value if isinstance(value, list) else []
+
+
+def places(data: bytes, ids: Collection[str]) -> list[int]:
+    """Where the records with these ids stand in the file's list."""
+    return [
+        place
+        for place, record in enumerate(_list_of(_loaded(data)))
+        if isinstance(record, dict) and record.get("id") in ids
+    ]
 
 
 def edit(data: bytes, which: int, word: str, new: str) -> bytes:
