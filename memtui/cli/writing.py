@@ -18,6 +18,7 @@ from memtui.text import one_line
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
+    from memtui.model import Memory
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -157,18 +158,24 @@ def edit(
     library = loaded(stores)
     memory = library.resolve(ref)
     if not fields:
-        from memtui import config
-        from memtui import paths as places
-        from memtui.files.editor import edited
+        return _edit_outside(library, memory, dry_run, as_json)
+    change = Change(Act.EDIT, memory.store, memory.ref, fields)
+    return _carry_out(library, library.plan([change]), dry_run, as_json)
 
-        editor = config.load(places.config_file()).settings.editor
-        text = edited(memory.content, editor, places.state_folder())
+
+def _edit_outside(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
+    """The same with the text that the person leaves in an editor."""
+    from memtui import config
+    from memtui import paths as places
+    from memtui.files.editor import edited
+
+    editor = config.load(places.config_file()).settings.editor
+    with edited(memory.content, editor, places.state_folder()) as text:
         if text is None:
             print("unchanged")
             return 0
-        fields = {"content": text}
-    change = Change(Act.EDIT, memory.store, memory.ref, fields)
-    return _carry_out(library, library.plan([change]), dry_run, as_json)
+        change = Change(Act.EDIT, memory.store, memory.ref, {"content": text})
+        return _carry_out(library, library.plan([change]), dry_run, as_json)
 
 
 @click.command("supersede")

@@ -8,13 +8,16 @@ its text was saved, or was never changed.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shlex
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.errors import SaveError
+from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.paths import private
 
@@ -26,6 +29,8 @@ _COLON = frozenset({"hx", "helix", "subl", "zed", "micro"})
 """Editors that take `file:line`."""
 _VIM = frozenset({"vi", "vim", "nvim", "gvim", "view"})
 """Modelines have run commands before (CVE-2016-1248, CVE-2019-12735): they are turned off."""
+_STRAY = re.compile("[\ud800-\udfff]")
+"""Bytes that are not UTF-8, as `decode` gives them."""
 
 
 def command(setting: str, file: str, line: int | None = None) -> list[str]:
@@ -63,16 +68,24 @@ class Draft:
     def now(self) -> str | None:
         """What the editor left, or None when it is unchanged. Raises SaveError.
 
-        A final newline that the editor added by itself is no change.
+        A final newline that the editor added by itself is no change. Bytes that are not UTF-8 may
+        stay where the text had them, and no new ones come in: agents could not read the file.
         """
         try:
             data = self.path.read_bytes()
         except OSError:
             raise SaveError("the editor removed the draft; nothing was changed") from None
         left = decode(data)
+        if {*_STRAY.findall(left)} - {*_STRAY.findall(self.text)}:
+            raise SaveError("the editor saved text that is not UTF-8", do=self.kept)
         if left.endswith("\n") and not self.text.endswith("\n"):
             left = left[:-1]
         return None if left == self.text else left
+
+    @property
+    def kept(self) -> str:
+        """Where the text can be found again."""
+        return f"the draft is kept in {self.path}"
 
     def discard(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -91,10 +104,11 @@ def new_draft(text: str, state: Path) -> Draft:
     return Draft(path, text)
 
 
-def edited(text: str, setting: str, state: Path) -> str | None:
-    """Let the person edit the text; None when it was left as it was.
+@contextmanager
+def edited(text: str, setting: str, state: Path) -> Iterator[str | None]:
+    """Let the person edit the text, and save it in the `with` block; None when it was left alone.
 
-    Raises SaveError, naming the draft that was kept, when the editor fails.
+    Raises SaveError, naming the draft that was kept, when the editor fails or the block does.
     """
     draft = new_draft(text, state)
     try:
@@ -104,11 +118,17 @@ def edited(text: str, setting: str, state: Path) -> str | None:
         raise SaveError(
             f"the editor cannot be started: {error.strerror}", do="set $EDITOR"
         ) from None
+    except SaveError:
+        draft.discard()
+        raise
     if done.returncode:
-        kept = f"the draft is kept in {draft.path}"
         raise SaveError(
-            f"the editor ended with status {done.returncode}; nothing was changed", do=kept
+            f"the editor ended with status {done.returncode}; nothing was changed", do=draft.kept
         )
-    changed = draft.now()
+    left = draft.now()
+    try:
+        yield left
+    except MemtuiError as error:
+        do = f"{error.do}; {draft.kept}" if error.do else draft.kept
+        raise SaveError(error.what, where=error.where, do=do) from error
     draft.discard()
-    return changed

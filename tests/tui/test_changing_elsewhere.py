@@ -107,6 +107,28 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         assert on.memory(fact.ref).content == "Saved at once."
 
 
+@pytest.mark.parametrize(
+    ("body", "told", "kept"),
+    [
+        ("file.write_bytes(b'Alice \\xff\\xe9')", "not UTF-8", [b"Alice \xff\xe9"]),
+        ("file.unlink()", "removed the draft", []),
+        ("file.write_text('Half')\nimport os\nos.kill(os.getpid(), 9)", "status -9", [b"Half"]),
+    ],
+    ids=["bad bytes", "deleted", "killed"],
+)
+async def test_an_editor_that_leaves_no_good_text_changes_nothing(
+    tmp_path: Path, body: str, told: str, kept: list[bytes]
+) -> None:
+    async with changing(tmp_path, AGENT, editor=script(tmp_path, body)) as on:
+        before = on.files()
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        lent(on)
+        await on.keys("E")
+        assert told in on.toasts[-1]
+        assert [path.read_bytes() for path in drafts(tmp_path)] == kept
+        assert on.files() == before
+
+
 async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
