@@ -8,13 +8,14 @@ NO_TIME = "–"
 """Shown where a memory has no time."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_MONTH, _YEAR = 30.44 * _DAY, 365 * _DAY
 _SHORT = (
     (_MINUTE, 1, "s"),
     (_HOUR, _MINUTE, "m"),
     (_DAY, _HOUR, "h"),
     (14 * _DAY, _DAY, "d"),
-    (60 * _DAY, 7 * _DAY, "w"),
-    (700 * _DAY, 30.44 * _DAY, "mo"),
+    (63 * _DAY, 7 * _DAY, "w"),
+    (700 * _DAY, _MONTH, "mo"),
 )
 """(below so many seconds, seconds of the unit, its sign); beyond the last: years."""
 
@@ -29,6 +30,8 @@ def ago(time: datetime | None, now: datetime) -> str:
     weeks = int(seconds / (7 * _DAY))
     if 2 <= weeks < 9:  # humanize calls 20 days a month
         return f"{weeks} weeks ago"
+    if 63 * _DAY <= seconds < _YEAR:  # humanize rounds months up too
+        return f"{int(seconds / _MONTH)} months ago"
     if _HOUR <= abs(seconds) < _DAY:  # humanize rounds up what `short_ago` rounds down
         seconds = int(seconds / _HOUR) * _HOUR
     import humanize

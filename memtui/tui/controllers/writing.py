@@ -124,7 +124,12 @@ class WriteActs:
 
         here = memory.store if memory else ""
         choices = [
-            Choice(store.label, store.label, note=store.format, chosen=store.label == here)
+            Choice(
+                store.label,
+                store.label,
+                note="" if store.format == store.label else store.format,
+                chosen=store.label == here,
+            )
             for store in stores
         ]
 

@@ -133,6 +133,7 @@ class BrowseScreen(FindingScreen):
 
         self._hands = Hands(self)
         self._acts = {**self._acts, **self._hands.acts()}
+        self.update_keys()
 
     @on(messages.IndexReady)
     def _index_ready(self) -> None:

@@ -23,7 +23,9 @@ from memtui.tui.widgets.sheet import Sheet
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-KEYS_WIDTH = 16
+KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
+NARROW = 48
+"""Cells of a line below which the keys get less room."""
 SYNTAX = (
     ("auth login", "memories with both words first, then with either"),
     ('"exact words"', "this phrase"),
@@ -88,7 +90,8 @@ class HelpScreen(Dialog[None]):
 
     def _row(self, left: str, right: str, width: int) -> Iterable[list[Segment]]:
         palette = self.query_one(Sheet).palette
-        column = min(max(KEYS_WIDTH, text.width(left) + 2), max(KEYS_WIDTH, width // 2))
+        least = KEYS_WIDTH if width >= NARROW else KEYS_WIDTH_NARROW
+        column = min(max(least, text.width(left) + 2), max(least, width // 2))
         parts = text.wrap(right, max(8, width - column - 1))
         yield [
             Segment(f" {text.pad(left, column)}", palette.key),

@@ -24,6 +24,11 @@ __all__ = ["Choice", "Picker"]
 NARROW_FROM = 8
 """Choices from which a line to narrow them is worth its room."""
 
+BOX_SHARE = 0.9
+"""Of the screen's height, that a box may take: as in dialogs.tcss."""
+FRAME = 4
+"""Lines of a box around its list: two borders, a blank line, the keys."""
+
 
 class PickerInput(Input):
     """Narrows; the keys of the list go to the list."""
@@ -73,6 +78,11 @@ class Picker(Dialog[tuple[str, ...]]):
         self.query_one(KeyLine).show([*ticks, ("enter", "apply", ""), ("esc", "leave", "")])
         if not self._narrows and not self._empty:
             self._list.focus()
+
+    def on_resize(self) -> None:
+        # The list gives way, so that the keys below it stay in the box.
+        most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
+        self._list.styles.max_height = max(1, most)
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
         """Counts that came after the picker was opened."""

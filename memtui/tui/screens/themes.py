@@ -42,7 +42,7 @@ class ThemePicker(Dialog[None]):
             Choice(name, name, note=about, chosen=name == self._before)
             for name, about in self.app.theme_choices()
         ]
-        with Vertical(classes="box") as box:
+        with Vertical(classes="box wide") as box:
             box.border_title = Content("Colours")
             yield Previewing(choices, several=False)
             yield KeyLine(id="theme-keys")

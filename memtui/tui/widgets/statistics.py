@@ -58,11 +58,14 @@ class StatisticsPane(Window):
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")
         self._rows: Sequence[Row] = ()
         self._count_width = 1
+        self._is_chosen = False
+        """The person moved the cursor: it stays on its value while others come in."""
 
     def show(self, rows: Sequence[Row]) -> None:
         if list(rows) == list(self._rows):
             return
-        here = self._rows[self.cursor] if self.cursor < len(self._rows) else None
+        stays = self._is_chosen and self.cursor < len(self._rows)
+        here = self._rows[self.cursor] if stays else None
         self._rows = rows
         self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
         cursor = next(
@@ -74,6 +77,9 @@ class StatisticsPane(Window):
             next((i for i, row in enumerate(rows) if row.choosable), 0),
         )
         self.reset(cursor=cursor, top=self.top)
+
+    def cursor_moved(self) -> None:
+        self._is_chosen = True
 
     def choose(self) -> None:
         if self._rows and (row := self._rows[self.cursor]).choosable:

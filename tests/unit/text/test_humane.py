@@ -49,8 +49,18 @@ def test_sizes_and_numbers() -> None:
     assert number(33000) == "33,000"
 
 
-def test_the_long_and_the_short_form_name_the_same_hour() -> None:
-    now = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-    time = now - timedelta(hours=10, minutes=55)
-    assert short_ago(time, now) == "10h"
-    assert ago(time, now) == "10 hours ago"
+@pytest.mark.parametrize(
+    ("before", "long", "short"),
+    [
+        (timedelta(hours=10, minutes=55), "10 hours ago", "10h"),
+        (timedelta(days=61), "8 weeks ago", "8w"),
+        (timedelta(days=64), "2 months ago", "2mo"),
+        (timedelta(days=272), "8 months ago", "8mo"),
+        (timedelta(days=364), "11 months ago", "11mo"),
+    ],
+)
+def test_the_long_and_the_short_form_name_the_same(
+    before: timedelta, long: str, short: str
+) -> None:
+    assert ago(NOW - before, NOW) == long
+    assert short_ago(NOW - before, NOW) == short
