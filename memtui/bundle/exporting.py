@@ -72,9 +72,9 @@ def _ambient(library: Library, memories: Sequence[Memory], pretty: bool) -> Expo
     made = ambient.backup(memories, formats, library.now())
     said = []
     if made.cut:
-        said.append(f"{made.cut} texts are longer than Ambient keeps and were cut")
+        said.append(f"texts longer than Ambient keeps, and cut: {made.cut}")
     if made.archived:
-        said.append(f"{made.archived} memories of archived branches are left out, as in Ambient")
+        said.append(f"memories of archived branches, left out as in Ambient: {made.archived}")
     return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], tuple(said))
 
 

@@ -78,10 +78,18 @@ def read_document(path: Path) -> Document:
         raise _placed(error, path) from None
     except (ValueError, RecursionError) as error:
         raise BundleError(
-            f"memtui cannot read this ({error})",
+            f"no export that memtui knows: {_why(error)}",
             where=visible(str(path)),
             do="it reads its own bundles and JSON lines, Ambient backups and Engram exports",
         ) from None
+
+
+def _why(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON at line {error.lineno}, column {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return "too deep" if isinstance(error, RecursionError) else str(error)
 
 
 def _placed(error: BundleError, path: Path) -> BundleError:
@@ -91,10 +99,18 @@ def _placed(error: BundleError, path: Path) -> BundleError:
 
 def _text_bytes(path: Path, most: int) -> bytes:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    with os.fdopen(os.open(path, flags), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    descriptor = os.open(path, flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            do = "memtui opens a folder that holds a store; export makes a file of it"
+            raise BundleError("it is a folder", where=visible(str(path)), do=do)
+        if not stat.S_ISREG(mode):
             raise BundleError("it is not a file", where=visible(str(path)))
-        return file.read(most)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
 
 
 # ---- bundles ------------------------------------------------------------------------------------

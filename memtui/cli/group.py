@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+from difflib import get_close_matches
 
 import click
 
@@ -38,8 +40,12 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """What is not a command is a path to open."""
+        """What is not a command is a path to open; paths take no options."""
         if args and args[0] not in COMMANDS:
+            if any(argument.startswith("-") for argument in args) and not os.path.exists(args[0]):
+                close = get_close_matches(args[0], COMMANDS, 1)
+                advice = f" (did you mean {close[0]}?)" if close else ""
+                raise click.UsageError(f"there is no command {args[0]!r}{advice}")
             return "open", self.get_command(ctx, "open"), args
         return super().resolve_command(ctx, args)
 

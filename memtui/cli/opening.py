@@ -6,9 +6,11 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError
 from memtui.text import one_line
 
@@ -36,6 +38,21 @@ def _default_roots(settings: Settings) -> list[Root]:
     return [Root(found.root) for found in opening.discover(Path.cwd(), Path.home())]
 
 
+def refuse_missing(named: Sequence[str]) -> None:
+    """Raises StoreError on a name that can only be a path, and nothing is there."""
+    for name in named:
+        if os.sep in name and not Path(name).exists():
+            raise StoreError("there is nothing here", where=name, do="check the path")
+
+
+def _unknown(name: str, known: Sequence[str]) -> StoreError:
+    """What is said of a name that is neither a path nor a label."""
+    advice = f"labels: {', '.join(known) or 'none'}"
+    if commands := get_close_matches(name, COMMANDS, 1):
+        advice = f"did you mean the command {commands[0]}? {advice}"
+    return StoreError("there is no such path and no store of this label", where=name, do=advice)
+
+
 def library_of(named: Sequence[str]) -> Library:
     """The library of the stores named by `--store`, nothing read yet.
 
@@ -47,6 +64,7 @@ def library_of(named: Sequence[str]) -> Library:
     from memtui.library import Library
     from memtui.search.ranking import weights_of
 
+    refuse_missing(named)
     start_log()
     loaded = config.load(places.config_file())
     for problem in loaded.problems:
@@ -56,6 +74,8 @@ def library_of(named: Sequence[str]) -> Library:
     labels = [name for name in named if not Path(name).exists()]
     roots = paths if named and not labels else [*paths, *_default_roots(settings)]
     if not roots:
+        if labels:
+            raise _unknown(labels[0], ())
         raise StoreError(
             "no memory store found here or in the known places",
             do="name one with --store PATH, or try memtui demo",
@@ -74,11 +94,7 @@ def library_of(named: Sequence[str]) -> Library:
     known = [store.label for store in library.stores]
     for label in labels:
         if label not in known:
-            raise StoreError(
-                "there is no such path and no store of this label",
-                where=label,
-                do=f"labels: {', '.join(known) or 'none'}",
-            )
+            raise _unknown(label, known)
     return library.only([*labels, *(store.label for store in library.stores[: len(paths)])])
 
 

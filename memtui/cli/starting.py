@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from memtui.errors import StoreError
 
 
 def has_terminal() -> bool:
@@ -19,15 +16,14 @@ def show(named: Sequence[str]) -> int:
 
     Returns the exit code. Raises StoreError.
     """
-    for name in named:
-        if os.sep in name and not Path(name).exists():
-            raise StoreError("there is nothing here", where=name, do="check the path")
+    from memtui.cli.opening import library_of, refuse_missing
+
+    refuse_missing(named)
     if not has_terminal():
         from memtui.cli.reading import summary
 
         summary(named)
         return 0
-    from memtui.cli.opening import library_of
     from memtui.tui import start
 
     return start(lambda: library_of(named), roots=[Path(name).absolute() for name in named])

@@ -13,7 +13,7 @@ from memtui.cli.opening import loaded
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
 from memtui.errors import Refused
-from memtui.text import one_line
+from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -82,6 +82,8 @@ def _act(
 ) -> int:
     library = loaded(stores)
     memory = library.resolve(ref)
+    if act is Act.DELETE and not force and not dry_run and not _sure(memory):
+        return 1
     change = Change(act, memory.store, memory.ref, fields or {}, force)
     return _carry_out(library, library.plan([change]), dry_run, as_json)
 
@@ -208,17 +210,9 @@ def _plain(name: str, act: Act, about: str, forceable: bool = False) -> click.Co
     @store_option
     @dry_run_option
     @json_option
-    @click.pass_context
     def command(
-        ctx: click.Context,
-        ref: str,
-        stores: Sequence[str],
-        dry_run: bool,
-        as_json: bool,
-        force: bool = False,
+        ref: str, stores: Sequence[str], dry_run: bool, as_json: bool, force: bool = False
     ) -> int:
-        if act is Act.DELETE and not force and not dry_run and not _sure(ref):
-            ctx.exit(1)
         return _act(act, ref, stores, force=force, dry_run=dry_run, as_json=as_json)
 
     if forceable:
@@ -226,11 +220,12 @@ def _plain(name: str, act: Act, about: str, forceable: bool = False) -> click.Co
     return command
 
 
-def _sure(ref: str) -> bool:
+def _sure(memory: Memory) -> bool:
     """Whether the person says yes; without a terminal nobody can, and it is refused."""
     if not sys.stdin.isatty():
         raise Refused("deleting wants a yes", do="say --force where there is no terminal")
-    return click.confirm(f"Delete {one_line(ref)} from its store? undo brings it back", err=True)
+    named = f"{one_line(memory.ref)} ({cut(one_line(memory.headline), 50)})"
+    return click.confirm(f"Delete {named} from its store? undo brings it back", err=True)
 
 
 retire = _plain("retire", Act.RETIRE, "Take a memory out of use; restore brings it back.")

@@ -233,6 +233,7 @@ def test_add_follows_the_rules_of_agent_memory(
 
 
 def test_delete_wants_a_yes_or_force(run: Run, home: Path) -> None:
+    assert "no memory has the id" in run("delete", "--store", home, "nonsense").stderr
     assert run("delete", "--store", home, "00000003").returncode == 1
     assert run("delete", "--store", home, "00000003", "--force").returncode == 0
     assert printed(run("list", "--store", home, "--json", "--entity", "atlas")) == []
@@ -265,20 +266,27 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("arguments", "code", "said"),
     [
-        (["nonsense-path"], 1),
-        (["/nonsense/path"], 1),
-        (["list", "--importance", "hgih"], 2),
-        (["list", "--since", "soon"], 2),
-        (["list", "--nonsense"], 2),
-        (["show"], 2),
-        (["--nonsense"], 2),
-        (["list"], 1),
+        (["nonsense-path"], 1, "nonsense-path: there is no such path and no store of this label"),
+        (["/nonsense/path"], 1, "/nonsense/path: there is nothing here"),
+        (["list", "--store", "/nonsense/path"], 1, "/nonsense/path: there is nothing here"),
+        (["lst"], 1, "did you mean the command list?"),
+        (["unpin", "--json"], 2, "no command 'unpin' (did you mean pin?)"),
+        (["import", "/"], 1, "/: it is a folder"),
+        (["list", "--importance", "hgih"], 2, "one of: high, medium, low"),
+        (["list", "--since", "soon"], 2, "7d"),
+        (["list", "--nonsense"], 2, "--nonsense"),
+        (["show"], 2, "REF"),
+        (["--nonsense"], 2, "--nonsense"),
+        (["list"], 1, "memtui demo"),
     ],
 )
-def test_errors_are_one_line_with_an_exit_code(run: Run, arguments: list[str], code: int) -> None:
+def test_errors_are_one_line_with_an_exit_code(
+    run: Run, arguments: list[str], code: int, said: str
+) -> None:
     done = run(*arguments)
+    assert said in done.stderr
     assert done.returncode == code
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("memtui: ")
