@@ -274,7 +274,7 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
         (["lst"], 1, "did you mean the command list?"),
         (["unpin", "--json"], 2, "no command 'unpin' (did you mean pin?)"),
         (["import", "/"], 1, "/: it is a folder"),
-        (["list", "--importance", "hgih"], 2, "one of: high, medium, low"),
+        (["list", "--importance", "hgih"], 2, "did you mean high?"),
         (["list", "--since", "soon"], 2, "7d"),
         (["list", "--nonsense"], 2, "--nonsense"),
         (["show"], 2, "REF"),
