@@ -53,7 +53,7 @@ class Match:
 
     def including(self, slots: Longs) -> Match:
         """The same with these slots found too, for whatever reason other than their text."""
-        fresh = np.setdiff1d(slots, self.slots[np.isin(self.slots, slots)])
+        fresh = np.unique(slots[~self.found.take(slots)])
         if not len(fresh):
             return self
         none = np.zeros(len(fresh), np.float32)

@@ -61,9 +61,9 @@ class Nearness:
         by_row = np.concatenate(
             [_products(part.rows, vector) for part, vector in zip(self.parts, asked, strict=True)]
         )
-        known = min(slots, len(self.row_of))
-        held = np.flatnonzero(self.row_of[:known] >= 0)
-        near[held] = by_row[self.row_of[held]]
+        rows = self.row_of[:slots]
+        if len(by_row):
+            np.multiply(by_row.take(rows, mode="clip"), rows >= 0, out=near[: len(rows)])
         return near
 
 
@@ -76,10 +76,10 @@ def _products(rows: Floats, vector: Floats) -> Floats:
 
 def nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
     """The slots nearest to the query, nearest first; none that is not near at all."""
-    slots = np.flatnonzero(among & (cosines > 0))
-    if len(slots) > limit:
-        slots = slots[np.argpartition(-cosines[slots], limit - 1)[:limit]]
-    return slots[np.argsort(-cosines[slots], kind="stable")]
+    near = np.where(among, cosines, np.float32(0))
+    least = np.partition(near, len(near) - limit)[len(near) - limit] if len(near) > limit else 0.0
+    slots = ((near >= least) & (near > 0)).nonzero()[0]
+    return slots[np.argsort(-near[slots], kind="stable")][:limit]
 
 
 def ask(embedder: Embedder, state: Nearness, text: str) -> tuple[Floats, ...]:
