@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from pathlib import Path
 
 import hypothesis
-from hypothesis import HealthCheck, Phase, assume, settings
-from hypothesis.control import current_build_context
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import engine
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.torture.life.machine import Life
@@ -30,38 +29,24 @@ def live(
     machine = _life_of(format, folder, thorough)
     if seed is not None:
         machine = hypothesis.seed(seed)(machine)
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=runs,
-            stateful_step_count=STEPS,
-            deadline=None,
-            derandomize=seed is None,
-            database=None,
-            report_multiple_bugs=False,
-            phases=[Phase.generate, Phase.shrink],
-            suppress_health_check=list(HealthCheck),
-        ),
+    asked = settings(
+        max_examples=runs,
+        stateful_step_count=STEPS,
+        deadline=None,
+        derandomize=seed is None,
+        database=None,
+        report_multiple_bugs=False,
+        phases=[Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
     )
+    with pytest.MonkeyPatch.context() as patch:  # no setting says it, and five minutes are too many
+        patch.setattr(engine, "MAX_SHRINKING_SECONDS", PATIENCE, raising=False)
+        run_state_machine_as_test(machine, settings=asked)
     steps = f"{runs:,} runs, {machine.steps:,} steps"
     return f"T9 lives [{format}]: {steps}, each file as the model says"
 
 
 def _life_of(format: str, folder: Path, thorough: bool) -> type[Life]:
-    """The machine of one format; it tires of making a failure shorter."""
-
-    class Living(Life):
-        broke: float | None = None
-
-        def __init__(self) -> None:
-            if Living.broke is not None and time.monotonic() > Living.broke + PATIENCE:
-                assume(current_build_context().is_final)
-            super().__init__()
-
-        def teardown(self) -> None:
-            if isinstance(sys.exception(), Exception) and Living.broke is None:
-                Living.broke = time.monotonic()
-            super().teardown()
-
-    Living.format, Living.folder, Living.thorough, Living.steps = format, folder, thorough, 0
-    return Living
+    """The machine of one format."""
+    named = {"format": format, "folder": folder, "thorough": thorough, "steps": 0}
+    return type("Life", (Life,), named)
