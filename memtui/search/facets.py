@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,6 +38,9 @@ class Counts(Mapping[str, int]):
 
     def items(self) -> ItemsView[str, int]:
         return self._named.items()
+
+    def values(self) -> ValuesView[int]:
+        return self._named.values()
 
     def __eq__(self, other: object) -> bool:
         return self._named == (other._named if isinstance(other, Counts) else other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +20,8 @@ from memtui.tui.widgets.window import Window
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+_TOP = "\0"
+"""Where the first parts of paths hang."""
 OPEN_UP_TO = 40
 """A tree of no more branches than this starts unfolded."""
 
@@ -36,28 +38,34 @@ class Branch:
     leaf: bool
 
 
-def branches(counts: Mapping[str, int], unfolded: frozenset[str]) -> list[Branch]:
-    """The visible lines: parents before children, by name; a parent counts its children too."""
+def branches(counts: Mapping[str, int], unfolded: Collection[str]) -> list[Branch]:
+    """The visible lines: parents before children, by name; a parent counts its children too.
+
+    Every letter that is typed brings new counts of some thousand entities, so what lies in folded
+    branches is not taken apart.
+    """
     sums: dict[str, int] = {}
+    inner: set[str] = set()
     children: dict[str, set[str]] = {}
     for path, count in counts.items():
-        parts = path.split("/")
-        for depth in range(1, len(parts) + 1):
-            part = "/".join(parts[:depth])
+        parent, end = _TOP, path.find("/")
+        while True:
+            part = path if end < 0 else path[:end]
             sums[part] = sums.get(part, 0) + count
-            children.setdefault("/".join(parts[: depth - 1]) if depth > 1 else "\0", set()).add(
-                part
-            )
+            children.setdefault(parent, set()).add(part)
+            if end < 0:
+                break
+            inner.add(part)
+            if part not in unfolded:
+                break
+            parent, end = part, path.find("/", end + 1)
     lines: list[Branch] = []
-    waiting = sorted(children.get("\0", ()), key=str.casefold, reverse=True)
+    waiting = sorted(children.get(_TOP, ()), key=str.casefold, reverse=True)
     while waiting:
         path = waiting.pop()
-        below = children.get(path, set()) - {path}
-        depth = path.count("/")
         name = path.rpartition("/")[2]
-        lines.append(Branch(path, name, depth, sums[path], not below))
-        if below and path in unfolded:
-            waiting.extend(sorted(below, key=str.casefold, reverse=True))
+        lines.append(Branch(path, name, path.count("/"), sums[path], path not in inner))
+        waiting.extend(sorted(children.get(path, ()), key=str.casefold, reverse=True))
     return lines
 
 
