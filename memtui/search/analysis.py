@@ -60,6 +60,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 _FOLDED_MARK = re.compile("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]")
+_BLANK = re.compile(r"[ \t\n]")
+PIECE = 1 << 16
+"""Characters of a part of a huge text."""
 _LETTERS = str.maketrans(
     {
         "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
@@ -91,6 +94,21 @@ class Words(NamedTuple):
 def chunks(text: str) -> list[str]:
     """The chunks of a text in order, as they are written."""
     return (_ASCII_CHUNK if text.isascii() else _CHUNK).findall(text)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The text in parts that are cut in some milliseconds each, parted at blanks.
+
+    A pattern that runs over 50 MB in one go lets nothing else happen for seconds.
+    """
+    at = 0
+    while len(text) - at > PIECE:
+        blank = _BLANK.search(text, at + PIECE)
+        if blank is None:
+            break
+        yield text[at : blank.start()]
+        at = blank.start()
+    yield text[at:]
 
 
 def fold(text: str) -> str:

@@ -200,8 +200,8 @@ def _cut(documents: Iterable[Document], cancelled: Callable[[], bool]) -> _Cut:
         if at % _BATCH == 0 and cancelled():
             raise Cancelled
         for text in document.fields():
-            if text:
-                stream.extend(map(number_of, analysis.chunks(text)))
+            for piece in analysis.pieces(text):
+                stream.extend(map(number_of, analysis.chunks(piece)))
             stream.append(0)
         starts.append(len(stream))
     return _Cut(

@@ -70,3 +70,13 @@ def test_ascii_path_agrees_with_the_general_one(text: str) -> None:
     plain = text.encode("ascii", "ignore").decode()
     general = [w for c in analysis._CHUNK.findall(plain) for w in analysis.words_of(c).spine]
     assert analysis.spine(plain) == general
+
+
+def test_a_huge_text_is_cut_in_pieces_without_cutting_a_word() -> None:
+    text = "Ünlike the don't-care get_user_by_id C++ 2.4.1\n" * 10_000
+    pieces = list(analysis.pieces(text))
+    assert len(pieces) > 5
+    assert max(map(len, pieces)) < analysis.PIECE + 50
+    cut = [chunk for piece in pieces for chunk in analysis.chunks(piece)]
+    assert (cut == analysis.chunks(text)) is True, "other chunks than of the whole"
+    assert list(analysis.pieces("x" * 200_000)) == ["x" * 200_000], "one word is one piece"
