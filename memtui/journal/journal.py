@@ -31,6 +31,9 @@ KEPT_ACTIONS = 10_000
 TIDIED = 20
 """Newest actions beside whose files is looked at start for what a power cut has brought back."""
 
+LARGEST_JUMP = 2 * 24 * 3600
+"""Seconds by which a clock may have been ahead and still say what comes after what."""
+
 _SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
 _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
@@ -112,13 +115,13 @@ class Journal:
 
     def begin(self, title: str, parts: Sequence[Part]) -> Recording:
         """Write down what is about to be done. Raises SaveError when that is not possible."""
-        now = time.time()
         with self._database.writing() as db:
             cursor = db.execute(
                 "INSERT INTO actions (title, time, changed, state, former, wanted, owner, parts)"
                 " VALUES (?, ?, ?, 'intent', 'void', 'done', ?, ?)",
-                (pack(title), now, now, self._database.owner, pack_parts(tuple(parts))),
-            )
+                (pack(title), time.time(), _later(db), self._database.owner,
+                 pack_parts(tuple(parts))),
+            )  # fmt: skip
             return Recording(self, self._database, int(cursor.lastrowid or 0))
 
     def undoing(self, action: int) -> Recording:
@@ -141,7 +144,7 @@ class Journal:
             db.execute(
                 "UPDATE actions SET state = 'intent', former = state, wanted = ?, owner = ?,"
                 " changed = ? WHERE id = ?",
-                (wanted, self._database.owner, time.time(), action),
+                (wanted, self._database.owner, _later(db), action),
             )
         return Recording(self, self._database, action)
 
@@ -192,7 +195,7 @@ class Journal:
         db.execute(
             f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
             " WHERE id = ? AND state = 'intent'",
-            (state, pack(note), time.time(), action),
+            (state, pack(note), _later(db), action),
         )
 
     def recover(self, row_digest: RowDigest = lambda _: None) -> list[Action]:
@@ -290,6 +293,14 @@ class Journal:
                 db.execute("DELETE FROM actions WHERE id = ?", (action,))
         if self._database.exists:
             self._database.overwrite_deleted()
+
+
+def _later(db: sqlite3.Connection) -> float:
+    """The time, or what comes after all that was done: a clock put back changes no order."""
+    now = time.time()
+    sql = "SELECT coalesce(max(changed), 0) FROM actions WHERE changed < ?"
+    (last,) = db.execute(sql, (now + LARGEST_JUMP,)).fetchone()
+    return max(now, float(last) + 1e-6)
 
 
 def _action(row: Sequence[Any]) -> Action:

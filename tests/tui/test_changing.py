@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -445,12 +446,18 @@ async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("store", "kind"),
-    [(AGENT, "fact"), (AGENT, "note"), ("workspace", "document"), ("engram", "observation")],
+    ("store", "kind", "jump"),
+    [
+        (AGENT, "fact", 0),
+        (AGENT, "note", 86_400),
+        ("workspace", "document", -86_400),
+        ("engram", "observation", 0),
+    ],
 )
 async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
-    tmp_path: Path, store: str, kind: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str, kind: str, jump: float
 ) -> None:
+    """Also when the machine's clock is put on or back by a day meanwhile."""
     async with changing(tmp_path, store) as on:
         before = on.files()
         memory = await on.stand(on.first(store, kind=kind, status="active").ref)
@@ -463,6 +470,8 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         assert "No other program" in on.toasts[-1]
         (name,) = touched(before, after)
         (on.folder / name).write_bytes(before[name])
+        clock = time.time
+        monkeypatch.setattr(time, "time", lambda: clock() + jump)
         on.browse.hands.journalling.look()
         await on.rest()
         assert "another program has put back what was there before" in on.toasts[-1]

@@ -41,7 +41,8 @@ class JournalActs:
         self._changing = changing
         self._since = time.time() - LOOK_BACK
         self._until = 0.0
-        """Until when is looked; the first look comes when everything has been read."""
+        """Until when is looked, by the monotonic clock: the other one may be put on or back. The
+        first look comes when everything has been read."""
         self._told: set[tuple[int, Hashable]] = set()
         self.overwritten: tuple[Overwritten, ...] = ()
         """What an agent took back and has not been applied again."""
@@ -124,18 +125,18 @@ class JournalActs:
 
     def watch(self) -> None:
         """A change was made: look for some minutes whether it still stands."""
-        self._until = time.time() + WATCHED
+        self._until = time.monotonic() + WATCHED
 
     def begin(self) -> None:
         """Everything has been read: look once at the last day, then after each change."""
         if not self._selection.can_write():
-            self._until = time.time() + LOOK_EVERY
+            self._until = time.monotonic() + LOOK_EVERY
             self._screen.set_interval(LOOK_EVERY, self.look)
             self.look()
 
     def look(self) -> None:
         """Ask whether what memtui wrote is still there."""
-        if time.time() > self._until or self._screen.work.holding:
+        if time.monotonic() > self._until or self._screen.work.holding:
             return
 
         def found(library: Library) -> tuple[Overwritten, ...]:
