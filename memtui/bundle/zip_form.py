@@ -18,7 +18,8 @@ _UNIX = 3
 _DATE = 0x21
 """1980-01-01 in MS-DOS form, the earliest there is."""
 _MODE = 0o100600 << 16
-_MOST_IN_END = 0xFFFE
+MOST_IN_END = 0xFFFE
+"""Entries up to which the end record of old counts them."""
 
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s4B4H3L5H2L")
@@ -62,7 +63,7 @@ class Listing:
     def end(self) -> bytes:
         """What stands after the last entry's bytes."""
         size, at, count = len(self._central), self._offset, self._count
-        if count <= _MOST_IN_END:
+        if count <= MOST_IN_END:
             return bytes(self._central) + _END.pack(b"PK\5\6", 0, 0, count, count, size, at, 0)
         wide = _END_64.pack(
             b"PK\6\6", _END_64.size - 12, _VERSION_64, _VERSION_64, 0, 0, count, count, size, at
