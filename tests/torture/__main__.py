@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture import crowds, errors, kills
+from tests.torture import agents, crowds, errors, kills, power
 from tests.torture.cases import AGENT, AMBIENT, CASES
 from tests.torture.life.living import live
 from tests.torture.life.small import KEPT
@@ -28,6 +28,8 @@ ROUNDS: dict[str, Round] = {
     "kills in two files": lambda folder, seed: kills.at_random_times(folder, 100, seed, AMBIENT),
     "errors": lambda folder, seed: errors.injected(folder),
     "strace": lambda folder, seed: errors.traced(folder),
+    "power cuts": lambda folder, seed: power.cut(folder, seed),
+    "two agents": lambda folder, seed: agents.two_agents(folder, 20),
     "two memtui": lambda folder, seed: crowds.two_writers(folder, 1000, seed),
     "append": lambda folder, seed: crowds.appending(folder, 500, 1000, seed),
     **{
