@@ -77,14 +77,21 @@ class Sidecar:
     fault: str = ""
     """Why the whole file could not be read; empty when it could, or when there is none."""
     _shards: Mapping[str, Share] = field(default_factory=dict)
+    _wanderers: str = ""
+    """Changes whenever an entry does that has named several shards."""
 
     def entry(self, id: str) -> Entry:
         """What is kept about one memory; empty when nothing is."""
         return self.entries.get(id, _EMPTY)
 
     def mark(self, shard: str) -> str:
-        """Changes whenever an entry about this shard does; part of the shard's stamp."""
-        return self._shards.get(shard, _NOTHING).mark + self._shards.get("", _NOTHING).mark
+        """Changes whenever an entry about this shard does; part of the shard's stamp.
+
+        An entry is laid over whatever has its id. One that has named several shards may be laid
+        over memories of each, as when another program has put back a fact that was moved.
+        """
+        own, of_any = (self._shards.get(key, _NOTHING).mark for key in (shard, ""))
+        return own + of_any + self._wanderers
 
     def of_shard(self, shard: str) -> Iterator[tuple[str, Entry]]:
         """The entries that name this shard, in the order they were first made."""
@@ -131,16 +138,21 @@ def _mark(entries: Mapping[str, Entry]) -> str:
 def parse(text: str) -> Sidecar:
     """The sidecar that this text holds. Never raises."""
     entries: dict[str, Entry] = {}
+    named: dict[str, set[str]] = {}
     damaged = 0
     for line in _lines(text):
         parsed = _parse(line)
         if parsed is None:
             damaged += 1
-        elif parsed[1]:
-            entries[parsed[0]] = parsed[1]
+            continue
+        id, entry = parsed
+        if entry:
+            entries[id] = entry
+            named.setdefault(id, set()).add(str(entry.get("shard")))
         else:
-            entries.pop(parsed[0], None)
-    return Sidecar(entries, damaged, "", _shares(entries))
+            entries.pop(id, None)
+    wandered = {id: entries.get(id, _EMPTY) for id, shards in named.items() if len(shards) > 1}
+    return Sidecar(entries, damaged, "", _shares(entries), _mark(wandered) if wandered else "")
 
 
 def load(root: Path) -> Sidecar:
@@ -221,7 +233,8 @@ def sidecar_edits(
 ) -> tuple[SidecarEdit, ...]:
     """The edit that sets these keys of one entry (None or empty takes a key away).
 
-    None at all when the entry already says so.
+    None at all when the entry already says so. An entry that is about another shard says where the
+    memory is now, also when nothing else is left of it: that shard must be read again.
     """
     before = sidecar.entries.get(id)
     after = dict(before or {})
@@ -231,7 +244,10 @@ def sidecar_edits(
             after.pop(key, None)
         else:
             after[key] = list(value) if isinstance(value, tuple) else value
-    wanted = {**after, "shard": shard} if after else None
+    if not after and not (before or _EMPTY).keys() - {"shard"}:
+        return ()
+    moved = before is not None and before.get("shard", shard) != shard
+    wanted = {**after, "shard": shard} if after or moved else None
     if wanted == (None if before is None else dict(before)):
         return ()
     return (SidecarEdit(str(root), id, before, wanted),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from memtui.errors import Conflict
 from memtui.files.rebase import rebase
 from memtui.files.sidecar_lines import added
 from memtui.library import Library
+from memtui.model import Memory
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import contents
 from tests.torture.life.living import live
@@ -72,6 +74,39 @@ def test_undo_asks_nothing_of_what_it_leaves_as_it_is(tmp_path: Path) -> None:
     Path(old.origin.file).unlink()
     library.undo()
     assert not Path(old.origin.file).exists()
+
+
+def test_what_is_noted_follows_a_fact_that_others_have_moved(tmp_path: Path) -> None:
+    """A note lies over whatever has its id: an open session must see that it is gone."""
+    library = opened("agent-memory", tmp_path)
+
+    def do(act: Act, memory: Memory, **fields: str) -> None:
+        library.apply(library.plan([Change(act, memory.store, memory.ref, fields, force=True)]))
+        library.refresh()
+
+    facts = [m for m in memories(library).values() if m.kind == "fact"]
+    fact = facts[-1]
+    home, away = Path(fact.origin.file), next(m for m in facts if m.entity != fact.entity)
+    other = Path(away.origin.file)
+    do(Act.PIN, fact)
+    texts = home.read_bytes(), other.read_bytes()
+    records = json.loads(texts[0])
+    moved = next(record for record in records if record["id"] == fact.id)
+    home.write_text(json.dumps([record for record in records if record is not moved]))
+    other.write_text(json.dumps([*json.loads(texts[1]), moved]))
+    library.refresh()
+    assert library.get(fact.ref).pinned
+    do(Act.UNPIN, library.get(fact.ref))
+    assert not library.get(fact.ref).pinned
+    home.write_bytes(texts[0])
+    other.write_bytes(texts[1])
+    library.refresh()
+    do(Act.PIN, library.get(fact.ref))
+    do(Act.EDIT, library.get(fact.ref), entity=away.entity)
+    home.write_bytes(texts[0])
+    library.refresh()
+    do(Act.UNPIN, library.get(fact.ref))
+    assert [m.pinned for m in memories(library).values() if m.id == fact.id] == [False, False]
 
 
 def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
