@@ -16,8 +16,8 @@ CHANGES_AT_ONCE = {
     *("pin", "review", "accept", "decline", "rate", "restore", "undo", "redo", "again"),
 }
 """Acts that ask nothing first. Every other one opens something that can be left again."""
-LEAVES = {"quit", "source", "edit.outside"}
-"""They end the program, or give the terminal to another."""
+LEAVES = {"quit", "source", "edit.outside", "suspend"}
+"""They end or stop the program (and with it who tests it), or give the terminal to another."""
 FEWEST_SCREENS = 12
 """Kinds of dialog that the keys must have opened, for this to prove something."""
 
