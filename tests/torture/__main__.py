@@ -22,7 +22,14 @@ from tests.torture.life.small import KEPT
 
 Round = Callable[[Path, int], str]
 
+LIVES = 25
+"""Of each format in a round: few, so that a short run has some of everything."""
+
 ROUNDS: dict[str, Round] = {
+    **{
+        f"life of {format}": lambda folder, seed, format=format: live(folder, format, LIVES, seed)
+        for format in KEPT
+    },
     "points": lambda folder, seed: kills.at_every_point(folder, 4, seed, CASES),
     "kills": lambda folder, seed: kills.at_random_times(folder, 200, seed, AGENT),
     "kills in two files": lambda folder, seed: kills.at_random_times(folder, 100, seed, AMBIENT),
@@ -35,10 +42,6 @@ ROUNDS: dict[str, Round] = {
     **{
         style: lambda folder, seed, style=style: crowds.foreign(folder, style, 500, 500, seed)
         for style in [*crowds.STYLES, "jq script"]
-    },
-    **{
-        f"life of {format}": lambda folder, seed, format=format: live(folder, format, 200, seed)
-        for format in KEPT
     },
 }
 
@@ -58,7 +61,9 @@ def main() -> int:
                 line = ROUNDS[name](folder / "round", seed)
             except AssertionError as error:
                 again = f"python -m tests.torture --seed {seed} --only {name!r}"
-                print(f"BROKEN: {name}: {error}\nrepeat: {again}\nkept: {folder}")
+                steps = getattr(error, "__notes__", [])
+                print(f"BROKEN: {name}: {error}", *steps, f"repeat: {again}", sep="\n")
+                print(f"kept: {folder}")
                 return 1
             shutil.rmtree(folder)
             rounds += 1
