@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,11 +19,12 @@ from memtui.bundle.restoring import plan_restore, restore
 from memtui.bundle.unpacking import read_document
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.files.faults import VARIABLE
+from memtui.files import faults
 from memtui.files.stage import POINTS, clear_leftovers, stage_for
 from memtui.journal import Journal, State
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump
+from tests.torture.processes import KILLED, in_child
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
 MIXED = ("engram", "simple-memory")
@@ -216,29 +217,25 @@ def test_redo_leaves_alone_what_came_into_the_place(tmp_path: Path) -> None:
 
 # ---- killed in the middle -------------------------------------------------------------------
 
-_RESTORE = """
-import sys
-from pathlib import Path
-from memtui.bundle.restoring import plan_restore, restore
-from memtui.bundle.unpacking import read_document
-folder = Path(sys.argv[1])
-restore(plan_restore(read_document(folder / "a.zip"), folder / "there"), folder / "state")
-"""
-_TURN = """
-import sys
-from pathlib import Path
-from memtui.library import Library
-getattr(Library((), state=Path(sys.argv[1]) / "state"), sys.argv[2])(anywhere=True)
-"""
+
+def bring(folder: Path) -> None:
+    restore(plan_restore(read_document(folder / "a.zip"), folder / "there"), folder / "state")
 
 
-def killed(folder: Path, point: str, code: str, *arguments: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder), *arguments],
-        env={**os.environ, VARIABLE: point},
-        check=False,
-    )
-    assert done.returncode == -signal.SIGKILL
+def undo(folder: Path) -> None:
+    journal(folder).undo(anywhere=True)
+
+
+def redo(folder: Path) -> None:
+    journal(folder).redo(anywhere=True)
+
+
+def killed(folder: Path, point: str, work: Callable[[Path], None]) -> None:
+    def to_the_point() -> None:
+        faults.install(faults.kill_at(point))
+        work(folder)
+
+    assert in_child(to_the_point) == KILLED
 
 
 @pytest.mark.parametrize("names", [("engram",), ("simple-memory",)], ids="+".join)
@@ -247,7 +244,7 @@ def test_a_killed_restore_leaves_nothing_after_the_next_start(
     tmp_path: Path, point: str, names: tuple[str, ...]
 ) -> None:
     bundle(tmp_path, *names)
-    killed(tmp_path, point, _RESTORE)
+    killed(tmp_path, point, bring)
     assert not (tmp_path / "there").exists()
     (action,) = journal(tmp_path).log(anywhere=True)  # the next start
     assert action.state is State.VOID
@@ -261,7 +258,7 @@ def test_a_killed_undo_has_taken_away_all_or_nothing(
 ) -> None:
     place = restored(tmp_path, *names)
     first = held(place)
-    killed(tmp_path, point, _TURN, "undo")
+    killed(tmp_path, point, undo)
     (action,) = journal(tmp_path).log(anywhere=True)
     if point == "put":
         assert (action.state, action.note, held(place)) == (State.DONE, "", first)
@@ -269,7 +266,7 @@ def test_a_killed_undo_has_taken_away_all_or_nothing(
     else:
         assert (action.state, action.note) == (State.UNDONE, "")
     assert beside(tmp_path) == set()
-    killed(tmp_path, "fill", _TURN, "redo")
+    killed(tmp_path, "fill", redo)
     assert journal(tmp_path).log(anywhere=True)[0].state is State.UNDONE
     journal(tmp_path).redo(anywhere=True)
     assert held(place) == first
@@ -281,7 +278,7 @@ def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: s
     bundle(tmp_path, *MIXED)
     place = tmp_path / "there"
     place.mkdir()
-    killed(tmp_path, point, _RESTORE)
+    killed(tmp_path, point, bring)
     (action,) = journal(tmp_path).log(anywhere=True)  # the next start
     whole = point.startswith("move")
     assert (action.state, action.note) == (State.DONE if whole else State.VOID, "")
@@ -296,7 +293,7 @@ def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: s
 def test_a_killed_emptying_has_taken_out_all_or_nothing(tmp_path: Path, point: str) -> None:
     place, _ = filled(tmp_path, *MIXED)
     first = held(place)
-    killed(tmp_path, point, _TURN, "undo")
+    killed(tmp_path, point, undo)
     (action,) = journal(tmp_path).log(anywhere=True)
     gone = point == "clear"
     assert (action.state, action.note) == (State.UNDONE if gone else State.DONE, "")
@@ -309,7 +306,7 @@ def test_a_killed_emptying_has_taken_out_all_or_nothing(tmp_path: Path, point: s
 
 def test_a_killed_restore_is_cleared_by_the_next_one_into_the_place(tmp_path: Path) -> None:
     bundle(tmp_path, "engram")
-    killed(tmp_path, "put", _RESTORE)
+    killed(tmp_path, "put", bring)
     shutil.rmtree(tmp_path / "state")  # another memtui, that knows nothing of the first
     restored(tmp_path, "engram")
     assert beside(tmp_path) == {"there"}
