@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from memtui.errors import Conflict
 from memtui.journal import Journal
 from memtui.model import Memory
+from tests.forked import Forked
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -32,12 +33,17 @@ def home(tmp_path: Path) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Forked]:
+    with Forked() as process:
+        yield process
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path, forked: Forked) -> Run:
     """Runs memtui in a process of its own, with settings, state and cache of its own."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[3]),
         "HOME": str(tmp_path / "person"),
         **{f"MEMTUI_{name}": str(tmp_path / name.lower()) for name in ("CONFIG", "STATE", "CACHE")},
     }
@@ -45,15 +51,7 @@ def run(tmp_path: Path) -> Run:
     (tmp_path / "person").mkdir()
 
     def call(*arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "memtui", *map(str, arguments)],
-            env={**environment, **more},
-            cwd=tmp_path / "person",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return forked.run(arguments, {**environment, **more}, tmp_path / "person")
 
     return call
 
