@@ -27,14 +27,21 @@ class Root:
     label: str = ""
 
 
+def _within(path: Path, label: str = "") -> list[Root]:
+    from memtui.library import opening
+
+    return [Root(root, label) for root in opening.roots_within(path)]
+
+
 def _default_roots(settings: Settings) -> list[Root]:
     """MEMTUI_STORES, else config.toml, else what is found here and in the known places."""
     from memtui.library import opening
 
     if listed := os.environ.get("MEMTUI_STORES", ""):
-        return [Root(Path(path)) for path in listed.split(os.pathsep) if path]
+        paths = [Path(path) for path in listed.split(os.pathsep) if path]
+        return [root for path in paths for root in _within(path)]
     if settings.stores:
-        return [Root(store.path, store.label) for store in settings.stores]
+        return [root for store in settings.stores for root in _within(store.path, store.label)]
     return [Root(found.root) for found in opening.discover(Path.cwd(), Path.home())]
 
 
@@ -70,7 +77,7 @@ def library_of(named: Sequence[str]) -> Library:
     for problem in loaded.problems:
         print(f"memtui: {one_line(str(problem))}", file=sys.stderr)
     settings = loaded.settings
-    paths = [Root(Path(name)) for name in named if Path(name).exists()]
+    paths = [root for name in named if Path(name).exists() for root in _within(Path(name))]
     labels = [name for name in named if not Path(name).exists()]
     roots = paths if named and not labels else [*paths, *_default_roots(settings)]
     if not roots:

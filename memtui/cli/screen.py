@@ -45,6 +45,6 @@ def demo() -> int:
         os.environ[places.STATE_VARIABLE] = str(here / "state")
         from memtui.stores import registry
 
-        roots = [str(path) for path in sorted(copy.iterdir()) if registry.detect(path)]
+        roots = [str(root) for _, root in registry.detect_within(copy)]
         _date_documents(roots)
         return show(roots)

@@ -195,7 +195,7 @@ def _merge(
     label = ""
     if into and Path(into).exists():
         library = loaded([into])
-        label = library.stores[0].label
+        label = library.stores[0].label if len(library.stores) == 1 else ""
     else:
         library = loaded([*stores, into] if into and not stores else stores)
         label = into or ""

@@ -39,6 +39,11 @@ def found_at(path: Path) -> Found:
     return Found(*detected)
 
 
+def roots_within(path: Path) -> list[Path]:
+    """Of the store at this path, or of those in its folders; the path itself when there is none."""
+    return [root for _, root in registry.detect_within(path.absolute())] or [path]
+
+
 def discover(folder: Path, home: Path) -> list[Found]:
     """Every store in this folder and in the known places of its formats."""
     return [Found(format, root) for format, root in registry.discover(folder, home)]

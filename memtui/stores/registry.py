@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,9 @@ FORMATS: tuple[Format, ...] = (
 )
 """In the order in which they are tried: the ones that are hardest to mistake come first."""
 
+MOST_FOLDERS = 200
+"""Folders of one folder that are looked into."""
+
 _VARIABLE = re.compile(r"\$(\w+)")
 
 
@@ -42,6 +45,31 @@ def detect_all(path: Path) -> list[tuple[Format, Path]]:
         if root is not None:
             found.append((known, root))
     return found
+
+
+def detect_within(path: Path) -> list[tuple[Format, Path]]:
+    """The store that this path is; where it is none itself, all that it and its folders hold."""
+    here = detect_all(path)
+    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in here):
+        return here[:1]
+    below = [store for folder in _folders(path) for store in detect_all(folder)[:1]]
+    return _once([*below, *here[:1]])
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        with os.scandir(path) as entries:
+            names = sorted(entry.name for entry in entries if entry.is_dir())
+    except (OSError, ValueError):
+        return []
+    return [path / name for name in names[:MOST_FOLDERS]]
+
+
+def _once(stores: Iterable[tuple[Format, Path]]) -> list[tuple[Format, Path]]:
+    found: dict[str, tuple[Format, Path]] = {}
+    for known, root in stores:
+        found.setdefault(f"{known.name}\0{os.path.realpath(root)}", (known, root))
+    return list(found.values())
 
 
 def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | None:
@@ -71,16 +99,14 @@ def _candidates(
 def discover(
     folder: Path, home: Path, variables: Mapping[str, str] = os.environ
 ) -> list[tuple[Format, Path]]:
-    """The stores in a folder, then those in the places where their programs keep them.
+    """The stores in a folder and in the places where their programs keep them, then those in its
+    folders.
 
     Each store once, whichever way leads to it. Never raises.
     """
-    found: dict[str, tuple[Format, Path]] = {}
-    for known, path in _candidates(folder, home, variables):
-        root = known.detect(path)
-        if root is not None:
-            found.setdefault(f"{known.name}\0{os.path.realpath(root)}", (known, root))
-    return list(found.values())
+    near = ((known, known.detect(path)) for known, path in _candidates(folder, home, variables))
+    found = [(known, root) for known, root in near if root is not None]
+    return _once([*found, *detect_within(folder)])
 
 
 def row_digest(name: str) -> str | None:

@@ -83,6 +83,21 @@ def test_there_and_back(call: Call, home: Path, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
+def test_several_stores_brought_into_a_folder_are_opened_by_its_path(
+    call: Call, home: Path, tmp_path: Path
+) -> None:
+    bundle, there = tmp_path / "a.zip", tmp_path / "there"
+    call("export", "--store", home, "--store", SAMPLES / "simple-memory", "-o", bundle)
+    there.mkdir()
+    assert call("import", bundle, "--into", there).code == 0
+    found = {
+        store["label"]: store["path"] for store in call("stores", "--store", there, "--json").json
+    }
+    assert found == {name: str(there / name) for name in ("agent-memory", "simple-memory")}
+    again = call("import", bundle, "--into", there, "--json").json
+    assert (again["new"], again["conflicts"], again["done"]) == (0, 0, False)
+
+
 def test_a_part_goes_into_a_store_by_its_label(
     call: Call, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,6 +58,18 @@ def test_one_folder_may_hold_two_formats(tmp_path: Path) -> None:
     assert [known.name for known, _ in registry.detect_all(tmp_path)] == ["agent-memory", "ambient"]
 
 
+def test_a_folder_of_stores_holds_them_all_and_a_store_is_one(tmp_path: Path) -> None:
+    here = tmp_path / "all"
+    one, other = agent_memory(here / "a"), ambient(here / "b")
+    (here / "c").mkdir()
+    assert names(registry.detect_within(here)) == [("agent-memory", one), ("ambient", other)]
+    assert names(registry.discover(here, tmp_path, {})) == names(registry.detect_within(here))
+    assert names(registry.detect_within(here / "a")) == [("agent-memory", one)]
+    ambient(one / "inside")
+    assert names(registry.detect_within(one)) == [("agent-memory", one)]
+    assert registry.detect_within(here / "c") == registry.detect_within(here / "d") == []
+
+
 @pytest.mark.parametrize("name", ["missing", "file.txt", "nul\0name", "x" * 300])
 def test_what_is_no_folder_is_no_store(tmp_path: Path, name: str) -> None:
     if name == "file.txt":
