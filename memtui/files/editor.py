@@ -69,7 +69,7 @@ class Draft:
         """What the editor left, or None when it is unchanged. Raises SaveError.
 
         A final newline that the editor added by itself is no change. Bytes that are not UTF-8 may
-        stay where the text had them, and no new ones come in: agents could not read the file.
+        stay where the text had them; new ones are refused, for only plain text could hold them.
         """
         try:
             data = self.path.read_bytes()
