@@ -1,102 +1,31 @@
-"""What a form asks and what its answers come to: pure values between a memory and a change."""
+"""The forms of the acts that ask for something first: pure values between a memory and a change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memtui.changes import Act, Change
-from memtui.errors import Conflict
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import Store
-
-Values = Mapping[str, str]
-
-
-class Kind(StrEnum):
-    """How a field is filled in."""
-
-    PROSE = "prose"
-    LINE = "line"
-    ONE_OF = "one of"
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a form."""
-
-    name: str
-    label: str
-    kind: Kind = Kind.LINE
-    value: str = ""
-    known: tuple[str, ...] = ()
-    """Values to choose from, or to offer."""
-    locked: str = ""
-    """Why it cannot be changed; empty when it can."""
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a person is asked, and what the answers mean."""
-
-    title: str
-    fields: tuple[Field, ...]
-    changes: Callable[[Values, bool], list[Change]]
-    """Values by field and whether to force -> the changes; none when nothing is wanted yet."""
-    base: Memory | None = None
-    """The memory as it was when the form was opened."""
-    focus: str = "content"
-    save: str = "save"
-    others: tuple[str, ...] = field(default=())
-    """Refs of further memories that the form speaks of."""
-
-
-TEXT_FIELDS = ("title", "type", "entity")
-_LABELS = {
-    "content": "Text",
-    "title": "Title",
-    "type": "Type",
-    "importance": "Importance",
-    "entity": "Entity",
-    "tags": "Tags",
-    "kind": "Kind",
-}
-
-
-def tags_of(words: str) -> tuple[str, ...]:
-    """`a, b` as (a, b)."""
-    return tuple(dict.fromkeys(tag.strip() for tag in words.split(",") if tag.strip()))
-
-
-def value_of(memory: Memory, name: str) -> str:
-    """A field of the memory as the form shows it."""
-    value = getattr(memory, name)
-    return ", ".join(value) if isinstance(value, tuple) else str(value or "")
-
-
-def _asked(name: str, words: str) -> Any:
-    if name == "tags":
-        return tags_of(words)
-    return words if name == "content" else words.strip()
-
-
-def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
-    """The fields of which the form says something else than the memory did."""
-    found: dict[str, Any] = {}
-    for name, words in values.items():
-        if name in _LABELS and words != value_of(base, name):
-            found[name] = _asked(name, words)
-    return found
+from memtui.tui.form import (
+    LABELS,
+    Field,
+    Form,
+    Kind,
+    Values,
+    asked,
+    changed_fields,
+    tags_of,
+    value_of,
+)
 
 
 def _field(name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = "") -> Field:
     kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
     offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
     hint = "words, parted by commas" if name == "tags" else ""
-    return Field(name, _LABELS[name], kind, value, offered, locked, hint)
+    return Field(name, LABELS[name], kind, value, offered, locked, hint)
 
 
 def _locked(name: str, store: Store) -> str:
@@ -177,7 +106,7 @@ def add(
     def changes(values: Values, force: bool) -> list[Change]:
         if not values.get("content", "").strip():
             return []
-        fields = {name: _asked(name, words) for name, words in values.items()}
+        fields = {name: asked(name, words) for name, words in values.items()}
         given = {name: value for name, value in fields.items() if value}
         if given.get("importance") == "medium" and "importance" not in store.editable:
             given.pop("importance")
@@ -282,34 +211,3 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
         save="merge",
         others=tuple(other.ref for other in others),
     )
-
-
-def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
-    """The conflict, when a field that the person changed was changed by another program too."""
-    wanted = changed_fields(base, values)
-    both = [name for name in wanted if getattr(now, name) != getattr(base, name)]
-    if not both:
-        return None
-
-    def told(memory: Memory | None) -> str:
-        if both == ["content"]:
-            return values["content"] if memory is None else memory.content
-        parts = [
-            f"{_LABELS[name]}: {values[name] if memory is None else value_of(memory, name)}"
-            for name in both
-        ]
-        return "\n\n".join(parts)
-
-    return Conflict(
-        "another program changed this memory while you wrote",
-        where=now.origin.file,
-        base=told(base),
-        theirs=told(now),
-        yours=told(None),
-    )
-
-
-def both_texts(conflict: Conflict) -> str:
-    """Their text and ours, one after the other, to be made one by hand."""
-    parts = [part for part in (conflict.theirs, conflict.yours) if part]
-    return "\n\n".join(parts)

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
+from textual.worker import WorkerCancelled
 
 from memtui import paths
 from memtui.config import Loaded, Settings
@@ -123,13 +124,13 @@ class Stage:
         """Wait until no worker runs and every message has been handled."""
         for _ in range(3):
             await self._handled()
-            await self.app.workers.wait_for_complete()
+            await self._worked()
         await self._handled()
         if self.browse.showing.resting:
             await asyncio.sleep(REST)
             for _ in range(2):
                 await self._handled()
-                await self.app.workers.wait_for_complete()
+                await self._worked()
             await self._handled()
         self.app.screen._on_timer_update()
 
@@ -159,6 +160,10 @@ class Stage:
             before = now
             await asyncio.sleep(0.03)
         return before
+
+    async def _worked(self) -> None:
+        with suppress(WorkerCancelled):  # a newer question took its place
+            await self.app.workers.wait_for_complete()
 
     async def _handled(self) -> None:
         await self.pilot._wait_for_screen()

@@ -20,7 +20,7 @@ from memtui.tui import drafting, outside
 from memtui.tui.controllers.changing import ChangeActs, of_one_store
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.doing import Doing, Preview
-from memtui.tui.drafting import Form
+from memtui.tui.form import Form, changed_underneath
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -255,7 +255,7 @@ class WriteActs:
 
         def look(library: Library) -> Preview:
             now = library.get(memory.ref)
-            conflict = drafting.changed_underneath(memory, now, {"content": content})
+            conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
             return doings.preview(library, changes)

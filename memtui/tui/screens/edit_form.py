@@ -18,9 +18,9 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError
 from memtui.library.planning import Planned
-from memtui.tui import drafting, telling_plans
+from memtui.tui import telling_plans
 from memtui.tui.doing import Doing, Preview, preview
-from memtui.tui.drafting import Field, Form, Kind
+from memtui.tui.form import Field, Form, Kind, both_texts, changed_underneath
 from memtui.tui.screens.conflict import BOTH, MINE, THEIRS, ConflictScreen
 from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.screens.fitting import Fitting
@@ -152,7 +152,7 @@ class FormScreen(Fitting[Planned]):
         """In a worker: the plan of what stands in the form. Raises what planning raises."""
         if self._base is not None:
             now = library.get(self._base.ref)
-            conflict = drafting.changed_underneath(self._base, now, values)
+            conflict = changed_underneath(self._base, now, values)
             if conflict is not None:
                 raise conflict
         return preview(library, self._form.changes(values, force))
@@ -281,7 +281,7 @@ class FormScreen(Fitting[Planned]):
             return
         if choice == BOTH:
             prose = self.query_one(Prose)
-            prose.put(drafting.both_texts(conflict))
+            prose.put(both_texts(conflict))
             prose.focus()
             self._judge()
         elif choice == MINE:

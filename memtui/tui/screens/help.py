@@ -6,22 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
 
 from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import actions, signs
 from memtui.tui.layout import Pane
 from memtui.tui.registry import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
-from memtui.tui.screens.acting import Dialog
-from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.sheet import Sheet
+from memtui.tui.screens.sheet import SheetScreen
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+    from memtui.tui.colours import Palette
 
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 48
@@ -49,11 +46,9 @@ MARKS = (
 )
 
 
-class HelpScreen(Dialog[None]):
-    """Scrolls; any of escape, ? and q closes it."""
+class HelpScreen(SheetScreen):
+    """Any of escape, ? and q closes it."""
 
-    CSS_PATH = "dialogs.tcss"
-    AUTO_FOCUS = "Sheet"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "dismiss", show=False)
     ]
@@ -63,42 +58,18 @@ class HelpScreen(Dialog[None]):
         self._pane = pane
         self._keys = keys
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall") as box:
-            box.border_title = Content(f"Help: {self._pane}")
-            yield Sheet()
-            yield KeyLine(id="help-keys")
+    def box_title(self) -> str:
+        return f"Help: {self._pane}"
 
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "leave", "")])
-        self.call_after_refresh(self._fill)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
-        sheet = self.query_one(Sheet)
-        width = max(20, sheet.size.width - 2)
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
         for heading, rows in self._groups():
             if lines:
                 lines.append([])
-            lines.append([Segment(" "), Segment(heading, sheet.palette.heading)])
+            lines.append([Segment(" "), Segment(heading, palette.heading)])
             for left, right in rows:
-                lines.extend(self._row(left, right, width))
-        sheet.show(lines)
-
-    def _row(self, left: str, right: str, width: int) -> Iterable[list[Segment]]:
-        palette = self.query_one(Sheet).palette
-        least = KEYS_WIDTH if width >= NARROW else KEYS_WIDTH_NARROW
-        column = min(max(least, text.width(left) + 2), max(least, width // 2))
-        parts = text.wrap(right, max(8, width - column - 1))
-        yield [
-            Segment(f" {text.pad(left, column)}", palette.key),
-            Segment(parts[0], palette.text),
-        ]
-        for part in parts[1:]:
-            yield [Segment(" " * (column + 1) + part, palette.text)]
+                lines.extend(_row(left, right, width, palette))
+        return lines
 
     def _groups(self) -> Iterable[tuple[str, list[tuple[str, str]]]]:
         yield f"In the {self._pane}", self._rows(a for a in ACTIONS if self._pane in a.scopes)
@@ -112,3 +83,15 @@ class HelpScreen(Dialog[None]):
 
     def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
         return [(actions.show_keys(action, self._keys), action.tooltip) for action in wanted]
+
+
+def _row(left: str, right: str, width: int, palette: Palette) -> Iterable[list[Segment]]:
+    least = KEYS_WIDTH if width >= NARROW else KEYS_WIDTH_NARROW
+    column = min(max(least, text.width(left) + 2), max(least, width // 2))
+    parts = text.wrap(right, max(8, width - column - 1))
+    yield [
+        Segment(f" {text.pad(left, column)}", palette.key),
+        Segment(parts[0], palette.text),
+    ]
+    for part in parts[1:]:
+        yield [Segment(" " * (column + 1) + part, palette.text)]
