@@ -6,11 +6,11 @@ import json
 import os
 import pickle
 import random
+import select
 import signal
 import stat
-import subprocess
-import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from memtui.search import trust, whoosh_fields
 from memtui.search.documents import Document
 from memtui.search.postings import Cancelled
 from memtui.search.whoosh_index import WhooshIndex
+from tests.torture.processes import KILLED, fork, wait
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 DOCUMENTS = [
@@ -253,35 +254,28 @@ def test_other_versions_are_not_opened(index: WhooshIndex) -> None:
     assert ask(WhooshIndex(index.home), "friday") is None
 
 
-CHILD = """
-import sys
-from pathlib import Path
-from memtui.search.documents import Document
-from memtui.search.whoosh_index import WhooshIndex
-index = WhooshIndex(Path(sys.argv[1]))
-if index.sums() is None:
-    index.build([Document(f"s:{n}", content=f"number {n}") for n in range(50)])
-print("ready", flush=True)
-for round in range(100000):
-    numbers = range(round % 50, 50, 7)
-    index.update([Document(f"s:{n}", content=f"number {n} round") for n in numbers])
-"""
+def updating(folder: Path, ready: int) -> None:
+    """In a child: commits without end."""
+    index = WhooshIndex(folder)
+    if index.sums() is None:
+        index.build([Document(f"s:{n}", content=f"number {n}") for n in range(50)])
+    os.write(ready, b"!")
+    for turn in range(100_000):
+        numbers = range(turn % 50, 50, 7)
+        index.update([Document(f"s:{n}", content=f"number {n} round") for n in numbers])
 
 
 def test_killed_in_a_commit_again_and_again(tmp_path: Path) -> None:
     draw = random.Random(3)
     for _ in range(20):
-        child = subprocess.Popen(
-            [sys.executable, "-c", CHILD, str(tmp_path)], stdout=subprocess.PIPE
-        )
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"ready\n"
-        try:
-            child.wait(draw.random() * 0.05)
-        except subprocess.TimeoutExpired:
-            child.send_signal(signal.SIGKILL)
-            child.wait()
-        child.stdout.close()
+        told, ready = os.pipe()
+        child = fork(partial(updating, tmp_path, ready))
+        os.close(ready)
+        assert os.read(told, 1) == b"!"
+        select.select([told], [], [], draw.random() * 0.05)  # until then, or it ends by itself
+        os.kill(child, signal.SIGKILL)
+        assert wait(child) == KILLED
+        os.close(told)
         index = WhooshIndex(tmp_path)
         found = ask(index, "number")
         assert found is None or found == sorted(f"s:{n}" for n in range(50))
