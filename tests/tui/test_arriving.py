@@ -50,7 +50,7 @@ def _wait_before_scan(store: Any, gate: threading.Event) -> None:
     scan = store.scan
 
     def slow() -> Any:
-        gate.wait()
+        gate.wait(600)  # for ever, but a failed test must end
         return scan()
 
     store.scan = slow
