@@ -10,6 +10,7 @@ from rich.segment import Segment
 
 from memtui import paths, themes
 from memtui.model import Place
+from memtui.tui.screens.picker import Choice, Picker
 
 from .stage import Stage, compare, stage, write_store
 
@@ -130,3 +131,11 @@ def styles_of(on: Stage):  # type: ignore[no-untyped-def]
         return next(str(s.style) for s in segments if s.text.strip() == words)
 
     return style
+
+
+async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        choices = [Choice(f"value {n}", f"value {n}") for n in range(60)]
+        on.app.push_screen(Picker("Many", choices))
+        await on.sees("value 3")
+        assert "esc leave" in on.text()
