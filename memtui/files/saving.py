@@ -18,8 +18,9 @@ from memtui.files.reading import digest
 from memtui.files.recorder import Recorder
 from memtui.files.theirs import Theirs
 
-LINGER = 0.25
-"""Seconds to watch a file after a merge (which needs two programs within a millisecond)."""
+LOOKS = 60
+"""Looks at a file after a merge (which needs two programs within a millisecond): a quarter of a
+second. Counted, not timed, since on a busy machine the other program waits for its turn too."""
 PATIENCE = 2.0
 """Seconds from the first merge to the end of all such watching: a program that never stops writing
 must not hold us up. What it undoes later is noticed later (`standing`)."""
@@ -142,13 +143,16 @@ class Saving:
         For a moment the file lacked what had just been displaced. A program that has read it in
         that moment writes back what it read, without its own former change.
         """
-        until = min(time.monotonic() + LINGER, self._patient_until or 0.0)
-        while time.monotonic() < until:
+        looks = 0
+        while looks < LOOKS and time.monotonic() < (self._patient_until or 0.0):
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = save.read_now(self._path)
-                if now is not None and now != ours and self._job.whole(now):
+                if now is None or not self._job.whole(now):
+                    continue  # it is being written at this moment: not counted
+                if now != ours:
                     return now
+            looks += 1
         return None
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
