@@ -1,10 +1,18 @@
-"""What all tests share: the figures printed at the end of a run."""
+"""What all tests share: the figures printed at the end of a run, what property tests may take."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "memtui",
+    deadline=None,  # an example that a busy machine takes longer for is no fault
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("memtui")
 
 _FIGURE = "figure"
 

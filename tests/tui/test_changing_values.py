@@ -20,7 +20,7 @@ ANY_TEXT = st.text(
 
 
 @given(ANY_TEXT)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_any_text_comes_back_as_it_was_and_nothing_of_it_acts(raw: str) -> None:
     for lines in (True, False):
         guard = Guard(lines=lines)
@@ -38,7 +38,7 @@ def _without_last(lines: list[str]) -> list[str]:
 
 
 @given(st.lists(ANY_TEXT, max_size=8), st.lists(ANY_TEXT, max_size=8))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_diff_says_as_many_lines_as_differ(before: list[str], after: list[str]) -> None:
     old, new = "\n".join(before), "\n".join(after)
     lines = lines_of([FileDiff("/a/file", old, new)])

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act, Outcome
@@ -102,7 +102,7 @@ def test_a_change_touches_nothing_else_and_undo_gives_the_bytes_back(
     assert {memory.id: memory for memory in store.memories} == memories
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(max_examples=30)
 @given(text=st.text(min_size=1).filter(str.strip), key=st.sampled_from(["ep_1", "sch_1"]))
 def test_any_text_that_is_written_reads_back_and_leaves_the_rest(
     root: Path, text: str, key: str

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act, Outcome
@@ -384,7 +384,7 @@ def test_a_map_without_that_part_gets_it(root: Path) -> None:
     assert file.read_text() == '{\n\t"glob_paths": {}\n}'
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(max_examples=25)
 @given(st.lists(st.sampled_from(["a", "b b", "c: d", "#e", "é", "- f"]), unique=True, min_size=1))
 def test_any_tags_that_are_written_read_back(root: Path, tags: list[str]) -> None:
     put(root, "tagged.md", "---\ntitle: T\ntags: [x]\n---\n\nBody\n")

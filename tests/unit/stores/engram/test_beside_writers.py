@@ -8,7 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act
@@ -76,8 +76,6 @@ def test_threads_may_read_while_one_writes(tmp_path: Path) -> None:
 
 @settings(
     max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=st.text(st.characters(exclude_categories=()), max_size=40))
 @pytest.mark.parametrize("schema", SCHEMAS)

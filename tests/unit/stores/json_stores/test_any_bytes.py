@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.changes import Act
@@ -40,9 +40,7 @@ def check(opened: Opened) -> None:
     assert all(fault.file and fault.reason for fault in opened.unreadable)
 
 
-quick = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+quick = settings(max_examples=150)
 
 
 @pytest.fixture(scope="module")

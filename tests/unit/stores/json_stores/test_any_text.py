@@ -51,7 +51,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, str]:
     return open_agent_memory(programs.home), id
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXTS, act=ACTS)
 def test_agent_memory(facts: tuple[Opened, str], text: str, act: Act) -> None:
     check(*facts, act, text, "people/a")
@@ -66,7 +66,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, str]:
     return open_ambient(ambient.root), str(event["id"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(text=TEXTS, act=ACTS)
 def test_ambient(events: tuple[Opened, str], text: str, act: Act) -> None:
     check(*events, act, text, "shop/main")
