@@ -236,4 +236,8 @@ def _value(value: Any) -> str:
         return ", ".join(value)[:LONGEST_VALUE]
     if isinstance(value, Mapping | list):
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)[:LONGEST_VALUE]
-    return {None: "–", True: "yes", False: "no"}.get(value, f"{value}")
+    if value is None:
+        return "–"
+    if isinstance(value, bool):  # asked of the type: 1 and 1.0 are equal to True
+        return "yes" if value else "no"
+    return f"{value}"
