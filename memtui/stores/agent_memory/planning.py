@@ -162,7 +162,7 @@ def _supersede(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     value["supersedes"] = memory.id
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
-    others = [f for f in file.memories if f.id != memory.id and f.status == "active"]
+    others = [fact for fact in file.active if fact.id != memory.id]
     same = asking.most_similar(content, others, desk.rules)
     warnings = [f"forced: {broken}"] if broken else []
     if same is not None:
