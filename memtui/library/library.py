@@ -21,7 +21,7 @@ from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
-from memtui.library import finding, opening
+from memtui.library import finding, opening, reference
 from memtui.library.finding import Searchable
 from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
@@ -240,6 +240,12 @@ class Library:
     def resolve(self, text: str) -> Memory:
         """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
         return self._holdings.resolve(text)
+
+    def link_target(self, memory: Memory, text: str) -> str:
+        """What a link of this memory to `text` would lead to, as its store names it: the target
+        of a link it has, a memory, an entity. Raises RefError, Refused."""
+        among = self._holdings.of_store(memory.store)
+        return reference.link_target(text, memory, among, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """What the memory replaced, what replaced it, what it links to.
