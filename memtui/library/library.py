@@ -351,6 +351,13 @@ class Library:
         """What memtui wrote since then (Unix seconds) and another program has taken back."""
         return self._changing.overwritten(since)
 
+    def reverted(self) -> list[Overwritten]:
+        """What other programs have taken back in these stores in the last seven days; unlike
+        `overwritten` it only looks: nothing is rescued or written."""
+        from memtui.library import overwritten
+
+        return overwritten.look_only(self._state, self.stores)
+
     def refusal(self, act: Act, memory: Memory) -> str:
         """Why this act cannot be done on this memory; empty when it can."""
         store = self.store(memory.store)
@@ -375,12 +382,14 @@ class Library:
 
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""
+        from memtui.library import overwritten
         from memtui.upkeep import checks
 
         now = self._holdings.now
         memories = [now.snapshot.rows[slot] for slot in now.columns.alive.nonzero()[0].tolist()]
         unreadable = [item for state in now.snapshot.stores for item in state.unreadable]
-        return list(checks.all_findings(memories, unreadable))
+        reverted = overwritten.findings(self.reverted())
+        return [*reverted, *checks.all_findings(memories, unreadable)]
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -15,6 +15,7 @@ from memtui.upkeep.secrets import find_secrets
 
 
 class FindingKind(StrEnum):
+    OVERWRITTEN = "overwritten change"
     UNREADABLE = "unreadable"
     DUPLICATE = "duplicate id"
     DANGLING = "dangling reference"

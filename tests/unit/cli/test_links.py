@@ -9,23 +9,11 @@ from typing import Any
 
 import pytest
 
-from memtui.cli.main import run
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 Call = Callable[..., int]
 
 EDGE = {"subject": "alice", "predicate": "works_at", "object": "harbour"}
-
-
-@pytest.fixture
-def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Runs a command with settings, state, cache and home of its own; returns the exit code."""
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
-    monkeypatch.setenv("HOME", str(tmp_path / "person"))
-    (tmp_path / "person").mkdir()
-    monkeypatch.chdir(tmp_path / "person")
-    return lambda *arguments: run([str(argument) for argument in arguments])
 
 
 @pytest.fixture
