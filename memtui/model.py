@@ -31,11 +31,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A typed, directed relation to another memory."""
+    """A typed, directed relation to another memory, or to an entity."""
 
     relation: str
     target: str
-    """Id of the other memory as the store names it; may dangle."""
+    """Id of the other memory or name of the entity, as the store names it; may dangle."""
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     note: str = ""

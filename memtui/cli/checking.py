@@ -19,6 +19,7 @@ from memtui.text import one_line
 def check(stores: Sequence[str], as_json: bool) -> int:
     """Look for unreadable files, duplicate ids, dangling references, secrets, hidden characters.
 
+    For changes of yours that another program has taken back in the last seven days.
     Also for text that speaks to the agent, with the reasons: to look at, not a verdict.
     Exit code 1 when something was found. Nothing is changed.
     """

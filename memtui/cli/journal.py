@@ -41,9 +41,6 @@ def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
             print_memories([relative.memory])
 
 
-LOOKED_BACK = 7 * 86400.0
-"""Seconds of changes that `log` compares with what the files say now."""
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -65,9 +62,13 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
 
     In any store, unless --store names some; undo and redo do the same.
     """
+    from memtui.library.overwritten import LOOKED_BACK
+
     library = _journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)
-    put_back = {each.action.id for each in library.overwritten(time.time() - LOOKED_BACK)}
+    put_back: dict[int, dict[str, None]] = {}
+    for each in library.overwritten(time.time() - LOOKED_BACK):
+        put_back.setdefault(each.action.id, {})[each.told] = None
     if as_json:
         print_json(
             [
@@ -87,8 +88,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     for action in actions:
         when = date(datetime.fromtimestamp(action.time, UTC))
         notes = [one_line(action.note)] if action.note else []
-        if action.id in put_back:
-            notes.append("another program has put back what was there before")
+        notes += put_back.get(action.id, ())
         note = f"  ({'; '.join(notes)})" if notes else ""
         print(f"{action.id:>5}  {when}  {action.state:<6}  {one_line(action.title)}{note}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,9 +29,14 @@ DEFAULT_LIMIT = 20
 @store_option
 @json_option
 def stores(stores: Sequence[str], as_json: bool) -> None:
-    """List the stores found: label, format, path, memories, and what is unreadable."""
+    """List the stores found: label, format, path, memories, and what is unreadable.
+
+    Also each change of yours, of the last seven days, that another program has taken back; W on
+    the screen applies it again.
+    """
     library = loaded(stores)
     states = library.snapshot.stores
+    reverted = _reverted(library)
     if as_json:
         print_json(
             [
@@ -42,6 +48,10 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
                     "writable": not state.read_only,
                     "read_only": state.read_only,
                     "unreadable": [asdict(item) for item in state.unreadable],
+                    "overwritten": [
+                        {"number": number, "title": title, "reason": told}
+                        for number, title, told in reverted[state.label]
+                    ],
                 }
                 for state in states
             ]
@@ -55,6 +65,18 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
         )
         for item in state.unreadable:
             print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
+        for number_, title, told in reverted[state.label]:
+            print(f"  overwritten  {one_line(title)} (number {number_} in the log): {told}")
+
+
+def _reverted(library: Library) -> dict[str, list[tuple[int, str, str]]]:
+    """By label: number, title and fate of each action that another program took back."""
+    labels = {os.path.realpath(store.root): store.label for store in library.stores}
+    found: dict[str, dict[tuple[int, str, str], None]] = {label: {} for label in labels.values()}
+    for each in library.reverted():
+        key = each.action.id, each.action.title, each.told
+        found[labels[os.path.realpath(each.store)]][key] = None
+    return {label: list(actions) for label, actions in found.items()}
 
 
 def limit_options(command: Command) -> Command:

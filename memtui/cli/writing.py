@@ -256,15 +256,19 @@ def _relate(act: Act, about: str) -> click.Command:
         ref: str, relation: str, target: str, stores: Sequence[str], dry_run: bool, as_json: bool
     ) -> int:
         library = loaded(stores)
-        memory, other = library.resolve(ref), library.resolve(target)
-        if memory.store != other.store:
-            raise Refused("both memories must lie in one store", where=one_line(other.ref))
-        fields = {"relation": relation, "target": other.id}
+        memory = library.resolve(ref)
+        fields = {"relation": relation, "target": library.link_target(memory, target)}
         change = Change(act, memory.store, memory.ref, fields)
         return _carry_out(library, library.plan([change]), dry_run, as_json)
 
     return command
 
 
-link = _relate(Act.LINK, "Link a memory to another: link REF RELATION OTHER.")
-unlink = _relate(Act.UNLINK, "Take a link away again.")
+link = _relate(
+    Act.LINK,
+    "Link a memory to another one, or to an entity: link REF works_at companies/acme.",
+)
+unlink = _relate(
+    Act.UNLINK,
+    "Remove a link, also one of the store's own. TARGET: as show names it, a memory or an entity.",
+)

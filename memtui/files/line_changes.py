@@ -10,11 +10,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from memtui.files.frontmatter import split
+
 MOST_LINES = 2000
 """Lines that differ at all; longer texts are only compared whole, for they are looked at often."""
 ALIKE = 0.6
 """Similarity from which a passage in the place of ours is ours, worked on (difflib's own bound
 for "a close match")."""
+
+MOST_PAIRS = 20_000
+"""Pairs of lines that are compared for similarity to see whether anything is left of a text."""
 
 Span = tuple[int, int]
 
@@ -51,6 +56,33 @@ def fate_of(before: str, after: str, now: str) -> Fate:
         there[start:end] = lines
     again = [*texts[2][:head], *there, *texts[2][len(texts[2]) - tail :]]
     return Fate(bool(back), held, "\n".join(again))
+
+
+def nothing_left(ours: str, now: str) -> bool:
+    """Whether a text holds no line of ours, nor one like it.
+
+    Headings and frontmatter say nothing: any two notes of a day begin with the same ones.
+    """
+    lines, there = _own_lines(ours), set(_own_lines(now))
+    if any(line in there for line in lines):
+        return False
+    if len(lines) * len(there) > MOST_PAIRS:
+        return True
+    return not any(_alike(line, own) for line in there for own in lines)
+
+
+def _own_lines(text: str) -> list[str]:
+    lines = [line.strip() for line in split(text).body.split("\n") if line.strip()]
+    return [line for line in lines if not line.startswith("#")] or lines
+
+
+def beneath(now: str, ours: str) -> str:
+    """Both texts, ours below; its frontmatter is left out, since the file's own has the word."""
+    if not now.strip():
+        return ours
+    newline = "\r\n" if "\r\n" in now else "\n"
+    body = split(ours).body.strip("\r\n").replace("\r\n", "\n").replace("\n", newline)
+    return f"{now.rstrip()}{newline}{newline}{body}{newline}"
 
 
 def _shared(texts: Sequence[list[str]]) -> tuple[int, int]:

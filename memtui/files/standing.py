@@ -3,7 +3,8 @@
 An agent that read a file before memtui wrote it, and writes it whole afterwards, takes the edit
 back without knowing. Nothing can prevent it; it can be noticed, and the edit can be made again.
 What the agent wrote besides is its own: a record is compared by the members that were changed, a
-text by the lines.
+text by the lines. A file that memtui made, and of which nothing is left in what a program has put
+in its place, was taken back as well.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, Tre
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import json_spans as spans
 from memtui.files import save
-from memtui.files.line_changes import fate_of
+from memtui.files.line_changes import beneath, fate_of, nothing_left
 from memtui.files.reading import decode, real
 from memtui.files.rebase import carried, records_by_id, same_value, value_at
 
 SETTLE = 0.05
 """Seconds after which a text that lacks a change is read again: it may be half written."""
+
+RECORDS = ".json"
+"""Files whose text is only the place of records and values, which are looked at one by one."""
 
 Trail = Sequence[Edit]
 """What memtui did to one thing, newest first, each edit beginning with what the next one left."""
@@ -190,6 +194,9 @@ def _text(trail: list[TextEdit], now: str | None) -> Stand:
     if newest.after is None:  # removed, and made anew
         same = any(now.rstrip() == (edit.before or "").rstrip() for edit in trail)
         return _undone(replace(newest, before=now)) if same else CHANGED
+    made = any(edit.before is None for edit in trail)
+    if made and not newest.path.endswith(RECORDS) and nothing_left(newest.after, now):
+        return _undone(TextEdit(newest.path, now, beneath(now, newest.after)))
     # From the oldest text on: what the agent wrote may come from any of them.
     again, taken_back, all_there = now, False, True
     for edit in reversed(trail):
@@ -199,5 +206,4 @@ def _text(trail: list[TextEdit], now: str | None) -> Stand:
             all_there = all_there and fate.all_there
     if taken_back:
         return _undone(TextEdit(newest.path, now, again))
-    made = any(edit.before is None for edit in trail)
     return CHANGED if made or not all_there else HELD

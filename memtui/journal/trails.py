@@ -6,7 +6,7 @@ import json
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, ValueEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.files.rebase import key_of, same_value
 from memtui.journal.action import Action, State
 
@@ -23,7 +23,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trail:
-    """The steps on one thing, newest first, each beginning with what the next one left."""
+    """The steps on one thing, newest first, each beginning with what the next one left.
+
+    Where somebody else wrote in between, of the older ones only those that made the thing.
+    """
 
     target: Hashable
     """What was written: its path, and what names it inside."""
@@ -43,7 +46,7 @@ def trails_of(actions: Iterable[Action]) -> list[Trail]:
         steps = found.setdefault(target, [])
         if steps and not _follows(steps[-1].edit, step.edit):
             ended.add(target)  # somebody else wrote in between
-        if target not in ended:
+        if target not in ended or _makes(step.edit):
             steps.append(step)
     return [Trail(target, tuple(steps)) for target, steps in found.items()]
 
@@ -68,6 +71,13 @@ def _target(edit: Edit) -> Hashable:
     if isinstance(edit, RowEdit):
         return edit.path, edit.table, json.dumps(dict(edit.key), sort_keys=True)
     return (edit.path,)
+
+
+def _makes(edit: Edit) -> bool:
+    """Whether a record, value or file is there because of this edit, whoever changed it since."""
+    if isinstance(edit, ValueEdit):
+        return not edit.before
+    return isinstance(edit, RecordEdit | TextEdit) and edit.before is None
 
 
 def _follows(newer: Edit, older: Edit) -> bool:

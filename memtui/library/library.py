@@ -21,7 +21,7 @@ from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
-from memtui.library import finding, opening
+from memtui.library import finding, opening, reference
 from memtui.library.finding import Searchable
 from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
@@ -241,6 +241,12 @@ class Library:
         """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
         return self._holdings.resolve(text)
 
+    def link_target(self, memory: Memory, text: str) -> str:
+        """What a link of this memory to `text` would lead to, as its store names it: the target
+        of a link it has, a memory, an entity. Raises RefError, Refused."""
+        among = self._holdings.of_store(memory.store)
+        return reference.link_target(text, memory, among, self.resolve)
+
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """What the memory replaced, what replaced it, what it links to.
 
@@ -345,6 +351,13 @@ class Library:
         """What memtui wrote since then (Unix seconds) and another program has taken back."""
         return self._changing.overwritten(since)
 
+    def reverted(self) -> list[Overwritten]:
+        """What other programs have taken back in these stores in the last seven days; unlike
+        `overwritten` it only looks: nothing is rescued or written."""
+        from memtui.library import overwritten
+
+        return overwritten.look_only(self._state, self.stores)
+
     def refusal(self, act: Act, memory: Memory) -> str:
         """Why this act cannot be done on this memory; empty when it can."""
         store = self.store(memory.store)
@@ -369,12 +382,14 @@ class Library:
 
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""
+        from memtui.library import overwritten
         from memtui.upkeep import checks
 
         now = self._holdings.now
         memories = [now.snapshot.rows[slot] for slot in now.columns.alive.nonzero()[0].tolist()]
         unreadable = [item for state in now.snapshot.stores for item in state.unreadable]
-        return list(checks.all_findings(memories, unreadable))
+        reverted = overwritten.findings(self.reverted())
+        return [*reverted, *checks.all_findings(memories, unreadable)]
 
 
 def _moment(seconds: float | None) -> datetime | None:

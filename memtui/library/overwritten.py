@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -9,12 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit
+from memtui.errors import MemtuiError
 from memtui.files.reading import stamp
 from memtui.files.standing import standing
 from memtui.journal import Action, Journal, Part, Trail
 from memtui.library.planning import Planned
 from memtui.stores import registry
+from memtui.stores.base import Store
+from memtui.upkeep.checks import Finding, FindingKind
 
+log = logging.getLogger(__name__)
+
+LOOKED_BACK = 7 * 86400.0
+"""Seconds of changes that the commands compare with what the files say now."""
 YOUNG = 0.1
 """Seconds after a change in which another one may leave the same file times."""
 
@@ -31,6 +39,20 @@ class Overwritten:
     """What was changed."""
     again: Edit
     """Makes it again from what is there now; what the other program did besides stays."""
+    added: bool = False
+    """It was put there by memtui, and is gone."""
+
+    @property
+    def told(self) -> str:
+        """What happened to it, for a person."""
+        if self.added:
+            return "another program has removed what was added"
+        return "another program has put back what was there before"
+
+    @property
+    def path(self) -> str:
+        """The file or database."""
+        return str(getattr(self.again, "path", ""))
 
 
 class Watch:
@@ -93,11 +115,14 @@ def overwritten(trails: Sequence[Trail]) -> list[Overwritten]:
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
     stands = [*standing(edits), *registry.rows_standing(rows)]
     again = {id(each[0]): stand.again for each, stand in stands}
-    return [
-        Overwritten(_blamed(trail, edit), trail.steps[0].store, trail.target, edit)
-        for trail in here
-        if (edit := again.get(id(trail.steps[0].edit))) is not None
-    ]
+    found = []
+    for trail in here:
+        newest = trail.steps[0]
+        edit = again.get(id(newest.edit))
+        if edit is not None:
+            action, added = _blamed(trail, edit), not edit.before or not newest.edit.before
+            found.append(Overwritten(action, newest.store, trail.target, edit, added))
+    return found
 
 
 def _blamed(trail: Trail, again: Edit) -> Action:
@@ -109,6 +134,42 @@ def _blamed(trail: Trail, again: Edit) -> Action:
         if not edit.after or not again.after or edit.after.keys() & again.after.keys():
             return step.action
     return trail.steps[0].action
+
+
+def look_only(state: Path | None, stores: Iterable[Store]) -> list[Overwritten]:
+    """What was taken back in these stores of all that was written in the time `LOOKED_BACK`.
+
+    Writes nothing: no late write is rescued, no action that was cut short is settled. Empty where
+    there is no journal, or none that can be read.
+    """
+    if state is None:
+        return []
+    roots = {os.path.realpath(store.root) for store in stores}
+    journal = Journal(state)
+    try:
+        found = overwritten(journal.recent(time.time() - LOOKED_BACK))
+    except MemtuiError as error:
+        log.warning("what other programs took back could not be looked for: %s", error)
+        return []
+    finally:
+        journal.close()
+    return [each for each in found if os.path.realpath(each.store) in roots]
+
+
+def findings(found: Iterable[Overwritten]) -> list[Finding]:
+    """What `check` says of it: one finding for each file of an action."""
+    return list(
+        dict.fromkeys(
+            Finding(
+                FindingKind.OVERWRITTEN,
+                each.path,
+                None,
+                "",
+                f"{each.action.title} (number {each.action.id} in the log): {each.told}",
+            )
+            for each in found
+        )
+    )
 
 
 def planned_again(found: Sequence[Overwritten]) -> Planned:

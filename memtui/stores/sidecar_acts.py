@@ -60,9 +60,15 @@ def tag_edits(
     return beside.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
 
 
-def _asked_link(change: Change, memory: Memory) -> tuple[str, str]:
+def asked_link(change: Change, memory: Memory) -> tuple[str, str]:
+    """The relation and the target that LINK or UNLINK names, the target as the store names it."""
     relation = str(change.fields.get("relation") or "")
     target = str(change.fields.get("target") or "").removeprefix(f"{memory.store}:")
+    return relation, target
+
+
+def _link(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
+    relation, target = asked_link(change, beside.memory)
     if not RELATION.fullmatch(relation):
         raise Refused(
             "a relation is a word of lower-case letters, digits and _",
@@ -70,12 +76,7 @@ def _asked_link(change: Change, memory: Memory) -> tuple[str, str]:
             do="for example: works_at, depends_on",
         )
     if not target:
-        raise Refused("a link needs a memory to lead to")
-    return relation, target
-
-
-def _link(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
-    relation, target = _asked_link(change, beside.memory)
+        raise Refused("a link needs a memory or an entity to lead to")
     if any((link.relation, link.target) == (relation, target) for link in beside.memory.links):
         return ()
     link = Link(
@@ -94,7 +95,7 @@ def _when(value: object) -> datetime | None:
 
 
 def _unlink(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
-    relation, target = _asked_link(change, beside.memory)
+    relation, target = asked_link(change, beside.memory)
     kept = links_of(beside.sidecar.entry(beside.memory.id))
     left = [link for link in kept if (link.relation, link.target) != (relation, target)]
     if len(left) == len(kept):

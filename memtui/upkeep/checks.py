@@ -15,6 +15,7 @@ from memtui.upkeep.secrets import find_secrets
 
 
 class FindingKind(StrEnum):
+    OVERWRITTEN = "overwritten change"
     UNREADABLE = "unreadable"
     DUPLICATE = "duplicate id"
     DANGLING = "dangling reference"
@@ -61,7 +62,7 @@ def dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
         ids[memory.store].add(memory.id)
-        ids[memory.store].update(memory.entity.split("/"))
+        ids[memory.store].update((memory.entity, *memory.entity.split("/")))
         ids[memory.store].add(str(memory.extra.get("sync_id", "")))
     for memory in memories:
         known = ids[memory.store]

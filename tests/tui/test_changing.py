@@ -475,7 +475,9 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         on.browse.hands.journalling.look()
         await on.rest()
         assert "another program has put back what was there before" in on.toasts[-1]
-        await on.keys("W")
+        await on.keys("C")
+        assert "! lost" in on.text()
+        await on.keys("escape", "W")
         assert on.memory(memory.ref).content == mine
         assert store == "engram" or on.files() == after  # Engram dates and counts each change
         await on.keys("u")

@@ -118,7 +118,7 @@ def plan_add(change: Change, desk: FactDesk) -> Plan:
     if is_carried(change):
         return _plan_carried(change, desk, file, stated)
     content = content_of(change)
-    active = [fact for fact in file.memories if fact.extra.get("status") != HISTORICAL]
+    active = file.active
     coming = file.coming(planned_before(desk.view), desk.label)
     verdict = _refused_by_rule(change, content, [*active, *coming], desk.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:

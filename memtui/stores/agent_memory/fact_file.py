@@ -37,6 +37,15 @@ class FactFile:
                 return named
         raise Conflict("another program removed this fact", where=str(self.items.path))
 
+    @property
+    def active(self) -> list[Memory]:
+        """The facts whose status is exactly `active`: those that the program compares with.
+
+        It ignores those of any other status, also of none.
+        """
+        each = zip(self.records, self.memories, strict=True)
+        return [memory for named, memory in each if named.value.get("status") == facts.ACTIVE]
+
     def coming(self, planned: Iterable[Plan], label: str) -> list[Memory]:
         """The active facts that these plans would add here; their texts are all that counts."""
         path = str(self.items.path)

@@ -6,6 +6,7 @@ restoring makes it active again. A note is a file: its text can be changed, or t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
@@ -28,7 +29,7 @@ from memtui.stores.native import text_of
 from memtui.stores.outcomes import done, left_dangling, merged, successors_stay
 from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.sidecar import ids_in
-from memtui.stores.sidecar_acts import plan_beside, tag_edits
+from memtui.stores.sidecar_acts import asked_link, plan_beside, tag_edits
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
 
@@ -162,7 +163,7 @@ def _supersede(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     value["supersedes"] = memory.id
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
-    others = [f for f in file.memories if f.id != memory.id and f.status == "active"]
+    others = [fact for fact in file.active if fact.id != memory.id]
     same = asking.most_similar(content, others, desk.rules)
     warnings = [f"forced: {broken}"] if broken else []
     if same is not None:
@@ -222,11 +223,30 @@ def _merged_away(other: Memory, into: Memory, desk: FactDesk) -> tuple[Edit, ...
     return edits + desk.succeeded(file.slug, other.id, into.id)
 
 
+def _by_slug(change: Change, memory: Memory, desk: FactDesk) -> Change:
+    """The change with an entity's path as its slug, which is what edges of the format name.
+
+    `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
+    has already, stay as they are.
+    """
+    _, target = asked_link(change, memory)
+    known = {other.id for other in desk.view.memories(desk.label)}
+    if target in known or any(link.target == target for link in memory.links):
+        return change
+    if any(other.entity == target for other in desk.view.memories(desk.label)):
+        return replace(change, fields={**change.fields, "target": slug_and_type(target)[0]})
+    return change
+
+
+def _link(change: Change, memory: Memory, desk: FactDesk) -> Plan:
+    return plan_beside(_by_slug(change, memory, desk), desk.beside(memory), desk.now)
+
+
 def _unlink(change: Change, memory: Memory, desk: FactDesk) -> Plan:
     """A fact's own edge becomes null, which the format reads as none."""
+    change = _by_slug(change, memory, desk)
     edge = edge_link(memory.extra.get("edge"))
-    asked = (change.fields.get("relation"), change.fields.get("target"))
-    if edge is None or asked != (edge.relation, edge.target):
+    if edge is None or asked_link(change, memory) != (edge.relation, edge.target):
         return plan_beside(change, desk.beside(memory), desk.now)
     file = desk.open(slug_of(memory))
     return done(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
@@ -245,6 +265,7 @@ ACTS = Acts(
         Act.RESTORE: _restore,
         Act.DELETE: _delete,
         Act.MERGE: _merge,
+        Act.LINK: _link,
         Act.UNLINK: _unlink,
     },
     no_way=dict.fromkeys((Act.ACCEPT, Act.DECLINE), _NO_PROPOSALS),

@@ -2,8 +2,12 @@
 
 In its order: long enough, nothing passing or vague, not said already, and what it contradicts.
 Letters are folded as `tr` does it: A to Z only, and any byte that is no ASCII letter or digit
-parts words. One thing is added: a text that is already there word for word is a duplicate in any
-script, though the program, which sees no words in it, would add it again.
+parts words. Facts are compared only when their status is exactly `active`, as the program does.
+
+Two differences from the program are deliberate. It takes any two texts without an ASCII letter or
+digit for duplicates (both have the empty set of words): here only equal ones are. And it may add a
+text of several lines again, because it compares with each line alone: here a text that is there
+word for word is a duplicate, whatever its alphabet and its lines.
 """
 
 from __future__ import annotations
@@ -108,13 +112,24 @@ def broken_rule(content: str, rules: Rules) -> str:
     return ""
 
 
+def repetition(content: str, existing: str) -> float:
+    """How similar a new text is to a fact: to the most similar of its lines.
+
+    The program prints the facts' texts and reads them line by line (:159-169), so that a fact of
+    several lines is several texts to it.
+    """
+    lines = [line for line in existing.split("\n") if line]
+    scores = [similarity(content, text) for text in (lines or [existing])]
+    return 1.0 if content.strip() == existing.strip() else max(scores)
+
+
 def most_similar(
     content: str, facts: Iterable[Memory], rules: Rules
 ) -> tuple[Memory, float] | None:
     """The active fact that says the same, if one does, and how similar it is."""
     best: tuple[Memory, float] | None = None
     for fact in facts:
-        score = similarity(content, fact.content)
+        score = repetition(content, fact.content)
         if score >= rules.similar and (best is None or score > best[1]):
             best = (fact, score)
     return best
@@ -123,16 +138,15 @@ def most_similar(
 def contradicted(content: str, facts: Iterable[Memory], rules: Rules) -> list[tuple[Memory, str]]:
     """The active facts that share an anchor with the text and are not similar, with the anchor.
 
-    Anchor by anchor, then in the order of the file; a fact stands where its last anchor hit, since
-    the last one is what the program leaves in `supersedes`.
+    In the order of the file, each once with its first anchor: the program goes over the facts, and
+    over the anchors within each (:229-244). The last fact is what it leaves in `supersedes`.
     """
-    facts, text = list(facts), folded(content)
-    found: dict[str, tuple[Memory, str]] = {}
-    for anchor in rules.anchors:
-        if anchor not in text:
-            continue
-        for fact in facts:
-            if anchor in folded(fact.content) and similarity(content, fact.content) < rules.similar:
-                found.pop(fact.id, None)
-                found[fact.id] = (fact, anchor)
-    return list(found.values())
+    text = folded(content)
+    anchors = [anchor for anchor in rules.anchors if anchor in text]
+    found: list[tuple[Memory, str]] = []
+    for fact in facts if anchors else ():
+        there = folded(fact.content)
+        shared = next((anchor for anchor in anchors if anchor in there), None)
+        if shared is not None and similarity(content, fact.content) < rules.similar:
+            found.append((fact, shared))
+    return found

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from memtui.changes import Change, Plan, RowEdit
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules
 from memtui.stores.engram.outcome import nothing
@@ -61,19 +62,23 @@ class Verdicts:
         return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=gone)
 
     def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
-        """Orphan every relation of this kind from this memory to the other."""
+        """Orphan every relation of this kind from this memory to the named one."""
         verb = str(change.fields.get("relation", ""))
-        other = self._other(change, memory, get)
-        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
-        edits = [
-            self.orphan(each)
+        source, named = str(memory.extra["sync_id"]), self._named(change)
+        found = [
+            each
             for each in self.touching(source)
-            if _is(each, source, target, verb) and each.status in _STANDING
+            if _is(each, source, each.target, verb) and each.status in _STANDING
+            # By name: the row at the other end may be in no table any more.
+            if named in (each.target, each.target_name)
         ]
-        if not edits:
-            return nothing(change, memory, f"there is no link {verb} to {other.ref}")
+        if not found:
+            return nothing(change, memory, f"there is no link {verb} to {named}")
         reason = "the relation stays in the database as orphaned"
-        return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref, other.ref))
+        refs = [memory.ref]
+        with suppress(RefError):
+            refs.append(get(f"{self.label}:{named}").ref)
+        return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
 
     def reinstate(self, change: Change, memory: Memory) -> Plan:
         """Take back every verdict that something supersedes this memory."""
@@ -126,12 +131,18 @@ class Verdicts:
         return RowEdit(self.path, "memory_relations", key, before, after)
 
     def _other(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Memory:
-        target = str(change.fields.get("target", ""))
-        own = f"{self.label}:"
-        other = get(target if target.startswith(own) else own + target)
+        refused = Refused("Engram links only two observations of one database", where=memory.ref)
+        try:
+            other = get(f"{self.label}:{self._named(change)}")
+        except RefError:
+            raise refused from None
         if other.kind != "observation" or not other.extra.get("sync_id") or other == memory:
-            raise Refused("Engram links only two observations of one database", where=memory.ref)
+            raise refused
         return other
+
+    def _named(self, change: Change) -> str:
+        """What LINK or UNLINK calls the other end: an id, or a sync_id that is no row here."""
+        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
 
 
 def _judged(verb: str) -> dict[str, Any]:

@@ -119,7 +119,8 @@ class JournalActs:
             else:
                 self._screen.stand_on(value, now=True)
 
-        self._screen.app.push_screen(LogScreen(actions, library, self._screen.now), chosen)
+        lost = {each.action.id for each in self.overwritten}
+        self._screen.app.push_screen(LogScreen(actions, library, self._screen.now, lost), chosen)
 
     # What agents take back
 
@@ -154,8 +155,7 @@ class JournalActs:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self._screen.app.notify(
-                f"“{title}”{more}: another program has put back what was there before. "
-                "W applies your change again.",
+                f"“{title}”{more}: {new[0].told}. W applies your change again.",
                 title="Your change was overwritten",
                 severity="warning",
                 timeout=15,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -47,6 +47,8 @@ _WORDS = {
     State.UNSURE: "cut short",
     State.INTENT: "at work",
 }
+_OVERWRITTEN = "! lost"
+"""Of an action that another program has taken back, all or part of it."""
 TIME_WIDTH = 5
 STATE_WIDTH = 11
 DIFF_FROM = 20
@@ -59,10 +61,16 @@ class ActionList(Window):
     class Moved(Message):
         """The cursor stands on another action."""
 
-    def __init__(self, actions: Sequence[Action], now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        actions: Sequence[Action],
+        now: Callable[[], datetime],
+        overwritten: Collection[int],
+    ) -> None:
         super().__init__()
         self._actions = actions
         self._now = now
+        self._overwritten = overwritten
 
     @property
     def action(self) -> Action | None:
@@ -89,8 +97,9 @@ class ActionList(Window):
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         quiet = action.state not in (State.DONE, State.UNSURE)
         when = text.short_ago(datetime.fromtimestamp(action.time, UTC), self._now())
-        state = f"{_SIGNS[action.state]} {_WORDS[action.state]}"
-        tone = palette.warning if action.state is State.UNSURE else palette.dim
+        lost = action.id in self._overwritten
+        state = _OVERWRITTEN if lost else f"{_SIGNS[action.state]} {_WORDS[action.state]}"
+        tone = palette.warning if lost or action.state is State.UNSURE else palette.dim
         room = max(8, width - TIME_WIDTH - STATE_WIDTH - 6)
         title = text.cut(text.one_line(action.title), room)
         return Strip(
@@ -117,11 +126,16 @@ class LogScreen(Fitting[tuple[str, str]]):
     ]
 
     def __init__(
-        self, actions: Sequence[Action], library: Library, now: Callable[[], datetime]
+        self,
+        actions: Sequence[Action],
+        library: Library,
+        now: Callable[[], datetime],
+        overwritten: Collection[int] = (),
     ) -> None:
+        """`overwritten`: numbers of the actions that another program has taken back."""
         super().__init__()
         self._library = library
-        self._list = ActionList(actions, now)
+        self._list = ActionList(actions, now, overwritten)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:

@@ -262,6 +262,34 @@ def test_a_file_i_made_and_a_program_took_away_is_noticed(
     assert items.read_text() == content
 
 
+MADE = "---\ntype: feedback\n---\n# Today\n\nWe keep bees on the roof.\n"
+
+
+@pytest.mark.parametrize(
+    ("now", "standing"),
+    [
+        ("# Today\n\nThe harbour was closed.\n", UNDONE),
+        ("---\ntype: feedback\n---\n# Today\n\nThe harbour was closed.\n", UNDONE),
+        ("", UNDONE),
+        ("We keep bees on the roof.\n\nThe harbour was closed.\n", CHANGED),
+        ("# Today\n\nWe keep two bees on the roof.\n", CHANGED),
+    ],
+)
+def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is_left(
+    tmp_path: Path, recorder: Unrecorded, now: str, standing: Standing
+) -> None:
+    path = tmp_path / "2026-11-20.md"
+    made = TextEdit(str(path), None, MADE)
+    commit([made], recorder)
+    assert stand_of(made) == Stand(HELD)
+    path.write_text(now)
+    assert now_is((made,), recorder) is standing
+    if standing is UNDONE:
+        assert path.read_text().startswith(now)
+        assert path.read_text().count("We keep bees on the roof.") == 1
+        assert path.read_text().count("---") in (0, 2)
+
+
 def test_an_edited_file_that_was_deleted_is_left_deleted(note: Path, recorder: Unrecorded) -> None:
     edit = TextEdit(str(note), NOTE, MINE["two places"])
     commit([edit], recorder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -109,6 +110,79 @@ def test_files_written_from_an_older_reading_are_told_and_put_right(
     assert desk.overwritten() == []
     desk.library.undo()
     assert desk.read() == agent_has_read
+
+
+ADDED = {
+    "a fact": ("agent-memory", {"content": "She keeps bees on the roof", "entity": "people/maren"}),
+    "a new entity": ("agent-memory", {"content": "He keeps bees on the roof", "entity": "zoe"}),
+    "a new day": ("agent-memory", {**TEXT, "kind": "note", "id": "2031-01-01.md"}),
+    "an event": ("ambient", {"content": "Bees stay on the roof", "entity": "shop-api/main"}),
+    "a new project": ("ambient", {"content": "Bees stay on the roof", "entity": "apiary/main"}),
+    "a fact of simple-memory": ("simple-memory", {"content": "Louis | keeps | bees"}),
+    "an episode": ("simple-memory", {"content": "Louis keeps bees", "title": "Bees"}),
+    "a document": ("workspace", {**TEXT, "title": "Bees", "entity": "knowledge"}),
+    "a task": ("workspace", {**TEXT, "title": "Bees", "entity": "tasks"}),
+}
+OF_AN_AGENT = "# Mine\n\nAn agent noted down something else here.\n"
+
+
+def in_place_of_mine(before: bytes | None, mine: bytes) -> bytes:
+    """What an agent writes that had read `before`, with something of its own."""
+    try:
+        value = json.loads(before if before is not None else mine)
+    except ValueError:
+        return OF_AN_AGENT.encode()
+    records = value if isinstance(value, list) else value["events"]
+    if before is None:
+        records.clear()
+    records.append({"id": "theirs", "type": "decision", "content": "An agent's own"})
+    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("theirs", [False, True], ids=["old", "old and their own"])
+@pytest.mark.parametrize("case", ADDED)
+def test_an_addition_that_vanished_is_told_and_put_right(
+    tmp_path: Path, case: str, theirs: bool
+) -> None:
+    store, fields = ADDED[case]
+    desk = Desk(tmp_path, store)
+    agent_has_read = desk.read()
+    desk.do(Act.ADD, **fields)
+    mine = desk.read()
+    assert desk.overwritten() == []
+    written = {
+        name: in_place_of_mine(agent_has_read.get(name), data)
+        for name, data in mine.items()
+        if theirs and data != agent_has_read.get(name)
+    }
+    desk.write({**agent_has_read, **written})
+    assert set(desk.overwritten()) == {desk.library.log(1)[0].title}
+    assert {each.told for each in desk.library.reverted() if each.added} == {
+        "another program has removed what was added"
+    }
+    desk.put_right()
+    assert desk.overwritten() == []
+    words = str(fields["content"]).rpartition("|")[2].rpartition("\n")[2].strip()
+    for name, data in mine.items():
+        if words.encode() in data:
+            now = Path(name).read_bytes()
+            assert words.encode() in now
+            assert not written or b"An agent" in now
+
+
+def test_a_record_i_added_and_others_worked_on_is_told_when_it_vanishes(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "simple-memory")
+    agent_has_read = desk.read()
+    desk.do(Act.ADD, content="Louis | keeps | bees")
+    facts = desk.root / "facts.json"
+    facts.write_text(facts.read_text().replace('"keeps"', '"breeds"'))
+    desk.library.refresh()
+    desk.do(Act.EDIT, desk.first(lambda m: "breeds" in m.content), content="Louis breeds dogs")
+    assert desk.overwritten() == []
+    desk.write(agent_has_read)
+    assert desk.overwritten() == [desk.library.log(1)[0].title]
+    desk.put_right()
+    assert desk.first(lambda m: "breeds" in m.content).content.endswith("dogs")
 
 
 # ---- rows of a database ---------------------------------------------------------------------

@@ -418,6 +418,17 @@ def test_links_are_verdicts_of_the_six_kinds_within_one_project(folder: Path) ->
     assert everything(store).get("bells:1").links == ()
 
 
+def test_a_link_to_what_is_no_row_here_can_be_removed(folder: Path) -> None:
+    with closing(connect(folder)) as connection, connection:
+        relation(connection, 1, 999, relation="related")
+    store = open_store(folder)
+    (link,) = everything(store).get("bells:1").links
+    do(store, change(Act.UNLINK, 1, relation="related", target=link.target))
+    assert everything(store).get("bells:1").links == ()
+    with pytest.raises(Refused, match="only two observations"):
+        plan(store, change(Act.LINK, 1, relation="related", target="belfry/project"))
+
+
 def test_a_pending_relation_is_judged_and_not_doubled(folder: Path) -> None:
     store = open_store(folder)
     count = sql(folder, "SELECT count(*) FROM memory_relations")

@@ -51,8 +51,15 @@ class AgentMemoryPrograms:
     def add_fact(
         self, slug: str, kind: str, content: str, source: str = "conversation", **other: Any
     ) -> str:
+        fact = self.fact(kind, content, source, **other)
+        self.write(slug, [*(self.facts(slug) if self.items(slug).exists() else []), fact])
+        return str(fact["id"])
+
+    def fact(
+        self, kind: str, content: str, source: str = "conversation", **other: Any
+    ) -> dict[str, Any]:
         self.made += 1
-        fact = {
+        return {
             "id": uuid(self.made),
             "content": content,
             "source": source,
@@ -63,8 +70,6 @@ class AgentMemoryPrograms:
             "supersedes": None,
             **other,
         }
-        self.write(slug, [*(self.facts(slug) if self.items(slug).exists() else []), fact])
-        return str(fact["id"])
 
     def add_edge(self, slug: str, kind: str, content: str, predicate: str, target: str) -> str:
         edge = {"subject": slug, "predicate": predicate, "object": target}

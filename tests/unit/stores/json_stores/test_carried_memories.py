@@ -9,7 +9,7 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Refused
-from memtui.model import Memory
+from memtui.model import Link, Memory
 
 from .opened import Opened, files_below, open_agent_memory, open_ambient
 from .programs import AgentMemoryPrograms, AmbientProgram
@@ -69,6 +69,16 @@ def test_pins_tags_and_links_of_a_fact_come_along(
     target = open_agent_memory(AgentMemoryPrograms(tmp_path / "b" / "work").home)
     brought(source.by_id(fact.id), target)
     assert bare(target.by_id(fact.id)) == bare(source.by_id(fact.id))
+
+
+def test_a_link_that_came_with_any_relation_can_be_removed(facts: AgentMemoryPrograms) -> None:
+    target = open_agent_memory(facts.home)
+    fact = next(memory for memory in target.memories if memory.kind == "fact")
+    came = replace(fact, id="came", links=(Link("Is Part Of", "atlas"),))
+    assert brought(came, target) is Outcome.ADDED
+    assert target.by_id("came").links == came.links
+    target.do(Act.UNLINK, "came", relation="Is Part Of", target="atlas")
+    assert target.by_id("came").links == ()
 
 
 def test_what_comes_supersedes_nothing(facts: AgentMemoryPrograms, tmp_path: Path) -> None:

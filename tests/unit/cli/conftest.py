@@ -1,0 +1,22 @@
+"""A command run in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memtui.cli.main import run
+
+
+@pytest.fixture
+def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Runs a command with settings, state, cache and home of its own; returns the exit code."""
+    for name in ("CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    monkeypatch.delenv("MEMTUI_STORES", raising=False)
+    (tmp_path / "person").mkdir()
+    monkeypatch.chdir(tmp_path / "person")
+    return lambda *arguments: run([str(argument) for argument in arguments])
