@@ -65,6 +65,9 @@ class Memory:
     content: str = ""
     entity: str = ""
     """What it hangs on, as a path: `people/alice`, `shop-api/main`."""
+    also_entities: tuple[str, ...] = ()
+    """Further entities it hangs on, where more than one place holds it: a filter by any of them
+    finds it, and it is counted under each, but once in every total."""
     created: datetime | None = None
     """Aware, UTC."""
     updated: datetime | None = None
@@ -157,4 +160,5 @@ def from_record(record: Mapping[str, Any]) -> Memory:
     )
     for name in ("supersedes", "superseded_by", "tags"):
         values[name] = tuple(values[name])
+    values["also_entities"] = tuple(values.get("also_entities", ()))
     return Memory(**values)

@@ -2,26 +2,26 @@
 
     {"version": 1, "exportedAt": ..., "projects": {key: {"project": {...}, "tasks": {key: {...}}}}}
 
-Events of an Ambient store are taken from its files as they stand, unknown keys included; archived
-branches are left out, as Ambient leaves them out. Memories of other stores become events of a
-project per first part of their entity; what an event cannot hold is counted in `lost`.
+Of an Ambient store it is what Ambient's own export prints (see `ambient_files`). Memories of other
+stores become events of a project per first part of their entity; a text too long for Ambient is
+cut, and what has no place is counted.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
+from memtui.bundle.ambient_files import Selection, project_head, take
 from memtui.model import Memory
 from memtui.stores.adopting import uuid_of
 from memtui.stores.ambient.adopting import type_of
+from memtui.stores.base import Store
 
 VERSION = 1
 MOST_UNITS = 1000
@@ -35,23 +35,35 @@ class Backup:
     document: dict[str, Any]
     cut: int = 0
     """Contents longer than Ambient keeps; they are cut."""
-    archived: int = 0
-    """Events of archived branches; they are left out."""
-    _projects: dict[str, dict[str, Any]] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Why memories are not in it -> how many; the words follow the number."""
 
 
-def backup(memories: Iterable[Memory], formats: Mapping[str, str], now: datetime) -> Backup:
-    """The document for these memories. `formats`: store label -> format. Raises UnreadableFile."""
+def backup(
+    memories: Iterable[Memory],
+    stores: Sequence[Store],
+    now: datetime,
+    *,
+    whole: bool = False,
+    every: bool = True,
+) -> Backup:
+    """The document for these memories of these stores.
+
+    `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
+    take what Ambient itself no longer reads too (`ambient_files`).
+    """
     made = Backup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
-    native: dict[str, set[str]] = {}
+    native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == "ambient"}
+    foreign: list[Memory] = []
     for memory in memories:
-        if formats.get(memory.store) == "ambient":
-            for place in (memory.origin, *memory.also):
-                native.setdefault(place.file, set()).add(memory.id)
-        else:
-            _add_foreign(made, memory)
-    for file, ids in sorted(native.items()):
-        _add_file(made, Path(file), ids)
+        native.get(memory.store, foreign).append(memory)
+    for store in stores:
+        if store.label in native:
+            taken = take(Selection(store.root, native[store.label], now, whole, every))
+            made.left_out += taken.left_out
+            _add_projects(made.document["projects"], taken.projects)
+    for memory in foreign:
+        _add_foreign(made, memory)
     return made
 
 
@@ -70,39 +82,23 @@ def _iso(time: datetime) -> str:
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03}Z"
 
 
-def _add_file(made: Backup, path: Path, ids: set[str]) -> None:
-    """The wanted events of one Ambient file, with everything else that the file says."""
-    try:
-        top = json.loads(decode(read_bytes(path)).removeprefix("\ufeff"))
-    except ValueError as error:
-        raise UnreadableFile("it is no JSON any more", where=str(path)) from error
-    if not isinstance(top, dict) or not isinstance(top.get("events"), list):
-        return
-    events = [e for e in top["events"] if isinstance(e, dict) and e.get("id") in ids]
-    if path.parent.name == "archived":
-        made.archived += len(events)
-        return
-    is_task = path.parent.name == "tasks"
-    folder = path.parent.parent if is_task else path.parent
-    project = made.document["projects"].setdefault(
-        folder.name, {"project": _project(folder.name, folder.name[:8], "", top), "tasks": {}}
-    )
-    chosen = {**top, "events": events}
-    if is_task:
-        project["tasks"][path.stem] = chosen
-    else:
-        project["project"] = chosen
+def _add_projects(known: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Put projects beside those of another store; of one that both have, the events are joined."""
+    for key, project in more.items():
+        if key not in known:
+            known[key] = project
+            continue
+        _join(known[key]["project"], project["project"])
+        tasks = known[key]["tasks"]
+        for branch, task in project["tasks"].items():
+            if branch in tasks:
+                _join(tasks[branch], task)
+            else:
+                tasks[branch] = task
 
 
-def _project(key: str, name: str, origin: str, times: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "projectKey": key,
-        "projectName": name,
-        "origin": origin,
-        "createdAt": times.get("createdAt", 0),
-        "lastActive": times.get("lastActive", 0),
-        "events": [],
-    }
+def _join(known: dict[str, Any], more: Mapping[str, Any]) -> None:
+    known["events"] = [*known["events"], *(e for e in more["events"] if e not in known["events"])]
 
 
 def _add_foreign(made: Backup, memory: Memory) -> None:
@@ -115,7 +111,7 @@ def _add_foreign(made: Backup, memory: Memory) -> None:
     at = int(when.timestamp() * 1000) if when else 0
     times = {"createdAt": at, "lastActive": at}
     project = made.document["projects"].setdefault(
-        key, {"project": _project(key, name, f"memtui:{memory.store}", times), "tasks": {}}
+        key, {"project": project_head(key, name, f"memtui:{memory.store}", times), "tasks": {}}
     )
     task = project["tasks"].setdefault(
         "main",

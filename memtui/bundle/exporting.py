@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from memtui.bundle import ambient, archive, tables
 from memtui.bundle.packing import Cancelled, Report, pack, silent
 from memtui.errors import Refused
+from memtui.model import CURRENT
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -43,11 +44,13 @@ def export(
     cancelled: Callable[[], bool] = lambda: False,
     *,
     pretty: bool = True,
+    every: bool = True,
 ) -> Export:
     """These memories in this form; None for all stores whole, which only a bundle can hold.
 
-    `pretty` is for `ambient`: indented. `engram` is Engram's own form, of one Engram store. Raises
-    StoreError, UnreadableFile, BundleError, and Cancelled also while it is written.
+    `pretty` and `every` are for `ambient`: indented; with what Ambient no longer reads. `engram` is
+    Engram's own form, of one Engram store. Raises StoreError, UnreadableFile, BundleError, and
+    Cancelled also while it is written.
     """
     if form == "bundle":
         packing = pack(library, chosen, report, cancelled)
@@ -55,7 +58,7 @@ def export(
         return Export(_watched(archive.pieces(packing.archive), report, cancelled), said)
     memories = chosen if chosen is not None else _all(library)
     if form == "ambient":
-        return _ambient(library, memories, pretty)
+        return _ambient(library, chosen, pretty, every)
     if form == "engram":
         return Export([_engram(library, memories).encode("utf-8")])
     lines = {"jsonl": tables.jsonl, "csv": tables.csv_lines, "markdown": tables.markdown}[form]
@@ -67,14 +70,17 @@ def _all(library: Library) -> list[Memory]:
     return [m for store in library.stores for m in library.memories(store.label)]
 
 
-def _ambient(library: Library, memories: Sequence[Memory], pretty: bool) -> Export:
-    formats = {store.label: store.format for store in library.stores}
-    made = ambient.backup(memories, formats, library.now())
-    said = []
+def _ambient(
+    library: Library, chosen: Sequence[Memory] | None, pretty: bool, every: bool
+) -> Export:
+    memories = _all(library) if chosen is None else chosen
+    if chosen is None and not every:
+        memories = [memory for memory in memories if memory.status in CURRENT]
+    whole = chosen is None
+    made = ambient.backup(memories, library.stores, library.now(), whole=whole, every=every)
+    said = [f"left out: {count} {why}" for why, count in made.left_out.items()]
     if made.cut:
         said.append(f"texts longer than Ambient keeps, and cut: {made.cut}")
-    if made.archived:
-        said.append(f"memories of archived branches, left out as in Ambient: {made.archived}")
     return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], tuple(said))
 
 

@@ -18,7 +18,7 @@ from memtui.model import Memory
 from memtui.stores import registry
 from memtui.stores.base import Store
 
-_NOT_CARRIED = frozenset({"ref", "store", "origin", "also"})
+_NOT_CARRIED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Where a memory lay says nothing about where it goes."""
 
 

@@ -212,7 +212,7 @@ def memory_from(record: Any) -> Memory:
 
 def _is_sound(memory: Memory) -> bool:
     words = (getattr(memory, name) for name in _TEXTS)
-    lists = (*memory.tags, *memory.supersedes, *memory.superseded_by)
+    lists = (*memory.tags, *memory.also_entities, *memory.supersedes, *memory.superseded_by)
     number = memory.confidence
     return (
         all(isinstance(word, str) for word in (*words, *lists, memory.origin.file))

@@ -199,7 +199,7 @@ def _fields(memory: Memory) -> list[tuple[str, str]]:
         ("ref", memory.ref),
         ("kind", memory.kind),
         ("type", memory.type or UNTYPED),
-        ("entity", memory.entity),
+        ("entity", ", ".join((memory.entity, *memory.also_entities))),
         ("importance", memory.importance),
         ("status", memory.status),
         ("pinned", "yes" if memory.pinned else ""),

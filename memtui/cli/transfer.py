@@ -16,6 +16,7 @@ from memtui.cli.opening import loaded
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
 from memtui.errors import MemtuiError, SaveError
+from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -68,17 +69,20 @@ def export(
 
     Without filters a bundle holds the stores whole, memories of every status and memtui's own notes
     included: imported into an empty place it gives the same files. The other formats, and filters,
-    take what `list` shows.
+    take what `list` shows; ambient leaves out what Ambient's own export does, expired files too
+    unless --status all.
     """
     from memtui.bundle import exporting
 
     query = query_from("", **filters)
-    whole = form == "bundle" and not (query.conditions or query.since or query.until)
+    unfiltered = not (query.conditions or query.since or query.until)
+    whole = form in ("bundle", "ambient") and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is no text; name a file with -o FILE")
     library = loaded(stores)
     chosen = None if whole else _chosen(library, query)
-    made = exporting.export(library, form, chosen, _progress, pretty=pretty)
+    every = "all" in values_of(query, "status")
+    made = exporting.export(library, form, chosen, _progress, pretty=pretty, every=every)
     _write(output, made.pieces)
     _clear_progress()
     for line in made.said:

@@ -231,6 +231,70 @@ def _sure(memory: Memory) -> bool:
 retire = _plain("retire", Act.RETIRE, "Take a memory out of use; restore brings it back.")
 restore = _plain("restore", Act.RESTORE, "Bring a retired, superseded or deleted memory back.")
 delete = _plain("delete", Act.DELETE, "Remove a memory from its store.", forceable=True)
+review = _plain("review", Act.REVIEW, "Mark a memory as reviewed today.")
+decline = _plain("decline", Act.DECLINE, "Decline a proposal; restore brings it back.")
+
+
+@click.command("accept")
+@click.argument("ref")
+@click.option("--content", help="Accept it with this text instead of its own.")
+@store_option
+@dry_run_option
+@json_option
+def accept(
+    ref: str, content: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    """Accept a proposal, as it is or with another text."""
+    fields = {} if content is None else {"content": content}
+    return _act(Act.ACCEPT, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("rate")
+@click.argument("ref")
+@click.argument("rating", type=click.Choice(["1", "2", "3", "4", "5", "none"]))
+@store_option
+@dry_run_option
+@json_option
+def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+    """Rate a memory from 1 to 5, or take its rating away with none."""
+    fields = {"rating": 0 if rating == "none" else int(rating)}
+    return _act(Act.RATE, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("merge")
+@click.argument("ref")
+@click.argument("others", nargs=-1, required=True, metavar="OTHER...")
+@click.option("--content", help="The text of the memory that stays; default: its own.")
+@click.option("--force", is_flag=True, help="Go on though a rule of the store would refuse it.")
+@store_option
+@dry_run_option
+@json_option
+def merge(
+    ref: str,
+    others: Sequence[str],
+    content: str | None,
+    force: bool,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Merge memories into one: REF stays, every OTHER stays as history."""
+    library = loaded(stores)
+    memory = library.resolve(ref)
+    merged = [library.resolve(other) for other in others]
+    _of_one_store(memory, merged)
+    fields: dict[str, Any] = {"others": [other.id for other in merged]}
+    if content is not None:
+        fields["content"] = content
+    change = Change(Act.MERGE, memory.store, memory.ref, fields, force)
+    return _carry_out(library, library.plan([change]), dry_run, as_json)
+
+
+def _of_one_store(memory: Memory, others: Sequence[Memory]) -> None:
+    """Raises Refused when one of the others lies in another store."""
+    for other in others:
+        if other.store != memory.store:
+            raise Refused("all memories must lie in one store", where=one_line(other.ref))
 
 
 @click.command("pin")

@@ -58,6 +58,7 @@ class Statistics:
 def count(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
     """The statistics of these memories; `disk` (store -> bytes) is what the caller measured."""
     counts = {name: Counter(map(attrgetter(name), memories)) for name in COUNTED}
+    counts["entity"].update(entity for memory in memories for entity in memory.also_entities)
     times = [memory.when for memory in memories if memory.when is not None]
     return from_counts(
         counts,

@@ -173,5 +173,7 @@ def _hint(query: Query, hits: Hits) -> str:
         hidden: Mapping[str, int] = getattr(hits.facets, name)
         if hidden and (name == "status" or any(c.field == name for c in query.conditions)):
             count = sum(hidden.values())
+            if name == "entity":
+                count -= sum(hits.facets.entity_repeats.values())
             return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
     return ""

@@ -39,7 +39,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORM = 2
+FORM = 3
 """Raised whenever the files or the meaning of a row change."""
 ROWS_KEPT_DECODED = 4096
 """Rows kept as Memory objects: some hundred screens."""
@@ -142,6 +142,7 @@ def _save_columns(folder: Path, columns: Columns) -> None:
     (folder / "columns.json").write_text(json.dumps(names), encoding="ascii")
     for name in columns_module.ARRAYS:
         np.save(folder / f"{name}.npy", getattr(columns, name), allow_pickle=False)
+    np.save(folder / "also.npy", columns.also, allow_pickle=False)
     for number, slots in enumerate(columns.tags.values()):
         np.save(folder / f"tag{number}.npy", slots, allow_pickle=False)
 
@@ -157,12 +158,16 @@ def _load_columns(folder: Path, rows: int) -> Columns:
         tag: np.load(folder / f"tag{number}.npy", allow_pickle=False)
         for number, tag in enumerate(names["tags"])
     }
+    also = np.load(folder / "also.npy", allow_pickle=False)
+    if also.shape[1:] != (3,):
+        raise ValueError("further entities are not as they are written")
     return Columns(
         **arrays,
         types=tuple(names["types"]),
         entities=tuple(names["entities"]),
         stores=tuple(names["stores"]),
         tags=tags,
+        also=also,
     )
 
 

@@ -69,6 +69,9 @@ class Columns:
     stores: tuple[str, ...] = ()
     tags: Mapping[str, Slots] = field(default_factory=dict)
     """Slots that carry each tag (folded)."""
+    also: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
+    """Further entities of memories, one a row: the slot, the entity, and the deepest entity it
+    shares with those before it. At and above that one the memory would be counted twice."""
 
     def __len__(self) -> int:
         return len(self.alive)
@@ -134,6 +137,7 @@ def build(memories: Sequence[Memory]) -> Columns:
     """Columns of these memories, in their order, all alive."""
     codes: dict[str, dict[str, int]] = {name: {} for name in _VOCABULARIES}
     tags: dict[str, list[int]] = {}
+    also: list[tuple[int, int, int]] = []
     size = len(memories)
     arrays: dict[str, Any] = {
         "alive": np.ones(size, np.bool_),
@@ -157,6 +161,11 @@ def build(memories: Sequence[Memory]) -> Columns:
             arrays["when"][slot] = when.timestamp()
         arrays["type"][slot] = code("types", memory.type)
         arrays["entity"][slot] = code("entities", memory.entity)
+        known = [memory.entity]
+        for entity in memory.also_entities:
+            shared = code("entities", _shared(entity, known))
+            also.append((slot, code("entities", entity), shared))
+            known.append(entity)
         arrays["store"][slot] = code("stores", memory.store)
         arrays["importance"][slot] = IMPORTANCES.index(memory.importance)
         arrays["status"][slot] = STATUSES.index(memory.status)
@@ -172,7 +181,18 @@ def build(memories: Sequence[Memory]) -> Columns:
         entities=tuple(codes["entities"]),
         stores=tuple(codes["stores"]),
         tags={tag: np.array(slots, np.int64) for tag, slots in tags.items()},
+        also=np.array(also, np.int32).reshape(-1, 3),
     )
+
+
+def _shared(entity: str, others: Sequence[str]) -> str:
+    """The longest path that the entity has in common with one of the others."""
+    parts = entity.split("/")
+    for end in range(len(parts), 0, -1):
+        path = "/".join(parts[:end])
+        if any(other == path or other.startswith(f"{path}/") for other in others):
+            return path
+    return ""
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
@@ -183,6 +203,7 @@ def concat(parts: Sequence[Columns]) -> Columns:
     if not parts:
         return build(())
     joined: dict[str, Any] = {}
+    codes: dict[str, list[NDArray[np.int32]]] = {name: [] for name in _VOCABULARIES}
     for name in ARRAYS:
         if (vocabulary := _CODED.get(name)) is None:
             joined[name] = np.concatenate([getattr(part, name) for part in parts])
@@ -193,15 +214,23 @@ def concat(parts: Sequence[Columns]) -> Columns:
             values = getattr(part, vocabulary)
             moved = np.array([known.setdefault(v, len(known)) for v in values] or [0], np.int32)
             arrays.append(moved[getattr(part, name)])
+            codes[vocabulary].append(moved)
         joined[name] = np.concatenate(arrays)
         joined[vocabulary] = tuple(known)
     tags: dict[str, list[Slots]] = {}
+    also: list[NDArray[np.int32]] = []
     first = 0
-    for part in parts:
+    for part, moved in zip(parts, codes["entities"], strict=True):
         for tag, slots in part.tags.items():
             tags.setdefault(tag, []).append(slots + first)
+        held = part.also
+        also.append(np.column_stack([held[:, 0] + np.int32(first), moved[held[:, 1:]]]))
         first += len(part)
-    return Columns(**joined, tags={tag: np.concatenate(s) for tag, s in tags.items()})
+    return Columns(
+        **joined,
+        tags={tag: np.concatenate(s) for tag, s in tags.items()},
+        also=np.concatenate(also),
+    )
 
 
 def take(columns: Columns, wanted: Sequence[int]) -> Columns:
@@ -210,11 +239,25 @@ def take(columns: Columns, wanted: Sequence[int]) -> Columns:
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
     tags = {tag: moved[held][moved[held] >= 0] for tag, held in columns.tags.items()}
+    also = columns.also[moved[columns.also[:, 0]] >= 0]
+    also[:, 0] = moved[also[:, 0]]
     return replace(
         columns,
         **{name: getattr(columns, name)[slots] for name in ARRAYS},
         tags={tag: held for tag, held in tags.items() if len(held)},
+        also=also,
     )
+
+
+def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The entities of these slots, and those at and above which one of them is counted again."""
+    codes = columns.entity.take(slots)
+    if not len(columns.also):
+        return codes, codes[:0]
+    wanted = np.zeros(len(columns), np.bool_)
+    wanted[slots] = True
+    also = columns.also[wanted[columns.also[:, 0]]]
+    return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 
 def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:

@@ -43,7 +43,7 @@ def document(memory: Memory) -> Document:
         memory.title,
         memory.content,
         memory.tags,
-        memory.entity,
+        "\n".join((memory.entity, *memory.also_entities)),
         memory.type,
         memory.source,
     )
@@ -56,7 +56,7 @@ def from_record(record: Mapping[str, Any]) -> Document:
         record["title"],
         record["content"],
         tuple(record["tags"]),
-        record["entity"],
+        "\n".join((record["entity"], *record["also_entities"])),
         record["type"],
         record["source"],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -65,6 +65,8 @@ class Facets:
     kind: Mapping[str, int]
     entity: Mapping[str, int]
     store: Mapping[str, int]
+    entity_repeats: Mapping[str, int] = field(default_factory=dict)
+    """What adding up `entity` counts too much, at this path and at each above it."""
 
 
 def facets(among: Among) -> Facets:
@@ -77,7 +79,8 @@ def facets(among: Among) -> Facets:
     counts = np.bincount(of if passed is None else of[passed])
     there = counts.nonzero()[0]
     passing = there[wanted.combinations().take(there)]
-    found = {"entity": Counts(np.bincount(among.entities()), columns.entities)}
+    entities, repeats = among.entities()
+    found = {"entity": Counts(np.bincount(entities), columns.entities)}
     for name, names in NAMES.items():
         if name != "entity":
             held = passing
@@ -86,4 +89,4 @@ def facets(among: Among) -> Facets:
             codes = columns.joint.values[name].take(held)
             sums = np.bincount(codes, counts.take(held)).astype(np.int64)
             found[name] = Counts(sums, names(columns))
-    return Facets(**found)
+    return Facets(**found, entity_repeats=Counts(np.bincount(repeats), columns.entities))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
 from memtui.query import Condition, Query, entity_matches
-from memtui.search.columns import Columns, Mask, Slots
+from memtui.search.columns import Columns, Mask, Slots, entities_at
 
 _PINS = ("no", "yes")
 _VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
@@ -76,14 +76,14 @@ class Among:
         """Which pass."""
         return self._with(self.single)
 
-    def entities(self) -> NDArray[np.int32]:
-        """The entity of each slot that passes, the filters over entities left out."""
+    def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What `entities_at` says of what passes, the filters over entities left out."""
         if self.filters.entity is None:
             held = self.passing()
         else:
             held = self._with(self.filters.single(self._slots, lifted="entity"))
-        of = self.filters.columns.entity
-        return (of if self._slots is None else of.take(self._slots))[held]
+        slots = held.nonzero()[0] if self._slots is None else self._slots[held]
+        return entities_at(self.filters.columns, slots)
 
     def _with(self, single: Mask | None) -> Mask:
         passing = self.filters.combinations().take(self.combinations)
@@ -133,10 +133,12 @@ def _passing(part: Condition, vocabulary: Sequence[str]) -> Mask:
 
 
 def _of_entities(columns: Columns, part: Condition) -> Mask:
-    passed = _codes(
+    wanted = _codes(
         columns.entities, lambda entity: any(entity_matches(entity, v) for v in part.values)
     )
-    return (~passed if part.negated else passed).take(columns.entity)
+    passed = wanted.take(columns.entity)
+    passed[columns.also[wanted.take(columns.also[:, 1]), 0]] = True
+    return ~passed if part.negated else passed
 
 
 def _tagged(columns: Columns, part: Condition) -> Mask:

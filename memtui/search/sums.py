@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memtui.search.columns import NAMES, Columns, Mask, as_array, named_counts
+from memtui.search.columns import NAMES, Columns, Mask, as_array, entities_at, named_counts
 
 DAY = 86_400
 
@@ -42,8 +42,10 @@ def sums(columns: Columns, slots: Sequence[int]) -> Sums:
 def counts(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Field -> value -> how many of these slots have it."""
     at = as_array(slots)
+    codes = {name: getattr(columns, name).take(at) for name in NAMES if name != "entity"}
+    codes["entity"], _ = entities_at(columns, at)
     return {
-        name: named_counts(np.bincount(getattr(columns, name).take(at)), names(columns))
+        name: named_counts(np.bincount(codes[name]), names(columns))
         for name, names in NAMES.items()
     }
 

@@ -143,7 +143,8 @@ class Card:
 
     def _fields(self) -> Iterator[Line]:
         memory = self._memory
-        pairs: list[tuple[str, str]] = [("Entity", memory.entity)]
+        entities = (memory.entity, *memory.also_entities)
+        pairs: list[tuple[str, str]] = [("Entity", ", ".join(entities))]
         if memory.created:
             pairs.append(("Created", self._time(memory.created)))
         if memory.updated and memory.updated != memory.created:

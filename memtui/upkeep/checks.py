@@ -62,7 +62,8 @@ def dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
         ids[memory.store].add(memory.id)
-        ids[memory.store].update((memory.entity, *memory.entity.split("/")))
+        for entity in (memory.entity, *memory.also_entities):
+            ids[memory.store].update((entity, *entity.split("/")))
         ids[memory.store].add(str(memory.extra.get("sync_id", "")))
     for memory in memories:
         known = ids[memory.store]

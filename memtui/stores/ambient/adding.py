@@ -1,7 +1,8 @@
 """A new event: into its branch, and if it is high into project.json too, as the daemon does it.
 
-A new decision supersedes the one it is most like, in each file by itself. The old one then leaves
-every file of the project, since any copy left behind would come back; memtui keeps it.
+A new decision supersedes the one it is most like, in each file that it is written to by itself. A
+copy in any other file stays and stays active, as with Ambient; a decision that no file holds any
+more is kept by memtui.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from memtui.errors import Refused
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.carried import Arrival, plan_carried
 from memtui.stores.ambient.desk import EventDesk
-from memtui.stores.ambient.events import EventFile
+from memtui.stores.ambient.events import Copy, EventFile
 from memtui.stores.ambient.kept import taken_out
 from memtui.stores.ambient.new_files import new_branch_file, new_project_file
 from memtui.stores.ambient.project_files import ProjectFiles, insert_into, revived, touched
@@ -138,16 +139,47 @@ _UNKNOWN_PROJECT = (
 _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 
-def _replaced(content: str, files: Iterable[EventFile], rules: Rules) -> dict[str, float]:
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """A decision that the new one supersedes in some of the files that hold it."""
+
+    id: str
+    score: float
+    leaving: tuple[Copy, ...]
+    staying: tuple[Copy, ...]
+    """Its copies in files that the new event is not written to, or that have a better match."""
+
+    @property
+    def reason(self) -> str:
+        only = f" in {_names(self.leaving)}" if self.staying else ""
+        return f"{self.score:.2f} similar to {self.id}, which it replaces{only}"
+
+
+def _names(copies: Iterable[Copy]) -> str:
+    return ", ".join(copy.where.file.path.name for copy in copies)
+
+
+def _replaced(
+    content: str, into: Iterable[EventFile], files: ProjectFiles, rules: Rules
+) -> list[Replaced]:
     """The decisions that a new one supersedes: the best match of each file it goes into."""
-    found: dict[str, float] = {}
-    for file in files:
+    scores: dict[str, float] = {}
+    leaving: dict[str, list[EventFile]] = {}
+    for file in into:
         count = Counter(named.id for named in file.records)
         alone = [named for named in file.records if count[named.id] == 1 and not named.fault]
         best = superseded(content, ((named.id, named.value) for named in alone), rules)
         if best is not None:
-            found.setdefault(*best)
-    return found
+            scores.setdefault(*best)
+            leaving.setdefault(best[0], []).append(file)
+    return [_one_replaced(id, scores[id], leaving[id], files.copies(id)) for id in scores]
+
+
+def _one_replaced(id: str, score: float, left: list[EventFile], copies: list[Copy]) -> Replaced:
+    paths = {file.file.path for file in left}
+    leaving = tuple(copy for copy in copies if copy.where.file.path in paths)
+    staying = tuple(copy for copy in copies if copy.where.file.path not in paths)
+    return Replaced(id, score, leaving, staying)
 
 
 def _warnings(files: Iterable[EventFile], desk: EventDesk) -> tuple[str, ...]:
@@ -173,16 +205,23 @@ def plan_add(change: Change, desk: EventDesk) -> Plan:
     event = new_event(change, content, desk)
     destination = _destination(target, event, desk.milliseconds)
     is_decision = event["type"] == DECISION
-    old = _replaced(content, destination.existing, desk.rules) if is_decision else {}
+    into = destination.existing if is_decision else ()
+    old = _replaced(content, into, target.files, desk.rules)
+    gone = tuple(desk.ref(each.id) for each in old if not each.staying)
     return Plan(
         changes=(change,),
-        edits=_edits(change, desk, target, event, destination, tuple(old)),
-        outcome=Outcome.SUPERSEDED if old else Outcome.ADDED,
+        edits=_edits(change, desk, target, event, destination, old),
+        outcome=Outcome.SUPERSEDED if gone else Outcome.ADDED,
         reason=_reason(event["id"], target, old),
-        refs=tuple(map(desk.ref, (event["id"], *old))),
-        supersedes=tuple(map(desk.ref, old)),
+        refs=(desk.ref(event["id"]), *(desk.ref(each.id) for each in old)),
+        supersedes=gone,
         warnings=(
             *((cut,) if cut else ()),
+            *(
+                f"{each.id} stays active: {_names(each.staying)} still holds it"
+                for each in old
+                if each.staying
+            ),
             *destination.warnings,
             *_warnings(destination.existing, desk),
             *target.files.warnings,
@@ -190,13 +229,10 @@ def plan_add(change: Change, desk: EventDesk) -> Plan:
     )
 
 
-def _reason(id: str, target: Target, old: Mapping[str, float]) -> str:
+def _reason(id: str, target: Target, old: Iterable[Replaced]) -> str:
     project = target.new_name or target.files.project.path
     added = f"Added {id} to {'/'.join(part for part in (project, target.branch) if part)}"
-    replaced = (
-        f"{score:.2f} similar to {old_id}, which it replaces" for old_id, score in old.items()
-    )
-    return "; ".join((added, *replaced))
+    return "; ".join((added, *(each.reason for each in old)))
 
 
 def _edits(
@@ -205,11 +241,14 @@ def _edits(
     target: Target,
     event: Mapping[str, Any],
     destination: Destination,
-    old: tuple[str, ...],
+    old: Iterable[Replaced],
 ) -> tuple[Edit, ...]:
     edits: list[Edit] = []
-    for id in old:
-        edits += taken_out(desk, target.files, id, "superseded", (event["id"],))
+    for each in old:
+        if each.staying:
+            edits += (copy.set(None) for copy in each.leaving)
+        else:
+            edits += taken_out(desk, target.files, each.id, "superseded", (event["id"],))
     for file in destination.existing:
         edits += insert_into(file, event)
     edits += destination.made
@@ -217,7 +256,7 @@ def _edits(
     edits += desk.noted(
         event["id"],
         target.files.shard,
-        supersedes=list(old),
+        supersedes=[each.id for each in old if not each.staying],
         tags=texts_in(change, "tags"),
         pinned=change.fields.get("pinned") is True,
     )

@@ -4,8 +4,9 @@ A high event is written to project.json and to its branch's file under one id: t
 two places. Where it lies is the first of project.json, the branches by name, the archived branches;
 `also` holds the others, and where a copy says something else, `extra["differs"]` holds its text.
 
-The entity is `project/branch`, or the project alone for what project.json holds; a project whose
-project.json is missing goes by the first 8 digits of its key. Importance is native. An event that
+The entity is `project/branch`, or the project alone for what project.json holds; where several
+files hold an event, `also_entities` has the others. A project whose project.json is missing goes
+by the first 8 digits of its key. Importance is native. An event that
 only archived branches hold is tagged `archived`; it is still active. `extra["expires"]` says when
 Ambient stops reading the file (90 days after its last activity), `extra["expired"]` that it did.
 """
@@ -194,11 +195,15 @@ def _fault(copies: list[Copy]) -> str:
     return ""
 
 
+def _entity(project: Project, file: EventFile) -> str:
+    return project.path if file.is_project else f"{project.path}/{file.branch}"
+
+
 def event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
     """One event with all its copies as a memory."""
     first = copies[0]
     value = first.named.value
-    branch = "" if first.where.is_project else f"/{first.where.branch}"
+    entities = list(dict.fromkeys(_entity(project, copy.where) for copy in copies))
     archived = all(copy.where.is_archived for copy in copies)
     extra = _extra(project, copies, now)
     metadata = value.get("metadata")
@@ -211,7 +216,8 @@ def event(project: Project, id: str, copies: list[Copy], label: str, now: dateti
         kind="event",
         type=text_of(value.get("type")),
         content=text_of(value.get("content")),
-        entity=project.path + branch,
+        entity=entities[0],
+        also_entities=tuple(entities[1:]),
         created=from_milliseconds(value.get("timestamp")),
         importance=importance(value.get("importance")),
         tags=(ARCHIVED_TAG,) if archived else (),

@@ -126,7 +126,9 @@ class FindingScreen(PaneScreen):
             top=top,
             type_width=_type_width(found),
         )
-        self.entities.show(found.facets.entity, self._chosen_entities())
+        self.entities.show(
+            found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
+        )
         self.telling.found(found)
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _TOP = "\0"
 """Where the first parts of paths hang."""
+NONE: Mapping[str, int] = MappingProxyType({})
 OPEN_UP_TO = 40
 """A tree of no more branches than this starts unfolded."""
 
@@ -38,8 +40,12 @@ class Branch:
     leaf: bool
 
 
-def branches(counts: Mapping[str, int], unfolded: Collection[str]) -> list[Branch]:
+def branches(
+    counts: Mapping[str, int], unfolded: Collection[str], repeats: Mapping[str, int] = NONE
+) -> list[Branch]:
     """The visible lines: parents before children, by name; a parent counts its children too.
+
+    `repeats` (see `Facets`): memories that a path and those above it would count more than once.
 
     Every letter that is typed brings new counts of some thousand entities, so what lies in folded
     branches is not taken apart.
@@ -59,6 +65,9 @@ def branches(counts: Mapping[str, int], unfolded: Collection[str]) -> list[Branc
             if part not in unfolded:
                 break
             parent, end = part, path.find("/", end + 1)
+    for path, count in repeats.items():
+        for part in _visible_parts(path, unfolded):
+            sums[part] -= count
     lines: list[Branch] = []
     waiting = sorted(children.get(_TOP, ()), key=str.casefold, reverse=True)
     while waiting:
@@ -69,6 +78,18 @@ def branches(counts: Mapping[str, int], unfolded: Collection[str]) -> list[Branc
     return lines
 
 
+def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
+    """The path and those above it, from the top down to the first that is folded."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        if path[:end] not in unfolded:
+            return
+        end = path.find("/", end + 1)
+    if path:
+        yield path
+
+
 class EntityTree(Window):
     """What memories hang on, with how many of the shown ones hang there."""
 
@@ -77,25 +98,35 @@ class EntityTree(Window):
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")
         self._counts: Mapping[str, int] = {}
+        self._repeats: Mapping[str, int] = NONE
         self._lines: list[Branch] = []
         self._chosen: frozenset[str] = frozenset()
         self._unfolded: set[str] | None = None
 
-    def show(self, counts: Mapping[str, int], chosen: tuple[str, ...]) -> None:
-        """Show these entities (path -> memories); `chosen` are filtered by, in lower case."""
+    def show(
+        self,
+        counts: Mapping[str, int],
+        chosen: tuple[str, ...],
+        repeats: Mapping[str, int] = NONE,
+    ) -> None:
+        """Show these entities (path -> memories); `chosen` are filtered by, in lower case.
+
+        `repeats`: what adding up the counts would count too much (`Facets.entity_repeats`).
+        """
         if self._unfolded is None and counts:
             tops = {path.partition("/")[0] for path in counts}
             self._unfolded = tops if len(counts) <= OPEN_UP_TO else set()
-        if counts == self._counts and frozenset(chosen) == self._chosen:
+        same = counts == self._counts and repeats == self._repeats
+        if same and frozenset(chosen) == self._chosen:
             return
-        self._counts, self._chosen = counts, frozenset(chosen)
+        self._counts, self._repeats, self._chosen = counts, repeats, frozenset(chosen)
         self._rebuild()
 
     def _rebuild(self, stand_on: str | None = None) -> None:
         path = stand_on if stand_on is not None else self._path
-        total = sum(self._counts.values())
+        total = sum(self._counts.values()) - sum(self._repeats.values())
         named = {path: count for path, count in self._counts.items() if path}
-        found = branches(named, frozenset(self._unfolded or ()))
+        found = branches(named, frozenset(self._unfolded or ()), self._repeats)
         self._lines = [Branch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)

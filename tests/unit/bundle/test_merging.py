@@ -167,7 +167,7 @@ def test_an_import_never_supersedes(tmp_path: Path) -> None:
 def test_an_ambient_backup_into_agent_memory_names_what_is_lost(tmp_path: Path) -> None:
     source = sample(tmp_path, "ambient", "source")
     made = ambient.backup(
-        list(source.memories("ambient")), {"ambient": "ambient"}, datetime(2026, 11, 21, tzinfo=UTC)
+        list(source.memories("ambient")), source.stores, datetime(2026, 11, 21, tzinfo=UTC)
     )
     file = tmp_path / "backup.json"
     file.write_text(ambient.dumps(made.document, pretty=True), encoding="utf-8")

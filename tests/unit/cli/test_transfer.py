@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -133,6 +134,24 @@ def test_tables_are_plain_and_safe(call: Call, home: Path) -> None:
     assert b"Alice sails" in call("export", "--store", home, "--format", "markdown").out
     backup = call("export", "--store", home, "--format", "ambient", "--pretty")
     assert backup.json["version"] == 1
+
+
+def test_an_ambient_export_holds_expired_events_only_with_status_all(
+    call: Call, tmp_path: Path
+) -> None:
+    project = tmp_path / "ambient" / "memory" / "projects" / ("a" * 16)
+    (project / "tasks").mkdir(parents=True)
+    for name, last in (("project", time.time() * 1000), ("tasks/old", 0)):
+        events = [{"id": name, "type": "decision", "content": name, "importance": "high"}]
+        text = json.dumps({"lastActive": last, "events": events})
+        (project / f"{name}.json").write_text(text)
+    export = ("export", "--store", project.parents[1], "--format", "ambient")
+    done = call(*export)
+    assert list(done.json["projects"]["a" * 16]["tasks"]) == []
+    assert "left out: 1 in files idle for 90 days" in done.err
+    done = call(*export, "--status", "all")
+    assert list(done.json["projects"]["a" * 16]["tasks"]) == ["old"]
+    assert done.err == ""
 
 
 def test_engrams_own_format(call: Call, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ MEMORIES = st.builds(
     entity=_TEXT,
     created=_TIMES,
     updated=_TIMES,
+    also_entities=st.lists(_TEXT).map(tuple),
     importance=st.sampled_from(IMPORTANCES),
     confidence=st.none() | st.floats(0, 1),
     status=st.sampled_from(STATUSES),

@@ -197,7 +197,6 @@ def test_a_superseded_decision_leaves_the_files_and_stays_in_history(
     unlike = ambient.event("Catalog search uses trigrams")
     project = ambient.project(SHOP, "shop", old, unlike)
     main = ambient.branch(SHOP, "main", old)
-    elsewhere = ambient.branch(SHOP, "feat/x", old)
     opened = open_ambient(ambient.root)
     before = native(ambient)
     plan = opened.do(
@@ -208,7 +207,6 @@ def test_a_superseded_decision_leaves_the_files_and_stays_in_history(
     assert plan.supersedes == (f"{LABEL}:{old['id']}",)
     assert ids(ambient, project) == [unlike["id"], new]
     assert ids(ambient, main) == [new]
-    assert ids(ambient, elsewhere) == []
     assert opened.in_state() == {old["id"]: "superseded", unlike["id"]: "active", new: "active"}
     assert opened.by_id(old["id"]).superseded_by == (new,)
     assert opened.by_id(new).supersedes == (old["id"],)
@@ -216,6 +214,40 @@ def test_a_superseded_decision_leaves_the_files_and_stays_in_history(
     opened.undo(plan)
     assert native(ambient) == before
     assert opened.in_state()[old["id"]] == "active"
+
+
+@pytest.mark.parametrize(
+    ("importance", "left"),
+    [("low", ["project.json", "feat--x.json"]), ("high", ["feat--x.json"])],
+)
+def test_a_new_decision_supersedes_only_in_the_files_it_is_written_to(
+    ambient: AmbientProgram, importance: str, left: list[str]
+) -> None:
+    """As store.ts does: a copy in another file stays, so the old decision stays active there."""
+    old = ambient.event("retry payments through outbox table daily")
+    paths = [
+        ambient.project(SHOP, "shop", old),
+        ambient.branch(SHOP, "feat/x", old),
+        ambient.branch(SHOP, "main", old),
+    ]
+    opened = open_ambient(ambient.root)
+    before = native(ambient)
+    plan = opened.do(
+        Act.ADD,
+        content="retry payments through outbox table hourly",
+        entity="shop/main",
+        importance=importance,
+    )
+    new = plan.refs[0].removeprefix(f"{LABEL}:")
+    assert [path.name for path in paths if old["id"] in ids(ambient, path)] == left
+    assert ids(ambient, paths[2]) == [new]
+    assert (plan.outcome, plan.supersedes) == (Outcome.ADDED, ())
+    assert f"{old['id']} stays active: {', '.join(left)} still holds it" in plan.warnings
+    assert opened.in_state() == {old["id"]: "active", new: "active"}
+    assert opened.by_id(new).supersedes == ()
+    assert as_written_by_ambient(ambient)
+    opened.undo(plan)
+    assert native(ambient) == before
 
 
 def test_superseding_by_hand_writes_the_successor_where_the_old_one_stood(

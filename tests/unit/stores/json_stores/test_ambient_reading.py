@@ -42,7 +42,7 @@ def test_an_event_in_two_files_is_one_memory_in_two_places(ambient: AmbientProgr
     assert len(opened.memories) == 2
     assert (memory.origin.file, memory.origin.key) == (str(project), "events[0]")
     assert [(place.file, place.key) for place in memory.also] == [(str(task), "events[1]")]
-    assert memory.entity == "shop"
+    assert (memory.entity, memory.also_entities) == ("shop", ("shop/feat/auth",))
     assert memory.extra["branches"] == ["feat/auth"]
     assert "differs" not in memory.extra
 

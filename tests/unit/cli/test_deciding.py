@@ -1,0 +1,147 @@
+"""`merge`, `rate`, `review`, `accept`, `decline`: what the screen has keys for, as commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui import paths
+from memtui.cli.main import run
+from tests.unit.stores.json_stores.opened import files_below
+
+
+class Shell:
+    """Runs commands on one copy of a sample store."""
+
+    def __init__(self, root: Path, capture: pytest.CaptureFixture[str]) -> None:
+        self.root, self._capture = root, capture
+
+    def __call__(self, command: str, *arguments: str) -> tuple[int, str, str]:
+        self._capture.readouterr()
+        code = run([command, *arguments, "--store", str(self.root)])
+        out, err = self._capture.readouterr()
+        return code, out, err
+
+    def json(self, command: str, *arguments: str) -> Any:
+        code, out, err = self(command, *arguments, "--json")
+        assert code == 0, err
+        return json.loads(out)
+
+    def some(self, *filters: str) -> list[str]:
+        return [record["ref"] for record in self.json("list", "--limit", "3", *filters)]
+
+    def undo(self) -> None:
+        assert run(["undo"]) == 0
+
+    def files(self) -> dict[str, bytes]:
+        found = files_below(self.root)
+        return {name: data for name, data in found.items() if not name.startswith(".memtui")}
+
+
+@pytest.fixture
+def shell(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Shell:
+    for name in ("CONFIG", "STATE", "CACHE"):
+        monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    root = tmp_path / str(request.param)
+    shutil.copytree(paths.shipped("sample-data") / str(request.param), root)
+    return Shell(root, capsys)
+
+
+def on(*names: str) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("shell", names, indirect=True)
+
+
+@on("agent-memory", "ambient")
+def test_merge_keeps_the_first_and_the_others_as_history(shell: Shell) -> None:
+    entity = shell.json("show", shell.some()[0])["entity"]
+    keeper, other, *_ = shell.some("--entity", entity)
+    before = shell.files()
+    code, out, _ = shell("merge", keeper, other, "--content", "both in one", "--dry-run")
+    assert code == 0
+    assert "both in one" in out
+    assert shell.files() == before
+    (plan,) = shell.json("merge", keeper, other, "--content", "both in one")
+    assert (plan["done"], plan["supersedes"]) == (True, [other])
+    assert shell.json("show", keeper)["content"] == "both in one"
+    assert shell.json("show", other)["status"] in ("superseded", "retired")
+    shell.undo()
+    assert shell.json("show", other)["status"] == "active"
+
+
+@on("agent-memory")
+def test_merge_refuses_what_is_no_two_memories_of_one_store(shell: Shell, tmp_path: Path) -> None:
+    (keeper, *_) = shell.some()
+    code, _, err = shell("merge", keeper, keeper)
+    assert (code, "nothing to merge it with" in err) == (1, True)
+    shutil.copytree(paths.shipped("sample-data") / "ambient", tmp_path / "ambient")
+    elsewhere = Shell(tmp_path / "ambient", shell._capture).some()[0]
+    code, _, err = shell("merge", keeper, elsewhere, "--store", str(tmp_path / "ambient"))
+    assert (code, "all memories must lie in one store" in err) == (1, True)
+    assert shell("merge", keeper)[0] == 2
+
+
+@on("ambient")
+def test_rate_sets_a_rating_and_takes_it_away(shell: Shell) -> None:
+    (ref, *_) = shell.some()
+    code, out, _ = shell("rate", ref, "4", "--dry-run")
+    assert (code, out.splitlines()[0]) == (0, f"DONE {ref}")
+    assert "rating" not in shell.json("show", ref)["extra"]
+    assert shell("rate", ref, "4")[:2] == (0, f"DONE {ref}\n")
+    assert shell.json("show", ref)["extra"]["rating"] == 4
+    assert shell("rate", ref, "4")[1] == f"NOTHING {ref}: it is so already\n"
+    assert shell.json("rate", ref, "none")[0]["done"] is True
+    assert "rating" not in shell.json("show", ref)["extra"]
+    assert shell("rate", ref, "6")[0] == 2
+
+
+@on("engram")
+def test_what_a_store_has_no_way_to_do_is_refused(shell: Shell) -> None:
+    one, two, *_ = shell.some("--kind", "observation")
+    for arguments, why in (
+        (("rate", one, "4"), "Engram has no ratings"),
+        (("merge", one, two), "Engram cannot merge"),
+        (("accept", one), "Engram has no proposals"),
+        (("decline", one), "Engram has no proposals"),
+    ):
+        code, _, err = shell(*arguments)
+        assert (code, why in err) == (1, True)
+
+
+@on("agent-memory")
+def test_review_notes_the_date(shell: Shell) -> None:
+    (ref, *_) = shell.some()
+    (plan,) = shell.json("review", ref)
+    assert (plan["outcome"], plan["done"]) == ("DONE", True)
+    assert shell.json("show", ref)["extra"]["reviewed"].startswith("20")
+    shell.undo()
+    assert "reviewed" not in shell.json("show", ref)["extra"]
+
+
+@on("simple-memory")
+def test_a_proposal_is_accepted_or_declined(shell: Shell) -> None:
+    one, two, *_ = shell.some("--status", "proposed")
+    before = shell.files()
+    assert shell("decline", one, "--dry-run")[0] == 0
+    assert shell.files() == before
+    assert shell("accept", one, "--content", "agreed, in other words")[:2] == (0, f"DONE {one}\n")
+    accepted = shell.json("show", one)
+    assert (accepted["status"], accepted["content"]) == ("active", "agreed, in other words")
+    code, _, err = shell("accept", one)
+    assert (code, "it is not a proposal" in err) == (1, True)
+    assert shell.json("decline", two)[0]["done"] is True
+    assert shell.json("show", two)["status"] == "retired"
+    assert shell("restore", two)[0] == 0
+    assert shell.json("show", two)["status"] == "active"
+    for _ in range(3):
+        shell.undo()
+    assert shell.files() == before
