@@ -361,6 +361,10 @@ class Library:
         """All memories of the store with this label, whatever their status."""
         return self._holdings.of_store(store)
 
+    def memories_by_file(self) -> dict[str, dict[str, int]]:
+        """Store label -> each file of it -> the memories that are read together with it."""
+        return self._holdings.memories_by_file()
+
     def _changed(self, action: Action) -> Action:
         self.refresh()
         return action
