@@ -328,6 +328,11 @@ class Library:
         """
         return self._changing.restore(restoration, report)
 
+    def accept_ownership(self, path: Path) -> None:
+        """The person agrees that this file (see `ForeignOwner`) becomes their own by a save, for
+        as long as this library is open."""
+        self._changing.accept_ownership(path)
+
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Take back the last change (or the numbered one). Raises Refused, Conflict, SaveError."""
         return self._changed(self._changing.undo(number, anywhere=anywhere))
