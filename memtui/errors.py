@@ -8,7 +8,8 @@
     │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can
     │   └── Refused          the store, or its format, cannot do what was asked
     ├── SaveError            nothing was saved
-    │   └── Conflict         the file or record changed since it was read
+    │   ├── Conflict         the file or record changed since it was read
+    │   └── ForeignOwner     the file would get another owner, and nobody has agreed to that
     ├── BundleError          an export file is damaged, hostile or of another kind
     └── EmbeddingError       vectors cannot be made; search goes on by text
 
@@ -17,6 +18,8 @@ Errors are raised at the place that knows and caught at the face (`cli`, `tui`),
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 
 class MemtuiError(Exception):
@@ -82,6 +85,14 @@ class Conflict(SaveError):
         self.base = base
         self.theirs = theirs
         self.yours = yours
+
+
+class ForeignOwner(SaveError):
+    """Saving would change the owner or the group of a file, and the person has not agreed."""
+
+    def __init__(self, what: str, *, where: str, do: str, path: Path) -> None:
+        super().__init__(what, where=where, do=do)
+        self.path = path
 
 
 class BundleError(MemtuiError):

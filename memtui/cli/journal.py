@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from memtui.cli.consent import with_consent
 from memtui.cli.opening import library_of, loaded
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json, print_memories
@@ -110,7 +111,8 @@ def undo(steps: int, number: int | None, stores: Sequence[str]) -> None:
     """Take back the last change, or the last N."""
     library = _journal(stores)
     for _ in range(1 if number else steps):
-        print(f"undone: {one_line(library.undo(number, anywhere=not stores).title)}")
+        action = with_consent(library, lambda: library.undo(number, anywhere=not stores))
+        print(f"undone: {one_line(action.title)}")
 
 
 @click.command("redo")
@@ -120,4 +122,5 @@ def redo(steps: int, number: int | None, stores: Sequence[str]) -> None:
     """Do the last undone change again, or the last N."""
     library = _journal(stores)
     for _ in range(1 if number else steps):
-        print(f"done again: {one_line(library.redo(number, anywhere=not stores).title)}")
+        action = with_consent(library, lambda: library.redo(number, anywhere=not stores))
+        print(f"done again: {one_line(action.title)}")

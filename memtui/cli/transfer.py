@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memtui.cli.consent import with_consent
 from memtui.cli.filters import filter_options, query_from
 from memtui.cli.opening import loaded
 from memtui.cli.options import json_option, store_option
@@ -208,7 +209,7 @@ def _merge(
     action = None
     if not dry_run and plan.planned.does_something:
         with _uninterrupted():
-            action = library.apply(plan.planned).id
+            action = with_consent(library, lambda: library.apply(plan.planned)).id
     if as_json:
         print_json(_record(plan, action))
     else:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memtui.changes import Act, Change, Outcome
+from memtui.cli.consent import with_consent
 from memtui.cli.opening import loaded
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import print_json
@@ -33,7 +34,7 @@ def dry_run_option(command: Command) -> Command:
 def _carry_out(library: Library, planned: Planned, dry_run: bool, as_json: bool) -> int:
     """Say what the plan comes to and, unless it is only asked for, do it. Returns the exit code."""
     if not dry_run and planned.does_something:
-        library.apply(planned)
+        with_consent(library, lambda: library.apply(planned))
     if as_json:
         print_json(_record(planned, dry_run))
     else:

@@ -95,7 +95,8 @@ def take(path: Path, displaced: Path, content: str, state: Path) -> Copy:
             _write(target, displaced.read_bytes())
         os.unlink(displaced)
     else:
-        target.chmod(0o600)
+        with contextlib.suppress(PermissionError):  # another's file; the folder is private
+            target.chmod(0o600)
     _drop_old(path, state)
     return Copy(path, target, time.time(), content)
 

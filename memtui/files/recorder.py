@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
@@ -12,6 +13,10 @@ class Recorder(Protocol):
     @property
     def state(self) -> Path:
         """memtui's own folder, where locks and copies of replaced files lie."""
+        ...
+
+    def may_own(self, path: Path) -> bool:
+        """Whether the person has agreed that this file of another owner becomes their own."""
         ...
 
     def intend(self, path: str, pre: str, post: str) -> None:
@@ -32,8 +37,12 @@ class Recorder(Protocol):
 class Unrecorded:
     """A recorder that keeps nothing: for tests, and for changes that need no undo."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, owned: Collection[Path] = ()) -> None:
         self.state = state
+        self._owned = owned
+
+    def may_own(self, path: Path) -> bool:
+        return path in self._owned
 
     def intend(self, path: str, pre: str, post: str) -> None:
         """Nothing is kept."""

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import exchange as exchanging
+from memtui.files import ownership
 from memtui.files.faults import reached
 from memtui.files.lock import private_folder
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, NotThere, read_bytes, reason
@@ -29,6 +30,8 @@ PIECE = 1 << 20
 SETTLING = 0.5
 """Seconds given to a program that is caught in the middle of writing the file in place."""
 _PAUSE = 0.002
+_ACCESS_LISTS = "system.posix_acl_"
+"""Begins the names of the attributes that say what further users may do."""
 
 _WORDS = {
     errno.ENOSPC: "the disk is full",
@@ -103,15 +106,18 @@ def create(path: Path, data: bytes) -> None:
             raise
 
 
-def replace(path: Path, expected: bytes, data: bytes, whole: Whole) -> Displaced:
+def replace(
+    path: Path, expected: bytes, data: bytes, whole: Whole, *, may_own: bool = False
+) -> Displaced:
     """Put `data` in the place of the file, and bring out whatever was there at that instant.
 
+    `may_own`: the person accepts another owner where it cannot be kept (see `ownership`).
     Raises Stale when the file is no longer `expected` before the exchange, SaveError when the
     system refuses something; in both cases the file is as it was.
     """
     with _failing(path):
         like = _status(path)
-        temporary = _write_temporary(path, data, like)
+        temporary = _write_temporary(path, data, like, may_own=may_own)
         try:
             reached("check")
             if read_now(path) != expected:
@@ -197,7 +203,9 @@ def _status(path: Path) -> os.stat_result:
     return status
 
 
-def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Path:
+def _write_temporary(
+    path: Path, data: bytes, like: os.stat_result | None, *, may_own: bool = False
+) -> Path:
     """A file beside `path` that holds `data` on disk, with mode, owner, attributes as `like`."""
     temporary = _temporary_name(path)
     reached("temp")
@@ -209,7 +217,7 @@ def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Pa
             reached("write")
             rest = rest[os.write(descriptor, rest[:PIECE]) :]
         if like is not None:
-            _dress(descriptor, path, like)
+            _dress(descriptor, path, like, may_own=may_own)
         reached("fsync")
         _sync(descriptor)
     except BaseException:
@@ -220,15 +228,14 @@ def _write_temporary(path: Path, data: bytes, like: os.stat_result | None) -> Pa
     return temporary
 
 
-def _dress(descriptor: int, path: Path, like: os.stat_result) -> None:
-    own = os.fstat(descriptor)
-    if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
-        reached("owner")
-        os.fchown(descriptor, like.st_uid, like.st_gid)
+def _dress(descriptor: int, path: Path, like: os.stat_result, *, may_own: bool) -> None:
+    mode = ownership.take_ownership(descriptor, path, like, agreed=may_own)
     reached("mode")
-    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
+    os.fchmod(descriptor, mode)
     if sys.platform == "linux":
         for name in _attributes(path):
+            if name.startswith(_ACCESS_LISTS) and not ownership.keeps_access_lists(mode, like):
+                continue
             reached("xattrs")
             os.setxattr(descriptor, name, os.getxattr(path, name))
 
@@ -239,7 +246,7 @@ def _attributes(path: Path) -> list[str]:
         names = os.listxattr(path)
     except OSError:  # a file system without them
         return []
-    return [name for name in names if name.startswith(("user.", "system.posix_acl_"))]
+    return [name for name in names if name.startswith(("user.", _ACCESS_LISTS))]
 
 
 def _exchanged(temporary: Path, path: Path) -> Path:

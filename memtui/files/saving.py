@@ -83,7 +83,8 @@ class Saving:
         for _ in range(MOST_ROUNDS):
             out: save.Displaced | None = None
             try:
-                out = save.replace(self._path, disk, wanted, self._job.whole)
+                may_own = self._recorder.may_own(self._path)
+                out = save.replace(self._path, disk, wanted, self._job.whole, may_own=may_own)
                 came, now = out.data, wanted
             except save.Stale:
                 if not placed:  # nothing of ours is there yet: begin anew
@@ -176,6 +177,7 @@ class Saving:
         """Merging failed on disk: the other program's version gets its place again."""
         if copy is not None:
             with contextlib.suppress(OSError):
-                copy.file.chmod(self._path.stat().st_mode & 0o7777)
+                with contextlib.suppress(PermissionError):  # another's file has its mode still
+                    copy.file.chmod(self._path.stat().st_mode & 0o7777)
                 exchange(copy.file, self._path)
                 copy.file.unlink()

@@ -60,6 +60,9 @@ class Recording:
     def state(self) -> Path:
         return self._journal.state
 
+    def may_own(self, path: Path) -> bool:
+        return path in self._journal.owned
+
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
         with self._database.writing() as db:
@@ -105,6 +108,8 @@ class Journal:
 
     def __init__(self, state: Path) -> None:
         self.state = state
+        self.owned: set[Path] = set()
+        """Files of other owners of which the person has agreed that they become their own."""
         self._database = Database(state)
 
     def close(self) -> None:

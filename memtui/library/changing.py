@@ -64,6 +64,10 @@ class Changing:
         self._made.update(part.store for part in action.parts)
         return action
 
+    def accept_ownership(self, path: Path) -> None:
+        """The person agrees that this file of another owner becomes their own by a save."""
+        self._journal.owned.add(path)
+
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Take back an action: the one with this number, else the last one in the open stores.
 

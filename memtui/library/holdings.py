@@ -176,6 +176,11 @@ class Holdings:
             around = self.of_store(memory.store) if backlinks else _chain(memory, find)
             return lineages.lineage(memory, lineages.connect(around), find)
 
+    def memories_by_file(self) -> dict[str, dict[str, int]]:
+        """Store label -> each file of it -> the memories that are read together with it."""
+        with self.lock:
+            return {shelf.store.label: shelf.memories_by_file() for shelf in self.shelves}
+
     def bytes_on_disk(self) -> dict[str, int]:
         """Store label -> what its files take."""
         with self.lock:

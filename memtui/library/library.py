@@ -334,6 +334,11 @@ class Library:
         """
         return self._changing.restore(restoration, report)
 
+    def accept_ownership(self, path: Path) -> None:
+        """The person agrees that this file (see `ForeignOwner`) becomes their own by a save, for
+        as long as this library is open."""
+        self._changing.accept_ownership(path)
+
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
         """Take back the last change (or the numbered one). Raises Refused, Conflict, SaveError."""
         return self._changed(self._changing.undo(number, anywhere=anywhere))
@@ -373,6 +378,10 @@ class Library:
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""
         return self._holdings.of_store(store)
+
+    def memories_by_file(self) -> dict[str, dict[str, int]]:
+        """Store label -> each file of it -> the memories that are read together with it."""
+        return self._holdings.memories_by_file()
 
     def _changed(self, action: Action) -> Action:
         self.refresh()

@@ -113,6 +113,15 @@ class Shelf:
             slots.extend(held.slots if held is not None and same else [-1] * shard.count)
         return slots
 
+    def memories_by_file(self) -> dict[str, int]:
+        """Each file of this store -> the memories of its shard, as of the last scan."""
+        return {
+            file: held.count
+            for key, files in self._files.items()
+            if (held := self.held.get(key)) is not None
+            for file in files
+        }
+
     def bytes_on_disk(self) -> int:
         """What the files of this store take, as of the last change that was noticed."""
         for key in self._files.keys() - self._sizes.keys():

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.files.reading import stamp
+from memtui.files.reading import reason, stamp
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.overlay import kept_shard
@@ -25,7 +26,14 @@ class Found:
 
 
 def scan_of(root: Path, sidecar: Sidecar, found: Iterable[Found | Unreadable]) -> Scan:
-    """A shard for each find, stamped by its files and by what the sidecar says of it."""
+    """A shard for each find, stamped by its files and by what the sidecar says of it.
+
+    A root that is gone is one fault, whatever a format would say of its folders.
+    """
+    try:
+        os.stat(root)
+    except OSError as error:
+        return Scan((), (Unreadable(str(root), reason(error)),))
     finds: list[Found] = []
     faults: list[Unreadable] = []
     for each in found:

@@ -23,6 +23,7 @@ from memtui.tui.commands import ActCommands
 from memtui.tui.painting import BLANK_TERMINAL, Painting
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.sessions import Sessions
+from memtui.tui.widgets.painted import Painted
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
@@ -142,8 +143,14 @@ class MemtuiApp(App[None]):
         self.refresh()
 
     def redraw(self) -> None:
-        """Write every cell anew: another program may have written on the terminal."""
+        """Draw every widget and write every cell anew: another program may have written on the
+        terminal, and nothing that was drawn before is trusted."""
         self._painting.forget()
+        for screen in self.screen_stack:
+            for widget in screen.walk_children():
+                if isinstance(widget, Painted):
+                    widget.recolour()
+                widget.refresh()
         if self._driver is not None and not self.is_headless:
             self._driver.write(BLANK_TERMINAL)
         self.refresh()

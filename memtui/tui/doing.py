@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from textual.worker import get_current_worker
 
+from memtui import text
 from memtui.changes import Change
-from memtui.errors import MemtuiError, Refused
+from memtui.errors import ForeignOwner, MemtuiError, Refused
 from memtui.tui import messages
 from memtui.tui.diffs import DiffLine, lines_of
 
@@ -112,6 +113,9 @@ class Doing:
         def run() -> None:
             try:
                 answer = work(library)
+            except ForeignOwner as error:
+                foreign = error
+                self._tell(lambda: ended(lambda: self._ask_owner(foreign, work, done, failed)))
             except MemtuiError as error:
                 reason = error
                 self._tell(lambda: ended(lambda: failed(reason)))
@@ -120,6 +124,31 @@ class Doing:
                 self._tell(lambda: ended(lambda: done(answer)))
 
         self._screen.run_worker(run, group="write", exclusive=False, thread=True, name="write")
+
+    def _ask_owner(
+        self,
+        error: ForeignOwner,
+        work: Callable[[Library], Answer],
+        done: Told[Answer],
+        failed: Failed,
+    ) -> None:
+        """Write it after all, if the person agrees that a file gets another owner."""
+        from memtui.tui.screens.question import Question, Reply
+        from memtui.tui.widgets.verdict import Said, Tone
+
+        def answered(answer: str | None) -> None:
+            if answer is None or self.library is None:
+                failed(error)
+                return
+            self.library.accept_ownership(error.path)
+            self.write(work, done, failed)
+
+        name = text.file_name(str(error.path))
+        said = (Said(name), Said(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING))
+        replies = (Reply("y", "change it and save", "yes"),)
+        self._screen.app.push_screen(
+            Question("Change the owner of the file?", said, replies, "do not save"), answered
+        )
 
     def _tell(self, tell: Callable[[], None]) -> None:
         self._screen.post_message(messages.Answered(tell))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
     from memtui.library import Found, Library, Progress
+    from memtui.library.losses import StoreLosses
     from memtui.model import Memory
     from memtui.tui.completing import Vocabulary
 
@@ -48,6 +49,13 @@ class Progressed(Replaceable):
     """Long work moved on; None when it is over."""
 
     progress: Progress | None
+
+
+@dataclass
+class LossesSeen(Message):
+    """Something of the stores could be read before and cannot be any more."""
+
+    reports: Sequence[StoreLosses]
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
     from memtui.library import Found, Progress
+    from memtui.library.losses import StoreLosses
     from memtui.tui.screens.finding import FindingScreen
 
 TYPES_SHOWN = 12
@@ -63,7 +65,9 @@ class Telling:
         order = ORDER_WORDS[found.query.order]
         status = "current memories" if not queries.values_of(found.query, "status") else "memories"
         hint = found.hint or found.query.hint
-        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right)
+        count = self._unreadable()
+        alert = f"! {text.number(count)} unreadable" if count else ""
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert)
         if not found.total:
             screen.memories.explain(*self._nothing(found, total))
 
@@ -71,7 +75,9 @@ class Telling:
         if not total:
             if not self._complete:
                 return ("Reading the stores …",)
-            return ("These stores hold no memories yet.", "U lists files that could not be read.")
+            if self._unreadable():
+                return ("No memory can be read.", "U lists what cannot be read, and why.")
+            return ("These stores hold no memories yet.", "n writes the first one.")
         lines = ["Nothing matches."]
         if found.hint:
             lines.append(found.hint)
@@ -80,6 +86,12 @@ class Telling:
         elif self._screen.view.text:
             lines.append("Press / to search for something else, ? for how to search.")
         return tuple(lines)
+
+    def _unreadable(self) -> int:
+        """How many files and folders cannot be read."""
+        library = self._screen.work.library
+        stores = library.snapshot.stores if library else ()
+        return sum(len(store.unreadable) for store in stores)
 
     # Statistics and references
 
@@ -133,6 +145,23 @@ class Telling:
             return Reference(relation, relative.id, note=note)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
+
+
+def losses_told(report: StoreLosses) -> tuple[str, str]:
+    """Title and words of the toast about what a store has lost."""
+    first, *others = report.losses
+    name = os.path.relpath(first.path, report.root)
+    name = text.file_name(first.path if name in (".", "..") else name)
+    words = f"{name}: {text.one_line(first.reason)}."
+    if others:
+        words += f" {text.number(len(others))} more."
+    label = text.one_line(report.store)
+    title = f"{label}: unreadable"
+    if report.memories:
+        plural = "y" if report.memories == 1 else "ies"
+        title = f"{label}: {text.number(report.memories)} memor{plural} can no longer be read"
+    listed = any(loss.is_listed for loss in report.losses)
+    return title, f"{words} U lists what cannot be read." if listed else words
 
 
 def _relation(relative: Relative) -> str:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, Progress
+    from memtui.library.losses import LossDetector
     from memtui.search.sums import Present
 
 Post = Callable[[Message], bool]
@@ -61,6 +62,8 @@ class Workers:
         """A change of our own is being written: it is read again when it is done."""
         self._present: Present | None = None
         """The memories that were there at the last look, whatever their status."""
+        self._losses: LossDetector | None = None
+        """Made once the stores have been read: what was unreadable then is no news."""
 
     def serve(self, screen: Screen[None]) -> None:
         """The screen that gets the answers."""
@@ -106,6 +109,7 @@ class Workers:
             library.load(report, cancelled)
             post(messages.RowsChanged(complete=True))
             self._present = library.present()
+            self._losses = self._loss_detector(library)
             self._learn(library)
             import_module(CHANGING)  # here, so that neither the screen nor the rows wait for it
             post(messages.WritingReady())
@@ -118,6 +122,13 @@ class Workers:
             library.keep_index(cancelled=cancelled)
             library.keep_good_copies(cancelled)
             self._embed(library, cancelled)
+
+    def _loss_detector(self, library: Library) -> LossDetector:
+        from memtui.library.losses import LossDetector
+
+        detector = LossDetector()
+        detector.accept(library)
+        return detector
 
     def _embed(self, library: Library, cancelled: Callable[[], bool]) -> None:
         """Last of all, for nothing waits for it: vectors for search by meaning."""
@@ -147,6 +158,8 @@ class Workers:
         except MemtuiError as error:
             self._screen.post_message(messages.WorkFailed(str(error)))
             return
+        if self._losses is not None and (reports := self._losses.look(library)):
+            self._screen.post_message(messages.LossesSeen(reports))
         if news:
             self._learn(library)
             worker = get_current_worker()
@@ -179,6 +192,8 @@ class Workers:
         """In a worker: what is there now is no news, we wrote it ourselves."""
         if self.library is not None:
             self._present = self.library.present()
+            if self._losses is not None:
+                self._losses.accept(self.library)
             self._learn(self.library)
 
     def watch(self) -> None:

@@ -81,7 +81,7 @@ MUTANTS = (
     Mutant(
         "mode is lost",
         "save.py",
-        "    os.fchmod(descriptor, stat.S_IMODE(like.st_mode))",
+        "    os.fchmod(descriptor, mode)",
         "    pass",
         "mode",
     ),

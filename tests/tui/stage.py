@@ -200,6 +200,7 @@ async def stage(
     theme: str = "dusk",
     toasts: bool = False,
     open_library: Callable[[], Library] | None = None,
+    app_class: type[MemtuiApp] = MemtuiApp,
 ) -> AsyncIterator[Stage]:
     """Run the app over a store until the block ends.
 
@@ -215,7 +216,7 @@ async def stage(
         roots=(root,),
         now=lambda: NOW,
     )
-    app = MemtuiApp(launch)
+    app = app_class(launch)
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
         await pilot.pause()

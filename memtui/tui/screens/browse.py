@@ -18,6 +18,7 @@ from memtui.tui.controllers.similar import SimilarActs
 from memtui.tui.screens.acting import Acts
 from memtui.tui.screens.finding import FindingScreen
 from memtui.tui.situation import Situation
+from memtui.tui.telling import losses_told
 from memtui.tui.view import View
 from memtui.tui.work import Workers
 
@@ -125,6 +126,12 @@ class BrowseScreen(FindingScreen):
         self.telling.rows_changed(complete=event.complete)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
+
+    @on(messages.LossesSeen)
+    def _losses_seen(self, event: messages.LossesSeen) -> None:
+        for report in event.reports:
+            title, words = losses_told(report)
+            self.app.notify(words, title=title, severity="error", timeout=15)
 
     @on(messages.WritingReady)
     def _writing_ready(self) -> None:

@@ -1,4 +1,4 @@
-"""The line of active filters: a click takes one away; a hint stands beside them."""
+"""The status line: active filters (a click takes one away), a hint, what is wrong, counts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from memtui.tui.messages import ChipRemoved
 from memtui.tui.widgets.painted import Painted
 
 CHIP_MAX = 34
+UNREADABLE = "unreadable"
+"""Stands for the alert among the places that can be clicked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Chip:
 
 
 class ChipLine(Painted):
-    """One line: chips at the left, then the hint, counts at the right."""
+    """One line: chips at the left, then the hint; what is wrong and counts at the right."""
 
     def __init__(self) -> None:
         super().__init__(id="chips")
@@ -35,17 +37,24 @@ class ChipLine(Painted):
         self._quiet = ""
         self._hint = ""
         self._right = ""
+        self._alert = ""
         self._spans: list[tuple[int, int, str]] = []
 
-    def show(self, chips: Sequence[Chip], quiet: str, hint: str, right: str) -> None:
-        """`quiet` stands where there are no chips; `hint` asks for attention."""
+    def show(
+        self, chips: Sequence[Chip], quiet: str, hint: str, right: str, alert: str = ""
+    ) -> None:
+        """`quiet` stands where there are no chips; `hint` asks for attention; `alert` says what
+        cannot be read, and a click on it lists that."""
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
+        self._alert = alert
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
-        right = text.cut(self._right, width // 2)
-        room = width - text.width(right) - 3
+        alert = text.cut(self._alert, width // 2)
+        room = width - (text.width(alert) + 2 if alert else 0)
+        right = text.cut(self._right, room // 2)
+        room -= text.width(right) + 3
         segments: list[Segment] = [Segment(" ")]
         used, spans = 1, []
         for chip in self._chips:
@@ -71,12 +80,21 @@ class ChipLine(Painted):
         note = text.cut(text.one_line(note), max(0, room - used))
         segments.append(Segment(note, style))
         used += text.width(note)
-        segments.append(Segment(" " * max(1, width - used - text.width(right) - 1)))
+        end = width - text.width(right) - 1
+        if alert:
+            start = end - text.width(alert) - 2
+            segments.append(Segment(" " * max(1, start - used)))
+            segments.append(Segment(alert, palette.badge))
+            spans.append((start, end - 2, UNREADABLE))
+            used = end - 2
+        segments.append(Segment(" " * max(1, end - used)))
         segments.append(Segment(right, palette.dim))
         self._spans = spans
         return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         for start, end, key in self._spans:
-            if start <= event.x < end and key:
+            if start <= event.x < end and key == UNREADABLE:
+                await self.run_action("screen.act('unreadable')")
+            elif start <= event.x < end and key:
                 self.post_message(ChipRemoved(key))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui import text
@@ -37,22 +36,26 @@ class Detail(Window):
         self._words: tuple[str, ...] = ()
         self._lines: list[Line] = []
         self._laid_out_for = 0
+        self._laid_out_ref = ""
+        """Ref of the memory that the lines, the scroll and the chosen reference belong to."""
         self._target = -1
         """Line of the chosen reference; -1 = none."""
         self._is_behind = False
-        """The lines are still those of another memory."""
+        """The lines are not yet those of the memory that was set."""
 
     # Values in
 
     def show(self, memory: Memory | None, words: tuple[str, ...], *, later: bool = False) -> None:
-        """Show a memory from its top; its references come later.
+        """Show a memory; its references come later.
 
+        Another memory is shown from its top. The same one, changed, keeps its scroll, and what it
+        referred to until that is found anew.
         `later`: draw it only when `catch_up` is called, or when somebody asks for its lines.
         """
         if memory is self._memory and words == self._words:
             return
-        if memory is not self._memory:
-            self._references, self._target, self.top = (), -1, 0
+        if _ref(memory) != _ref(self._memory):
+            self._references = ()
         self._memory, self._words = memory, words
         self._is_behind = True
         if not later:
@@ -104,7 +107,7 @@ class Detail(Window):
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
-        before = self._look()
+        chosen = self._lines[self._target].ref if self._target >= 0 else ""
         self._laid_out_for = width
         self._is_behind = False
         self._lines = []
@@ -112,26 +115,13 @@ class Detail(Window):
             self._lines = Card(
                 self._memory, self._references, self._words, self.palette, self._now(), width
             ).lines()
-        if self._target >= len(self._lines):
-            self._target = -1
+        if _ref(self._memory) != self._laid_out_ref:
+            self._laid_out_ref = _ref(self._memory)
+            self.top, chosen = 0, ""
+        same = [index for index, line in enumerate(self._lines) if chosen and line.ref == chosen]
+        self._target = min(same, key=lambda index: abs(index - self._target), default=-1)
         self.top = max(0, min(self.top, len(self._lines) - self.page))
-        self._strips.clear()
-        after = self._look()
-        for y, (old, new) in enumerate(zip(before, after, strict=True)):
-            if old != new:
-                self.refresh(Region(0, y, self.size.width, 1))
-
-    def _look(self) -> list[object]:
-        """What each line in view looks like, so that only those that change are drawn."""
-        height, count = self.size.height, len(self._lines)
-        rows = self._lines[self.top : self.top + height]
-        thumb = self._thumb(height, count) if count > height else (0, 0)
-        looks: list[object] = []
-        for y in range(height):
-            line = rows[y].segments if y < len(rows) else None
-            in_thumb = thumb[0] <= y < thumb[0] + thumb[1]
-            looks.append((line, in_thumb, self.top + y == self._target, not count))
-        return looks
+        self.redraw()
 
     # Window
 
@@ -168,3 +158,7 @@ class Detail(Window):
     def on_resize(self) -> None:
         if self.size.width - 1 != self._laid_out_for:
             self._lay_out()
+
+
+def _ref(memory: Memory | None) -> str:
+    return memory.ref if memory is not None else ""

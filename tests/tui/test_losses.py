@@ -1,0 +1,64 @@
+"""What becomes unreadable while the screen is open is announced, and stands in the status line."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .stage import FACTS, Stage, stage, write_store
+
+
+def toasts(on: Stage) -> list[str]:
+    return [f"{toast.title}: {toast.message}" for toast in on.app._notifications]
+
+
+async def look(on: Stage) -> None:
+    """Two looks at the stores: what both see is no program that is just writing."""
+    for _ in range(2):
+        await on.press("f5")
+
+
+async def test_a_broken_file_is_announced_and_marked_until_it_is_mended(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    items = root / "entities" / "shop-api" / "items.json"
+    whole = items.read_bytes()
+    async with stage(root, toasts=True) as on:
+        assert "unreadable" not in on.text()
+        items.write_bytes(whole[:-20])
+        await look(on)
+        (toast,) = toasts(on)
+        assert toast.startswith(
+            "agent-memory: 5 memories can no longer be read: entities/shop-api/items"
+        )
+        assert "U lists" in toast
+        assert "! 1 unreadable" in on.text().split("\n")[1]
+        await look(on)
+        assert len(toasts(on)) == 1, "said once"
+        items.write_bytes(whole)
+        await look(on)
+        assert "! 1 unreadable" not in on.text()
+        assert len(toasts(on)) == 1
+
+
+async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    async with stage(root, (80, 24), toasts=True) as on:
+        shutil.rmtree(root)
+        await look(on)
+        (toast,) = toasts(on)
+        assert (
+            f"{len([f for facts in FACTS.values() for f in facts])} memories can no longer" in toast
+        )
+        assert "it is not there" in toast
+        assert "! 1 unreadable" in on.text().split("\n")[1]
+        assert "No memory can be read." in on.text()
+
+
+async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    (root / "entities" / "shop-api" / "items.json").write_text("[{")
+    async with stage(root, toasts=True) as on:
+        assert not toasts(on), "what was so at the start is marked only"
+        column = on.text().split("\n")[1].index("! 1 unreadable")
+        await on.pilot.click("#chips", offset=(column + 3, 0))
+        await on.sees("Stores and unreadable files")

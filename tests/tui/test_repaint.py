@@ -1,0 +1,198 @@
+"""The terminal shows what a repaint from nothing would show, whatever was pressed or changed."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyte
+import pytest
+from rich.console import Console, RenderableType
+from textual._compositor import CompositorUpdate
+from textual.screen import Screen
+
+from memtui.tui import app
+from memtui.tui.app import Launch, MemtuiApp
+
+from .stage import Stage, fact, stage, write_store
+
+COLUMNS, LINES = 100, 28
+STEPS = 25
+KEYS = (
+    *("j", "k", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup"),
+    *("1", "2", "3", "4", "5", "tab", "shift+tab", "enter", "escape", "z"),
+    *("]", "[", "backspace", "h", "l", "space", "a", "p", "u", "ctrl+r", "v", "F", "T", "U", "H"),
+)
+CONSOLE = Console(color_system="truecolor", force_terminal=True)
+
+
+class OnTerminal(MemtuiApp):
+    """The app, with a terminal emulator that is told what a terminal would be told."""
+
+    CSS_PATH: ClassVar = [Path(app.__file__).parent / name for name in MemtuiApp.CSS_PATH]
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__(launch)
+        self.terminal = pyte.Screen(COLUMNS, LINES)
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        if isinstance(renderable, CompositorUpdate) and not self._batch_count:
+            written = self._painting.reduced(renderable).render_segments(CONSOLE)
+            pyte.Stream(self.terminal).feed(written)
+
+
+def shown(terminal: pyte.Screen) -> list[list[tuple[object, ...]]]:
+    """What can be seen of every cell: a blank has no colour of its own."""
+    return [
+        [
+            (cell.data, cell.bg, cell.reverse, cell.underscore)
+            + (() if cell.data == " " and not cell.reverse else (cell.fg, cell.bold))
+            for cell in (terminal.buffer[y][x] for x in range(COLUMNS))
+        ]
+        for y in range(LINES)
+    ]
+
+
+def lines(cells: Sequence[Sequence[tuple[object, ...]]]) -> list[str]:
+    return ["".join(str(cell[0]) for cell in line) for line in cells]
+
+
+async def painted(on: Stage) -> list[list[tuple[object, ...]]]:
+    """What the terminal shows once everything is drawn, screens below a dialog as well."""
+    assert isinstance(on.app, OnTerminal)
+    await on.settle()
+    for screen in on.app.screen_stack:
+        screen._on_timer_update()
+    await on.settle()
+    return shown(on.app.terminal)
+
+
+async def agrees(on: Stage, what: object) -> None:
+    """The terminal shows what it shows after everything is drawn anew."""
+    assert isinstance(on.app, OnTerminal)
+    before = await painted(on)
+    on.app.terminal = pyte.Screen(COLUMNS, LINES)
+    await on.press("ctrl+l")
+    whole = await painted(on)
+    for y, (line, anew) in enumerate(zip(lines(before), lines(whole), strict=True)):
+        assert line == anew, f"{what}, line {y}"
+    assert before == whole, f"{what}: other colours"
+
+
+LONG = "\n".join(f"line {number} of a long note" for number in range(60))
+
+
+def long_facts() -> dict[str, list[dict[str, Any]]]:
+    """Facts that refer to each other, each longer than the pane."""
+    facts = [fact(n, f"Note {n}\n{LONG}", f"2026-0{n}-02") for n in range(1, 6)]
+    facts.append(fact(6, f"Note 6\n{LONG}", "2026-07-02", supersedes=5))
+    return {"people/alice": facts, "people/bob": [fact(9, f"Bob\n{LONG}", "2026-08-02")]}
+
+
+def change(items: Path, what: Callable[[list[dict[str, Any]]], object]) -> None:
+    """Write the file as another program would."""
+    facts = json.loads(items.read_text(encoding="utf-8"))
+    what(facts)
+    temporary = items.with_suffix(".new")
+    temporary.write_text(json.dumps(facts, indent=2), encoding="utf-8")
+    temporary.replace(items)
+
+
+def outside(items: Path, walk: random.Random) -> Mapping[str, Callable[[], None]]:
+    """What other programs do to a file."""
+
+    def longer(facts: list[dict[str, Any]]) -> None:
+        one = walk.choice(facts)
+        one["content"] = "An agent wrote this\nabove.\n" + one["content"]
+
+    def shorter(facts: list[dict[str, Any]]) -> None:
+        one = walk.choice(facts)
+        one["content"] = "\n".join(one["content"].split("\n")[: walk.randrange(1, 40)])
+
+    def other(facts: list[dict[str, Any]]) -> None:
+        walk.choice(facts)["content"] = f"Something else {walk.random()}"
+
+    def more(facts: list[dict[str, Any]]) -> None:
+        facts.append(fact(walk.randrange(100, 10**6), f"New\n{LONG}", "2026-11-01"))
+
+    def fewer(facts: list[dict[str, Any]]) -> None:
+        del facts[walk.randrange(len(facts))]
+
+    changes = (longer, shorter, other, more, fewer)
+    return {each.__name__: lambda each=each: change(items, each) for each in changes}  # type: ignore[misc]
+
+
+def detail_rows(on: Stage) -> list[str]:
+    """What the detail draws, its scrollbar left out."""
+    detail = on.browse.detail
+    return [detail.render_line(y).text[:-1].rstrip() for y in range(detail.size.height)]
+
+
+async def test_the_same_memory_keeps_its_scroll(tmp_path: Path) -> None:
+    """When it is pinned, and when another program changes it; another memory begins at its top."""
+    root = write_store(tmp_path, long_facts())
+    items = root / "entities" / "people-bob" / "items.json"
+    async with stage(root, (COLUMNS, LINES), state=tmp_path / "state", app_class=OnTerminal) as on:
+        await on.press("3", "ctrl+d", "ctrl+d")
+        before, top = detail_rows(on), on.browse.detail.top
+        assert top > 0
+        await on.press("p")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.pinned
+        assert (detail_rows(on), on.browse.detail.top) == (before, top)
+        await agrees(on, "pinned")
+
+        def cut(facts: list[dict[str, Any]]) -> None:
+            facts[0]["content"] = f"{LONG}\nand more"
+
+        change(items, cut)
+        await on.press("f5")
+        assert on.browse.detail.top == top
+        assert detail_rows(on) == [*before[1:], detail_rows(on)[-1]], "one line less above"
+        await agrees(on, "changed by another program")
+        await on.press("2", "j")
+        assert on.browse.detail.top == 0
+        await agrees(on, "another memory")
+
+
+async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_path: Path) -> None:
+    root = write_store(tmp_path, long_facts())
+    items = root / "entities" / "people-alice" / "items.json"
+    async with stage(root, (COLUMNS, LINES), state=tmp_path / "state", app_class=OnTerminal) as on:
+        await on.press("j", "3", "]")
+        detail = on.browse.detail
+        chosen = detail._lines[detail._target].ref
+        assert chosen
+
+        def longer(facts: list[dict[str, Any]]) -> None:
+            facts[-1]["content"] += "\none more line"
+
+        change(items, longer)
+        await on.press("f5")
+        assert detail._lines[detail._target].ref == chosen
+        await agrees(on, "the reference moved down")
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_a_random_walk_leaves_the_screen_as_a_repaint_would(
+    tmp_path: Path, seed: int
+) -> None:
+    root = write_store(tmp_path, long_facts())
+    items = root / "entities" / "people-alice" / "items.json"
+    walk = random.Random(seed)
+    programs = outside(items, walk)
+    taken: list[str] = []
+    async with stage(root, (COLUMNS, LINES), state=tmp_path / "state", app_class=OnTerminal) as on:
+        for _ in range(STEPS):
+            if walk.random() < 0.3:
+                name = walk.choice(sorted(programs))
+                programs[name]()
+                on.browse.work.refresh()
+            else:
+                name = walk.choice(KEYS)
+                await on.press(name)
+            taken.append(name)
+            await agrees(on, f"walk {seed}: {' '.join(taken)}")
