@@ -345,11 +345,26 @@ def test_a_database_that_vanishes_keeps_its_shards_and_says_so(folder: Path) -> 
     assert store.read(before[0]).unreadable
 
 
-@pytest.mark.parametrize("column", ["project", "scope", "topic_key", "review_after", "deleted_at"])
-def test_a_short_column_changed_alone_is_noticed(tmp_path: Path, column: str) -> None:
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("project", "orchard"),
+        ("scope", "global"),
+        ("topic_key", "decision/ropes"),
+        ("topic_key", None),
+        ("review_after", "2020-01-01 00:00:00"),
+        ("deleted_at", "2020-01-01 00:00:00"),
+        ("deleted_at", ""),
+        ("sync_id", "obs-1"),
+        ("session_id", "open"),
+    ],
+)
+def test_a_short_column_changed_alone_is_noticed(
+    tmp_path: Path, column: str, value: str | None
+) -> None:
     """Within the second of the last `updated_at`, and in a row that is not the latest."""
     folder = build(tmp_path / ".engram", "july")
     store = open_store(folder)
     before = store.scan().shards[0].stamp
-    sql(folder, f"UPDATE observations SET {column} = '2020-01-01 00:00:00' WHERE id = 2")
+    sql(folder, f"UPDATE observations SET {column} = ? WHERE id = 2", value)
     assert store.scan().shards[0].stamp != before
