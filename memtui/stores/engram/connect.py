@@ -40,6 +40,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError
+from memtui.files.faults import reached
 from memtui.stores.engram.wal import has_commit, has_frames
 
 BUSY_SECONDS = 5.0
@@ -52,6 +53,8 @@ READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 TICK_NANOSECONDS = 50_000_000
 """Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
+POINTS = ("begin", "lock", "commit", "done")
+"""Where a test may kill a transaction (see `files.faults`)."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 1_000_000
@@ -178,12 +181,16 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
     there stays the same file: Engram v3 stops when it is replaced.
     """
+    reached("begin")
     with _turn(path), _kept_wal(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
+        reached("lock")
         _begin(connection, path)
         try:
             yield connection
+            reached("commit")
             connection.execute("COMMIT")
+            reached("done")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

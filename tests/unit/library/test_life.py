@@ -16,19 +16,19 @@ from memtui.library import Library
 from memtui.model import Memory
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import contents
-from tests.torture.life.living import live
-from tests.torture.life.small import KEPT, small_store
+from tests.torture.life.living import KINDS, live
+from tests.torture.life.small import small_store
 
 RUNS = 25
 """Of 30 steps, for each format."""
 MAP = "state/ambient-memory/memory-type-map.json"
 
 
-@pytest.mark.parametrize("format", KEPT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_file_is_as_the_model_says(
-    format: str, tmp_path: Path, figures: Callable[[str], None]
+    kind: str, tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
-    figures(live(tmp_path, format, RUNS))
+    figures(live(tmp_path, kind, RUNS))
 
 
 def opened(format: str, tmp_path: Path) -> Library:
