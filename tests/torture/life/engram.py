@@ -7,6 +7,7 @@ import signal
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -29,6 +30,7 @@ from tests.torture.life.rows import (
     loaded,
     name_of,
     rows_of,
+    sessions_of,
     without_moving,
 )
 from tests.torture.processes import KILLED, in_child
@@ -76,13 +78,19 @@ class EngramLife(Life):
 
     def changes_of(self, planned: Planned) -> tuple[FileChange, ...]:
         steps: dict[str, list[Step]] = {}
+        made: set[str] = set()
         for part in planned.parts:
             for edit in part.edits:
                 assert isinstance(edit, RowEdit)
                 if edit.table in KEYS:
                     step = without_moving(edit.before), without_moving(edit.after)
                     steps.setdefault(self.row_name(edit), []).append(step)
-        return tuple(self.change_of_row(name, tuple(found)) for name, found in steps.items())
+                elif edit.table == "sessions":
+                    made.add(edit.key["id"])
+        changes = [self.change_of_row(name, tuple(found)) for name, found in steps.items()]
+        return tuple(
+            replace(change, sessions=lambda: made | sessions_of(self.place)) for change in changes
+        )
 
     def change_of_row(self, name: str, steps: tuple[Step, ...]) -> RowChange:
         before = self.model.files.get(name)

@@ -10,7 +10,7 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +70,11 @@ def rows_of(folder: Path) -> dict[str, bytes]:
     return found
 
 
+def sessions_of(folder: Path) -> set[str]:
+    with copied(folder) as connection:
+        return {row[0] for row in connection.execute("SELECT id FROM sessions")}
+
+
 def defaults_of(folder: Path, table: str) -> Row:
     """A row of which nothing is said."""
     with copied(folder) as connection:
@@ -84,11 +89,13 @@ class RowChange(FileChange):
 
     steps: tuple[Step, ...] = ()
     defaults: Mapping[str, Any] | None = None
+    sessions: Callable[[], Collection[str]] = tuple
+    """Those that a new row may name."""
 
     @property
     def turned(self) -> RowChange:
         back = tuple((after, before) for before, after in reversed(self.steps) if before != after)
-        return RowChange(self.name, self.after, self.before, back, self.defaults)
+        return RowChange(self.name, self.after, self.before, back, self.defaults, self.sessions)
 
     def expected(self, now: bytes | None) -> Expected:
         """What the steps make of the row as it is now. Raises Clash."""
@@ -101,6 +108,9 @@ class RowChange(FileChange):
         if before is None:
             if row is not None:
                 raise Clash(f"{self.name} is there")
+            session = (after or {}).get("session_id")
+            if session is not None and session not in self.sessions():
+                raise Clash(f"the session {session} is gone")
             return {**(self.defaults or {}), **(after or {})}
         if row is None:
             raise Clash(f"{self.name} is gone")
