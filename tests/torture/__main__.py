@@ -17,8 +17,7 @@ from pathlib import Path
 
 from tests.torture import agents, crowds, errors, kills, power
 from tests.torture.cases import AGENT, AMBIENT, CASES
-from tests.torture.life.living import live
-from tests.torture.life.small import KEPT
+from tests.torture.life.living import KINDS, live
 
 Round = Callable[[Path, int], str]
 
@@ -27,8 +26,8 @@ LIVES = 25
 
 ROUNDS: dict[str, Round] = {
     **{
-        f"life of {format}": lambda folder, seed, format=format: live(folder, format, LIVES, seed)
-        for format in KEPT
+        f"life of {kind}": lambda folder, seed, kind=kind: live(folder, kind, LIVES, seed)
+        for kind in KINDS
     },
     "points": lambda folder, seed: kills.at_every_point(folder, 4, seed, CASES),
     "kills": lambda folder, seed: kills.at_random_times(folder, 200, seed, AGENT),

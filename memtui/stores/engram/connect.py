@@ -1,16 +1,22 @@
 """Opening an Engram database so that looking changes nothing and writing loses nothing.
 
-Nothing here (or anywhere in memtui) opens the database, its `-wal` or its `-shm` with `open()`:
-closing such a handle would drop the locks SQLite holds in this process.
+Nothing here (or anywhere in memtui) opens the database or its `-shm` with `open()`: closing such a
+handle would drop the locks SQLite holds in this process. It holds none on the `-wal` (see `wal`).
 
 Measured with SQLite 3.40 on Linux, each time comparing names, sizes, inodes and times of the
 whole folder before and after a read:
 
 | what lies there | `mode=ro` | what is used here | effect |
 | --- | --- | --- | --- |
-| no `-wal` (or an empty one) | makes `-wal` and `-shm`, leaves them | `immutable=1` | none |
+| no `-wal`, or nothing in it | makes `-wal` and `-shm`, leaves them | `immutable=1` | none |
 | `-wal`, `-shm` (a program runs, or v3 keeps them) | writes to `-shm` | `readonly_shm=1` | none |
 | `-wal` alone (a copy, a crash) | makes `-shm`, leaves it | `vfs=unix-none`, exclusive | none |
+
+What is in a `-wal` is decided by its content (see `wal`), not by its size: with `readonly_shm=1`
+SQLite tries for ten seconds to read a `-wal` that ends with its header, and `unix-none` deletes one
+without a whole transaction when it closes. Where the first transaction is too long to be checked,
+`mode=ro` is used, which makes a `-shm`. Beside a database of no byte or one every way but
+`immutable=1` deletes the `-wal`, so nothing else is used there.
 
 `immutable=1` takes no lock and does not see a `-wal`, so what it returned counts only if the
 files are still the same afterwards and no `-wal` has appeared; otherwise the read is repeated
@@ -34,6 +40,8 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError
+from memtui.files.faults import reached
+from memtui.stores.engram.wal import has_commit, has_frames
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
@@ -45,6 +53,10 @@ READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 TICK_NANOSECONDS = 50_000_000
 """Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
+POINTS = ("begin", "lock", "commit", "done")
+"""Where a test may kill a transaction (see `files.faults`)."""
+SMALLEST_DATABASE = 512
+"""Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 1_000_000
 _WRITE = "mode=rw"
 _TRIES = 5
@@ -106,13 +118,22 @@ def is_settled(seen: Trace) -> bool:
     return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in seen[:3])
 
 
-def _way(seen: Trace) -> Way:
-    _, wal, journal, shm = seen
+def _way(path: Path, seen: Trace) -> Way:
+    database, wal, journal, shm = seen
+    if database is None or database[2] < SMALLEST_DATABASE:
+        return Way.STILL
     if journal is not None and journal[2]:
         return Way.PLAIN
     if wal is None or not wal[2]:
         return Way.STILL
-    return Way.LIVE if shm else Way.ALONE
+    log = Path(os.path.realpath(path) + "-wal")
+    if shm:
+        return Way.LIVE if has_frames(log) else Way.STILL
+    commit = has_commit(log)
+    if commit is None:
+        # Nothing can be deleted from a folder that is not writable, and no -shm be made there.
+        return Way.PLAIN if os.access(log.parent, os.W_OK) else Way.ALONE
+    return Way.ALONE if commit else Way.STILL
 
 
 def look(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -123,18 +144,25 @@ def look(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     with _turn(path):
         for _ in range(_TRIES):
             seen = trace(path)
-            way = _way(seen)
+            way = _way(path, seen)
             try:
                 result = _read(path, way, work)
-            except sqlite3.Error:
+            except sqlite3.Error as error:
                 if trace(path) != seen:
                     continue
-                if way in (Way.LIVE, Way.ALONE):
+                if way in (Way.LIVE, Way.ALONE) and _is_refused_way(error):
                     return _read(path, Way.PLAIN, work)
                 raise
             if way in (Way.LIVE, Way.PLAIN) or trace(path) == seen:
                 return result
         return _read(path, Way.PLAIN, work)
+
+
+def _is_refused_way(error: sqlite3.Error) -> bool:
+    """Whether SQLite cannot read in this way here, as opposed to a fault in the database."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    ways = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
+    return code in ways or "no such vfs" in str(error)
 
 
 def _read(path: Path, way: Way, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -153,12 +181,16 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
     there stays the same file: Engram v3 stops when it is replaced.
     """
+    reached("begin")
     with _turn(path), _kept_wal(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
+        reached("lock")
         _begin(connection, path)
         try:
             yield connection
+            reached("commit")
             connection.execute("COMMIT")
+            reached("done")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
@@ -226,6 +258,11 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def _connect(path: Path, query: str) -> sqlite3.Connection:
+    """Raises sqlite3.Error. Beside a database of no byte or one SQLite deletes the `-wal` whatever
+    the mode: somebody may be copying both here."""
+    database = trace(path)[0]
+    if query != Way.STILL.value and database and database[2] < SMALLEST_DATABASE:
+        raise sqlite3.DatabaseError("the file is shorter than any database")
     uri = "file:" + quote(os.fsencode(os.path.realpath(path))) + "?" + query
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
     connection.text_factory = _text

@@ -47,7 +47,15 @@ _OBSERVATION_MARKS = (
     ("title", _TEXT),
     ("content", _TEXT),
 )
-_OBSERVATION_PLACE = ("project", "scope", "topic_key", "deleted_at", "review_after")
+_OBSERVATION_PLACE = (
+    "project",
+    "scope",
+    "topic_key",
+    "deleted_at",
+    "review_after",
+    "sync_id",
+    "session_id",
+)
 """Short columns of which any may change alone, within the second of the last `updated_at` too:
 one checksum over all of them."""
 _PROMPT_MARKS = (("created_at", _LATEST), ("content", _TEXT))
@@ -202,8 +210,9 @@ def _marks(
 
 
 def _together(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
-    """One mark, as of the row's number, over all of these columns that there are."""
-    there = [f"coalesce({name}, '')" for name in columns if schema.has(table, name)]
+    """One mark, as of the row's number, over all of these columns that there are; NULL is another
+    value than an empty text, as it is where an edit compares them."""
+    there = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
     joined = " || char(31) || ".join(there) or "''"
     return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
 

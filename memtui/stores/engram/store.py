@@ -22,15 +22,12 @@ from memtui.stores.base import (
     View,
 )
 from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
-from memtui.stores.engram.connect import Trace, is_settled, look, trace
+from memtui.stores.engram.connect import SMALLEST_DATABASE, Trace, is_settled, look, trace
 from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.engram.write import apply
-
-_SMALLEST = 512
-"""Bytes: the smallest SQLite page; a shorter file holds no table."""
 
 
 def detect(path: Path) -> Path | None:
@@ -51,7 +48,7 @@ def detect(path: Path) -> Path | None:
 
 def _holds_engram(file: Path, *, by_name: bool) -> bool:
     info = file.stat()
-    if not stat.S_ISREG(info.st_mode) or info.st_size < _SMALLEST:
+    if not stat.S_ISREG(info.st_mode) or info.st_size < SMALLEST_DATABASE:
         return False
     if not by_name and file.suffix.lower() not in SUFFIXES:
         return False

@@ -164,6 +164,7 @@ class _Writer:
             return
         if row is not None:
             raise self._conflict(edit, row)
+        self._require_session(edit, columns)
         if edit.table == "observations":
             self._insert_observation(columns)
             return
@@ -175,6 +176,17 @@ class _Writer:
             self.book.prompt_saved(self._fresh("user_prompts", number))
         elif edit.table == "memory_relations":
             self.book.relation_saved(self._fresh("memory_relations", number))
+
+    def _require_session(self, edit: RowEdit, columns: Row) -> None:
+        """Raises Refused: undone and done again in another order, a row may come without it."""
+        session = columns.get("session_id")
+        asked = "SELECT 1 FROM sessions WHERE id = ?"
+        if session is not None and not self.connection.execute(asked, (session,)).fetchone():
+            raise Refused(
+                f"its session {session} is gone",
+                where=row_name(edit),
+                do="redo first what made the session, or add the memory anew",
+            )
 
     def _describe_session(self, row: Row, columns: Row) -> None:
         """A session that is there stays; one that this change made bare takes what is known."""

@@ -10,23 +10,28 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import engine
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.torture.life.engram import EngramLife
 from tests.torture.life.machine import Life
+from tests.torture.life.small import KEPT
 
 STEPS = 30
 """Of one life."""
+ENGRAM = ("engram july", "engram v3")
+KINDS = (*KEPT, *ENGRAM)
+"""Every store whose life is lived: formats, and both schemas of Engram."""
 PATIENCE = 30.0
 """Seconds in which a life that broke something is made shorter; then it is shown as it is."""
 
 
 def live(
-    folder: Path, format: str, runs: int, seed: int | None = None, *, thorough: bool = False
+    folder: Path, kind: str, runs: int, seed: int | None = None, *, thorough: bool = False
 ) -> str:
     """Run the machine in this folder; without a seed always the same lives.
 
     Raises what broke, with its steps. `thorough`: with the index on disk.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    machine = _life_of(format, folder, thorough)
+    machine = _life_of(kind, folder, thorough)
     if seed is not None:
         machine = hypothesis.seed(seed)(machine)
     asked = settings(
@@ -43,10 +48,12 @@ def live(
         patch.setattr(engine, "MAX_SHRINKING_SECONDS", PATIENCE, raising=False)
         run_state_machine_as_test(machine, settings=asked)
     steps = f"{runs:,} runs, {machine.steps:,} steps"
-    return f"T9 lives [{format}]: {steps}, each file as the model says"
+    return f"T9 lives [{kind}]: {steps}, each file as the model says"
 
 
-def _life_of(format: str, folder: Path, thorough: bool) -> type[Life]:
-    """The machine of one format."""
-    named = {"format": format, "folder": folder, "thorough": thorough, "steps": 0}
-    return type("Life", (Life,), named)
+def _life_of(kind: str, folder: Path, thorough: bool) -> type[Life]:
+    """The machine of one format, or of one schema of Engram."""
+    named = {"folder": folder, "thorough": thorough, "steps": 0}
+    if kind in ENGRAM:
+        return type("Life", (EngramLife,), {**named, "schema": kind.partition(" ")[2]})
+    return type("Life", (Life,), {**named, "format": kind})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -23,7 +24,6 @@ from tests.torture.life import effects, others
 from tests.torture.life.acts import ACTS
 from tests.torture.life.model import Clash
 from tests.torture.life.pieces import taken_apart
-from tests.torture.life.small import known
 from tests.torture.life.steps import Living, Meddling
 from tests.torture.processes import KILLED, in_child
 
@@ -35,8 +35,6 @@ WORD = st.sampled_from(
 MEDDLING = st.tuples(
     st.sampled_from(["edits", "edits", "removes", "respells", "adds"]), NUMBER, NUMBER, WORD
 )
-LEAST_FILES = 3
-"""Files that other programs leave there."""
 
 
 class Life(Living):
@@ -96,6 +94,7 @@ class Life(Living):
 
     # ---- another program -----------------------------------------------------------------------
 
+    @precondition(lambda self: self.of_others())
     @rule(
         doing=st.sampled_from(sorted(others.DOINGS)),
         file=NUMBER,
@@ -140,18 +139,11 @@ class Life(Living):
         if read:
             self.theirs(name, read[which % len(read)], "in place")
 
+    @precondition(lambda self: self.of_others())
     @rule(file=NUMBER)
     def another_program_deletes_a_file(self, file: int) -> None:
         names = self.of_others()
-        name = names[file % len(names)]
-        path = self.place / name
-        data = path.read_bytes()
-        path.unlink()
-        if len(names) < LEAST_FILES or known(self.format).detect(self.place) is None:
-            others.write_by_rename(path, data)  # without it this would be no store any more
-        else:
-            del self.model.files[name]
-        self.library.refresh()
+        self.delete_by_others(names[file % len(names)])
 
     # ---- the program's own fate ----------------------------------------------------------------
 
@@ -174,7 +166,19 @@ class Life(Living):
     def crash(
         self, doing: str, act: str, which: tuple[int, int], word: str, point: str, passing: int
     ) -> None:
-        """Be killed at a point of a save; the next start finds out what became of it."""
+        """Be killed at a point of a save."""
+        self.crashed(doing, act, which, word, f"{point}:{passing}")
+
+    def crashed(
+        self,
+        doing: str,
+        act: str,
+        which: tuple[int, int],
+        word: str,
+        fault: str,
+        after_kill: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Die there; the next start finds out what became of it."""
         done = {"undo": self.model.to_undo(), "redo": self.model.to_redo()}.get(doing)
         plan = self.planned([(act, which)], word) if doing == "apply" else None
         if done is None and plan is None:
@@ -187,9 +191,10 @@ class Life(Living):
         if any(each.perhaps for each in expected.values()):
             return
         self.library.close()
-        work = self.killed_at(f"{point}:{passing}", doing, plan[0] if plan else None)
-        status = in_child(work)
+        status = in_child(self.killed_at(fault, doing, plan[0] if plan else None))
         assert status in (0, KILLED)
+        if status == KILLED:
+            after_kill()
         self.library = self.opened()
         self.find_out(doing, done, changes, expected, status == KILLED)
 

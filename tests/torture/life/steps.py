@@ -29,6 +29,8 @@ Meddling = tuple[str, int, int, str]
 """What another program does, in which file, where, and a word."""
 TRIES = 6
 """Memories on which an act is tried until it is not refused."""
+LEAST_FILES = 3
+"""Files that other programs leave there."""
 LATER = 10_000_000
 """Nanoseconds between two writes of another program: time passes between steps."""
 
@@ -47,7 +49,7 @@ class Living(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.base = Path(tempfile.mkdtemp(prefix="life-", dir=self.folder))
-        self.place = small_store(self.format, self.base / self.format)
+        self.place = self.made(self.base / self.format)
         self.root = root_of(known(self.format), self.place)
         self.state, self.cache = self.base / "state", self.base / "cache"
         self.library = self.opened()
@@ -57,6 +59,10 @@ class Living(RuleBasedStateMachine):
         self.exported: dict[str, bytes] = {}
         self.looked_at: tuple[dict[Path, int], Snapshot] | None = None
         self.ticks = 0
+
+    def made(self, place: Path) -> Path:
+        """The store at this place, as its life begins."""
+        return small_store(self.format, place)
 
     def teardown(self) -> None:
         self.library.close()
@@ -231,16 +237,28 @@ class Living(RuleBasedStateMachine):
         names = set(self.of_others())
         return [done for done in self.model.log if any(c.name in names for c in done.changes)]
 
-    def done_by_others(self, doing: str, name: str, which: int, word: str) -> bytes:
+    def done_by_others(self, doing: str, name: str, which: int, word: str) -> bytes | None:
         return others.DOINGS[doing](self.model.files[name], which, word, f"theirs-{self.ticks}")
 
-    def theirs(self, name: str, data: bytes, writer: str) -> None:
+    def theirs(self, name: str, data: bytes | None, writer: str) -> None:
+        assert data is not None
         path = self.place / name
         others.WRITERS[writer](path, data)
         self.ticks += 1
         at = path.stat().st_mtime_ns + self.ticks * LATER
         os.utime(path, ns=(at, at))
         self.model.files[name] = data
+        self.library.refresh()
+
+    def delete_by_others(self, name: str) -> None:
+        path = self.place / name
+        data = path.read_bytes()
+        path.unlink()
+        few = len(self.of_others()) < LEAST_FILES
+        if few or known(self.format).detect(self.place) is None:
+            others.write_by_rename(path, data)  # without it this would be no store any more
+        else:
+            del self.model.files[name]
         self.library.refresh()
 
     def from_root(self, place: Path) -> dict[str, bytes]:

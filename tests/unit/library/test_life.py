@@ -9,26 +9,27 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert
-from memtui.errors import Conflict
+from memtui.errors import Conflict, Refused
 from memtui.files.rebase import rebase
 from memtui.files.sidecar_lines import added
 from memtui.library import Library
 from memtui.model import Memory
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import contents
-from tests.torture.life.living import live
-from tests.torture.life.small import KEPT, small_store
+from tests.torture.life.living import KINDS, live
+from tests.torture.life.small import small_store
+from tests.unit.stores.engram.invented import build
 
 RUNS = 25
 """Of 30 steps, for each format."""
 MAP = "state/ambient-memory/memory-type-map.json"
 
 
-@pytest.mark.parametrize("format", KEPT)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_file_is_as_the_model_says(
-    format: str, tmp_path: Path, figures: Callable[[str], None]
+    kind: str, tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
-    figures(live(tmp_path, format, RUNS))
+    figures(live(tmp_path, kind, RUNS))
 
 
 def opened(format: str, tmp_path: Path) -> Library:
@@ -120,3 +121,22 @@ def test_what_was_to_be_taken_out_went_with_its_file() -> None:
     assert rebase(None, invert((made, more))) is None  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         rebase(None, [more])
+
+
+def test_redo_of_an_add_whose_session_went_with_another_is_refused(tmp_path: Path) -> None:
+    """Engram's session is made by the first of two and goes with it when both are undone."""
+    library = open_library(build(tmp_path / ".engram", "july"), tmp_path / "state")
+    label = library.stores[0].label
+    for content in ("quill", "sundial"):
+        fields = {"content": content, "title": content, "entity": "belfry"}
+        library.apply(library.plan([Change(Act.ADD, label, "", fields)]))
+        library.refresh()
+    second = library.log(1)[0].id
+    library.undo()
+    library.undo()
+    with pytest.raises(Refused, match="session manual-save-belfry is gone"):
+        library.redo(second)
+    library.redo()
+    library.redo(second)
+    library.refresh()
+    assert {"quill", "sundial"} <= {m.content for m in memories(library).values()}
