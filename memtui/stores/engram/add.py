@@ -20,7 +20,7 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.engram import rules
+from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.carried import next_number
 from memtui.stores.engram.rows import count_of, text
 from memtui.stores.engram.schema import Schema
@@ -116,20 +116,16 @@ class Adding:
             if value is not None and self.schema.has("observations", name)
         }
         edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
+        before = sessions.needed(
+            self.path, self.connection, self.schema, session, project, self.now
+        )
         return Plan(
             (change,),
-            (*self._session(session, project), edit),
+            (*before, edit),
             Outcome.ADDED,
             refs=(f"{self.label}:{number}",),
             warnings=warnings,
         )
-
-    def _session(self, session: str, project: str) -> tuple[RowEdit, ...]:
-        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
-        if found.fetchone() is not None:
-            return ()
-        row = {"id": session, "project": project, "directory": "", "started_at": self.now}
-        return (RowEdit(self.path, "sessions", {"id": session}, None, row),)
 
     def _overwrite(
         self,

@@ -175,9 +175,13 @@ class EngramStore:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
         apply(self.file, edits, recorder, self.clock)
 
-    def export(self, version: str = export.FULL, only: Collection[int] | None = None) -> str:
-        """Engram's own JSON (see `export`). Raises StoreError."""
+    def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:
+        """Engram's own JSON of the memories with these ids (see `export`). Raises StoreError."""
         return export.export(self.file, self.clock(), version, only)
+
+    def left_out(self, only: Collection[str] | None = None) -> list[str]:
+        """What that JSON does not hold of these memories, and why. Raises StoreError."""
+        return export.left_out(self.file, export.FULL, only)
 
     def plan_import(self, document: str) -> Plan:
         """What Engram's own JSON would add. Raises BundleError, Refused, StoreError."""

@@ -27,6 +27,7 @@ from memtui.stores.engram.marks import TABLES, find_row, row_digest, row_name
 from memtui.stores.engram.rows import count_of, is_whole, native, text
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.engram.sync_payloads import is_blank
 
 DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
 """Columns that move on by themselves: never compared when a whole row is taken away."""
@@ -115,6 +116,9 @@ class _Writer:
 
     def _update(self, edit: RowEdit, row: Row | None) -> None:
         before, after = edit.before or {}, edit.after or {}
+        if edit.table == "sessions":
+            self._complete_session(row, after)
+            return
         if row is None or any(row[name] != native(before[name]) for name in before):
             raise self._conflict(edit, row)
         _refuse_damaged(row)
@@ -178,11 +182,18 @@ class _Writer:
 
     def _describe_session(self, row: Row, columns: Row) -> None:
         """A session that is there stays; one that this change made bare takes what is known."""
-        if row["id"] not in self.made:
+        if row["id"] not in self.made or not columns.get("summary"):
             return
-        known = {name: value for name, value in columns.items() if value and not row[name]}
-        if columns.get("summary"):
-            known["started_at"] = columns.get("started_at", row["started_at"])
+        known = {name: value for name, value in columns.items() if value and value != row[name]}
+        known["ended_at"] = columns.get("ended_at")
+        self._set("sessions", row["id"], known)
+        self.book.session_saved({**row, **known})
+
+    def _complete_session(self, row: Row | None, after: Row) -> None:
+        """Only what a session lacks is ever set; what a program has set meanwhile stays."""
+        if row is None:
+            return
+        known = {name: value for name, value in after.items() if value and is_blank(row[name])}
         if known:
             self._set("sessions", row["id"], known)
             self.book.session_saved({**row, **known})
@@ -198,7 +209,6 @@ class _Writer:
         fresh = self._fresh(
             "observations", insert(self.connection, self.schema, "observations", columns)
         )
-        self.book.observation_returned(fresh)
         self.book.observation_saved(fresh)
         if fresh["deleted_at"] is not None:
             self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
@@ -258,7 +268,7 @@ class _Writer:
 
     # -- small steps -----------------------------------------------------------------------
 
-    def _set(self, table: str, number: int, columns: Mapping[str, Any]) -> None:
+    def _set(self, table: str, number: object, columns: Mapping[str, Any]) -> None:
         assigned = ", ".join(f'"{name}" = ?' for name in columns)
         self.connection.execute(
             f"UPDATE {table} SET {assigned} WHERE id = ?", (*columns.values(), number)
