@@ -44,6 +44,8 @@ class Carrying:
     connection: sqlite3.Connection
     schema: Schema
     moment: datetime
+    number: int
+    """What a new observation will get if nobody is faster."""
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
@@ -63,8 +65,7 @@ class Carrying:
         if there is not None:
             reason = "this observation is there already"
             return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{there}",))
-        number = next_number(self.connection)
-        row = {"id": number, "sync_id": sync_id, **self._columns(change, extra)}
+        row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {
             name: value
             for name, value in row.items()
@@ -76,7 +77,7 @@ class Carrying:
             *self._relations(extra),
         )
         lost = ("former versions are not carried along",) if extra.get("versions") else ()
-        refs = (f"{self.label}:{number}",)
+        refs = (f"{self.label}:{self.number}",)
         return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=lost)
 
     def _columns(self, change: Change, extra: Row) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import Act, Change, Edit, Plan, RowEdit
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import (
@@ -20,6 +20,7 @@ from memtui.stores.base import (
     Shard,
     Unreadable,
     View,
+    Written,
 )
 from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
 from memtui.stores.engram.connect import Trace, is_settled, look, trace
@@ -27,7 +28,8 @@ from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
-from memtui.stores.engram.write import apply
+from memtui.stores.engram.write import apply, number_of
+from memtui.stores.together import planned_before
 
 _SMALLEST = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
@@ -163,7 +165,8 @@ class EngramStore:
 
         def work(connection: sqlite3.Connection) -> Plan:
             schema = inspect(connection)
-            planner = Planner(str(self.file), self.label, connection, schema, self.clock())
+            held = (str(self.file), self.label, connection, schema, self.clock())
+            planner = Planner(*held, ahead=self._planned(view))
             return planner.plan(change, view)
 
         try:
@@ -171,9 +174,25 @@ class EngramStore:
         except sqlite3.Error as error:
             raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+    def _planned(self, view: View) -> int:
+        """New observations of the same action that are planned and not made yet."""
+        edits = (edit for plan in planned_before(view) for edit in plan.edits)
+        return sum(
+            isinstance(edit, RowEdit)
+            and (edit.path, edit.table) == (str(self.file), "observations")
+            and edit.before is None
+            for edit in edits
+        )
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> Written | None:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
-        apply(self.file, edits, recorder, self.clock)
+        made = apply(self.file, edits, recorder, self.clock)
+        refs = {
+            f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
+            for planned, edit in zip(edits, made, strict=True)
+            if edit is not planned
+        }
+        return Written(tuple(made), refs) if refs else None
 
     def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:
         """Engram's own JSON of the memories with these ids (see `export`). Raises StoreError."""
