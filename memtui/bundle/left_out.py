@@ -48,11 +48,11 @@ def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
     lines = []
     if retired:
-        total = number(sum(count for _, count in retired))
+        total = _counted(sum(count for _, count in retired))
         what = ", ".join(f"{number(count)} {status}" for status, count in retired)
-        lines.append(f"{total} memories that are not current ({what}); status:all takes them too")
+        lines.append(f"{total}, not current ({what}); status:all takes them too")
     if current:
-        lines.append(f"{number(current)} memories that the filters leave out")
+        lines.append(f"{_counted(current)} by the filters")
     return lines
 
 
@@ -63,11 +63,13 @@ def without_place(memories: Iterable[Memory], form: str) -> list[str]:
     if not found:
         return []
     what = ", ".join(
-        f"{_WORDS.get(name, name)} ({number(found[name])} memories)"
-        for name in names
-        if found[name]
+        f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
     )
     return [f"{what}: {form} has no place for them"]
+
+
+def _counted(count: int) -> str:
+    return "1 memory" if count == 1 else f"{number(count)} memories"
 
 
 def _is_set(memory: Memory, name: str) -> bool:
