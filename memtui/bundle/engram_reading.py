@@ -1,13 +1,19 @@
-"""Engram's own export as memories; into an Engram database it goes by Engram's own keys."""
+"""Engram's own export as memories; into an Engram database it goes by Engram's own keys, and into
+an empty place as a new database."""
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from memtui.bundle.unpacking import Incoming
+from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.engram import FORMAT
 from memtui.stores.engram.intake import read_export
+from memtui.stores.engram.new_database import database_lines
 from memtui.stores.engram.rows import Home, Relation, observation, prompt, session, text
 
 Row = dict[str, Any]
@@ -24,7 +30,21 @@ def incoming(document: str) -> Incoming:
         memories.append(observation(home, row, touching.get(text(row.get("sync_id")), ()), ()))
     memories += [prompt(home, row) for row in _numbered(rows["prompts"])]
     memories += [session(home, row) for row in rows["sessions"] if text(row.get("summary"))]
-    return Incoming(FORMAT.name, FORMAT.name, memories, document=document)
+    return Incoming(
+        FORMAT.name,
+        FORMAT.name,
+        memories,
+        whole=True,
+        rows=partial(_database, rows),
+        document=document,
+    )
+
+
+def _database(rows: Mapping[str, list[Row]]) -> list[str]:
+    try:
+        return database_lines(rows)
+    except sqlite3.Error as error:
+        raise BundleError(f"its rows make no database ({error})") from error
 
 
 def _numbered(rows: list[Row]) -> list[Row]:

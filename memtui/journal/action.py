@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -59,6 +59,9 @@ class Action:
     parts: tuple[Part, ...]
     note: str = ""
     """What a person should know: that only a part was done, what was found after a crash."""
+    refs: Mapping[str, str] = field(default_factory=dict)
+    """Right after a change or a redo: the ref that was planned to the ref that was written, where
+    they differ. Not kept."""
 
     @property
     def edits(self) -> tuple[Edit, ...]:

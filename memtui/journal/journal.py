@@ -86,6 +86,14 @@ class Recording:
                 (self.action, pack(path)),
             )
 
+    def made(self, parts: Sequence[Part]) -> None:
+        """The edits as their stores made them, where that differs from what was begun."""
+        with suppress(SaveError), self._database.writing() as db:
+            db.execute(
+                "UPDATE actions SET parts = ? WHERE id = ?",
+                (pack_parts(tuple(parts)), self.action),
+            )
+
     def __enter__(self) -> Recording:
         return self
 

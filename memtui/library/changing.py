@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from memtui.journal import Action, Journal, Part, Recording
 from memtui.library import opening
 from memtui.library.overwritten import Overwritten, Watch
 from memtui.library.planning import Planned
-from memtui.stores.base import Store
+from memtui.stores.base import Store, Written
 
 if TYPE_CHECKING:
     from memtui.bundle.packing import Report
@@ -48,9 +49,8 @@ class Changing:
         the journal and can be undone.
         """
         with self._journal.begin(planned.title, planned.parts) as recording:
-            for part in planned.parts:
-                self._make(part, recording)
-        return self._action(recording.action)
+            refs = self._make_all(planned.parts, recording)
+        return replace(self._action(recording.action), refs=refs)
 
     def restore(self, restoration: Restoration, report: Report | None = None) -> Action:
         """Bring a document into an empty place; `undo` knows of it as of an open store.
@@ -84,9 +84,8 @@ class Changing:
         """Do an action again that was taken back. Raises as `undo` does."""
         action = self._chosen(number, self._journal.redoable(LOOKED_AT), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
-            for part in action.parts:
-                self._make(part, recording)
-        return self._action(action.id)
+            refs = self._make_all(action.parts, recording)
+        return replace(self._action(action.id), refs=refs)
 
     def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[Action]:
         """The newest actions of the open stores (or of any), newest first; if asked without those
@@ -131,7 +130,23 @@ class Changing:
     def _is_open(self, action: Action) -> bool:
         return any(part.store in self._stores or part.store in self._made for part in action.parts)
 
-    def _make(self, part: Part, recording: Recording) -> None:
+    def _make_all(self, parts: Sequence[Part], recording: Recording) -> dict[str, str]:
+        """Make the edits of every store, and keep in the journal what was made.
+
+        Returns the refs that differ from the planned ones.
+        """
+        made, refs = [], dict[str, str]()
+        for part in parts:
+            written = self._make(part, recording)
+            if written is not None:
+                refs |= written.refs
+                part = replace(part, edits=written.edits)
+            made.append(part)
+        if refs:
+            recording.made(made)
+        return refs
+
+    def _make(self, part: Part, recording: Recording) -> Written | None:
         """Make the edits of one store. One that a restoration makes need not be there."""
         edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
         for edit in part.edits:
@@ -139,8 +154,8 @@ class Changing:
                 from memtui.bundle import placing
 
                 placing.apply(edit, recording)
-        if edits:
-            self._store(part.store).apply(edits, recording)
+        written = self._store(part.store).apply(edits, recording) if edits else None
+        return written if len(edits) == len(part.edits) else None
 
     def _action(self, number: int) -> Action:
         action = self._journal.get(number)

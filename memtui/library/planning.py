@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit, ValueEdit
 from memtui.errors import Refused
@@ -82,6 +82,14 @@ class Planned:
     @property
     def reason(self) -> str:
         return self.plans[0].reason if self.plans else ""
+
+    def as_written(self, refs: Mapping[str, str]) -> Planned:
+        """The same with the refs that were written (see `Action.refs`)."""
+        plans = (
+            replace(plan, refs=tuple(refs.get(ref, ref) for ref in plan.refs))
+            for plan in self.plans
+        )
+        return replace(self, plans=tuple(plans)) if refs else self
 
     def diffs(self) -> list[FileDiff]:
         """Every file and row as it is and as it would be. Raises Conflict if that changed."""

@@ -61,6 +61,19 @@ class Reading:
     unreadable: tuple[Unreadable, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a store wrote where that differs from the plan, as of the moment of the write.
+
+    A number that was free when the change was planned can belong to another program's row by then.
+    """
+
+    edits: tuple[Edit, ...]
+    """The edits as they were made, one for each that was asked for; undoing takes these back."""
+    refs: Mapping[str, str]
+    """The ref that was planned to the ref that was written, where they differ."""
+
+
 class View(Protocol):
     """What a store may ask about its own memories while it plans a change."""
 
@@ -113,8 +126,11 @@ class Store(Protocol):
         """Work out the exact edits. Writes nothing. Raises Refused or RefError."""
         ...
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
-        """Make the edits. Raises Conflict or SaveError, with nothing half done in any file."""
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> Written | None:
+        """Make the edits; None when they were made exactly as they are.
+
+        Raises Conflict or SaveError, with nothing half done in any file.
+        """
         ...
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -326,6 +327,31 @@ async def test_what_an_agent_added_a_moment_ago_is_in_the_last_good_copy(tmp_pat
         file.write_bytes(b"")
         await on.keys("f5", "B", "r", "enter")
         assert file.read_bytes() == whole
+
+
+async def test_the_cursor_stands_on_what_was_written_when_another_program_was_faster(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, "engram") as on:
+        seen = await on.stand(on.first("engram", kind="observation", status="active").ref)
+        await on.keys("S")
+        assert isinstance(on.app.screen, FormScreen)
+        on.app.screen.query_one(Prose).put(seen.content + " Newly said.")
+        await on.rest()
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        with contextlib.closing(sqlite3.connect(on.folder / "engram" / "engram.db")) as theirs:
+            theirs.execute(
+                "INSERT INTO observations (sync_id, session_id, type, title, content)"
+                " SELECT 'obs-theirs', session_id, type, title, 'Theirs' FROM observations LIMIT 1"
+            )
+            theirs.commit()
+        await on.keys("enter")
+        written = on.first("engram", content=seen.content + " Newly said.")
+        assert on.memory(f"engram:{int(written.id) - 1}").content == "Theirs"
+        current = on.browse.memories.memory
+        assert current is not None
+        assert current.ref == written.ref
 
 
 async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@
    session `manual-save-<project>`, which is made when it is missing.
 
 The number of a new observation is the one SQLite would give next. If another program takes it
-before the plan is applied, the next free one is used, so the ref in the plan may be one too low.
+before the plan is applied, the next free one is used, and the writer says which.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.engram import rules
-from memtui.stores.engram.carried import next_number
-from memtui.stores.engram.rows import count_of, text
+from memtui.stores.engram import rules, sessions
+from memtui.stores.engram.rows import count_of, named, text
 from memtui.stores.engram.schema import Schema
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
@@ -38,6 +37,8 @@ class Adding:
     connection: sqlite3.Connection
     schema: Schema
     moment: datetime
+    number: int
+    """What a new observation will get if nobody is faster."""
 
     @property
     def now(self) -> str:
@@ -98,9 +99,8 @@ class Adding:
         project = columns["project"] or ""
         session = rules.manual_session(project)
         sync_id = rules.new_sync_id("obs")
-        number = next_number(self.connection)
         row = {
-            "id": number,
+            "id": self.number,
             "sync_id": sync_id,
             "session_id": session,
             **columns,
@@ -116,20 +116,16 @@ class Adding:
             if value is not None and self.schema.has("observations", name)
         }
         edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
+        before = sessions.needed(
+            self.path, self.connection, self.schema, session, project, self.now
+        )
         return Plan(
             (change,),
-            (*self._session(session, project), edit),
+            (*before, edit),
             Outcome.ADDED,
-            refs=(f"{self.label}:{number}",),
+            refs=(f"{self.label}:{self.number}",),
             warnings=warnings,
         )
-
-    def _session(self, session: str, project: str) -> tuple[RowEdit, ...]:
-        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
-        if found.fetchone() is not None:
-            return ()
-        row = {"id": session, "project": project, "directory": "", "started_at": self.now}
-        return (RowEdit(self.path, "sessions", {"id": session}, None, row),)
 
     def _overwrite(
         self,
@@ -142,7 +138,7 @@ class Adding:
         edit = RowEdit(
             self.path,
             "observations",
-            {"id": held["id"]},
+            named(held),
             {name: held[name] for name in names},
             {name: columns[name] for name in names},
         )
@@ -160,7 +156,7 @@ class Adding:
     def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
         before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
         after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
-        edit = RowEdit(self.path, "observations", {"id": twin["id"]}, before, after)
+        edit = RowEdit(self.path, "observations", named(twin), before, after)
         ref = f"{self.label}:{twin['id']}"
         reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))

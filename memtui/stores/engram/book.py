@@ -3,6 +3,12 @@
 Without these rows the cloud and git synchronisation never sees a change. The payloads have the
 keys, the order and the escapes of Engram's own (checked against 654 payloads it wrote). Pins and
 reviews are local in Engram and are not noted; relations only where their project is enrolled.
+
+July 2026 queues every change. v3 queues only those of enrolled projects, because enrolling a
+project queues what the database holds then, and skips what is queued already
+(enqueueSyncMutationWithSourceTx, backfillProjectSyncMutationsTx in store.go). Neither version can
+deliver a row that lacks a required value, and one such row stops its whole project, so none is
+queued (normalizeMutationPayload in chunkcodec.go).
 """
 
 from __future__ import annotations
@@ -12,58 +18,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memtui.stores.engram import sync_payloads
 from memtui.stores.engram.rules import go_json, project_name
 from memtui.stores.engram.schema import Schema
 
 TARGET = "cloud"
 """Engram's DefaultSyncTargetKey; each project has `cloud:<project>` beside it."""
 
-_OBSERVATION_KEYS = (
-    ("sync_id", False),
-    ("session_id", False),
-    ("type", False),
-    ("title", False),
-    ("content", False),
-    ("tool_name", True),
-    ("project", True),
-    ("scope", False),
-    ("topic_key", True),
-    ("revision_count", False),
-    ("duplicate_count", False),
-    ("last_seen_at", True),
-    ("created_at", True),
-    ("updated_at", True),
-)
-"""Column and whether it is left out when it is NULL."""
-_SESSION_KEYS = (
-    ("id", False),
-    ("project", False),
-    ("directory", True),
-    ("started_at", True),
-    ("ended_at", True),
-    ("summary", True),
-)
-_PROMPT_KEYS = (
-    ("sync_id", False),
-    ("session_id", False),
-    ("content", False),
-    ("project", True),
-    ("created_at", True),
-)
-_RELATION_KEYS = (
-    ("sync_id", False),
-    ("source_id", False),
-    ("target_id", False),
-    ("relation", False),
-    ("reason", True),
-    ("evidence", True),
-    ("confidence", True),
-    ("judgment_status", False),
-    ("marked_by_actor", True),
-    ("marked_by_kind", True),
-    ("marked_by_model", True),
-    ("session_id", True),
-)
+UPSERT, DELETE = "upsert", "delete"
 
 Row = Mapping[str, Any]
 
@@ -78,68 +40,57 @@ class Book:
 
     def observation_saved(self, row: Row) -> None:
         """`row` is the whole row as it is now."""
-        payload = _payload(row, _OBSERVATION_KEYS)
-        self._enqueue("observation", row, "upsert", payload)
+        payload = sync_payloads.observation(row)
+        self._enqueue("observation", row, UPSERT, payload)
 
     def observation_deleted(self, row: Row, deleted_at: str, *, hard: bool) -> None:
         """`row` as it was (hard) or is (soft)."""
+        if hard:
+            self._tombstone("observation", row, deleted_at)
         payload: dict[str, Any] = {
             "sync_id": row["sync_id"] or "",
             "session_id": row["session_id"],
             "type": "",
             "title": "",
             "content": "",
+            **self._owner(row),
         }
-        if row["project"] is not None:
-            payload["project"] = row["project"]
         payload |= {"scope": "", "revision_count": 0, "duplicate_count": 0}
         payload |= {"deleted": True, "deleted_at": deleted_at}
         if hard:
             payload["hard_delete"] = True
-        seq = self._enqueue("observation", row, "delete", payload)
-        if hard:
-            self._tombstone("observation", row, deleted_at, seq)
-
-    def observation_returned(self, row: Row) -> None:
-        """A row that was deleted for good is back: its tombstone no longer holds."""
-        if self.schema.has("sync_delete_tombstones", "active"):
-            self.connection.execute(
-                "UPDATE sync_delete_tombstones SET active = 0"
-                " WHERE entity = 'observation' AND entity_key = ?",
-                (row["sync_id"],),
-            )
+        self._enqueue("observation", row, DELETE, payload)
 
     def session_saved(self, row: Row) -> None:
-        self._enqueue("session", row, "upsert", _payload(row, _SESSION_KEYS), key=row["id"])
+        self._enqueue("session", row, UPSERT, sync_payloads.session(row))
 
     def session_deleted(self, row: Row) -> None:
+        self._tombstone("session", row, self.now)
         payload = {"id": row["id"], "project": row["project"], "deleted": True}
         payload |= {"deleted_at": self.now, "hard_delete": True}
-        self._enqueue("session", row, "delete", payload, key=row["id"])
+        self._enqueue("session", row, DELETE, payload)
 
     def prompt_saved(self, row: Row) -> None:
         if self.schema.has("prompt_tombstones", "sync_id"):
             self.connection.execute(
                 "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
             )
-        self._enqueue("prompt", row, "upsert", _payload(row, _PROMPT_KEYS))
+        self._enqueue("prompt", row, UPSERT, sync_payloads.prompt(row))
 
     def prompt_deleted(self, row: Row) -> None:
+        inbox = {"source_inbox_id": row.get("source_inbox_id")} if self.schema.v3 else {}
         if self.schema.has("prompt_tombstones", "sync_id"):
             self.connection.execute(
-                "INSERT OR REPLACE INTO prompt_tombstones"
-                " (sync_id, session_id, project, deleted_at) VALUES (?, ?, ?, ?)",
-                (row["sync_id"], row["session_id"], row["project"], self.now),
+                "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
             )
-        payload: dict[str, Any] = {
-            "sync_id": row["sync_id"],
-            "session_id": row["session_id"],
-            "content": "",
-        }
-        if row["project"] is not None:
-            payload["project"] = row["project"]
+            columns = {name: row[name] for name in ("sync_id", "session_id", "project")}
+            columns |= inbox | {"deleted_at": self.now}
+            insert(self.connection, self.schema, "prompt_tombstones", columns)
+        payload: dict[str, Any] = {name: value for name, value in inbox.items() if value}
+        payload |= {name: row[name] for name in ("sync_id", "session_id")}
+        payload |= {"content": "", **self._owner(row)}
         payload |= {"deleted": True, "deleted_at": self.now, "hard_delete": True}
-        self._enqueue("prompt", row, "delete", payload)
+        self._enqueue("prompt", row, DELETE, payload)
 
     def relation_saved(self, row: Row) -> None:
         """Noted like Engram's JudgeRelation does: a verdict, in an enrolled project."""
@@ -147,12 +98,12 @@ class Book:
         marked = row["marked_by_actor"] and row["marked_by_kind"]
         if row["judgment_status"] != "judged" or not marked or not self.enrolled(project):
             return
-        payload = _payload(row, _RELATION_KEYS) | {
+        payload = sync_payloads.relation(row) | {
             "project": project,
             "created_at": row["created_at"],
             "updated_at": row["updated_at"],
         }
-        self._enqueue("relation", {**row, "project": project}, "upsert", payload)
+        self._enqueue("relation", {**row, "project": project}, UPSERT, payload)
 
     def relation_project(self, row: Row) -> str:
         """Project of the source, or of its session."""
@@ -183,15 +134,25 @@ class Book:
             (row["id"], row["title"], row["content"], self.now, row["id"]),
         )
 
-    def _enqueue(
-        self, entity: str, row: Row, op: str, payload: Mapping[str, Any], *, key: str = ""
-    ) -> int:
+    def _enqueue(self, entity: str, row: Row, op: str, payload: Mapping[str, Any]) -> None:
+        key = str(payload.get("sync_id" if entity != "session" else "id") or "")
+        deliverable = op == DELETE or sync_payloads.is_complete(entity, payload)
+        if entity == "session" and not deliverable:
+            return
+        if op == UPSERT:
+            self._clear_tombstone(entity, key)
         project = self._project(row)
+        if not deliverable or not self._is_queued(op, project):
+            if op == DELETE:
+                self._supersede(entity, key, project)
+            return
+        if self.schema.v3 and entity == "session" and op == UPSERT:
+            self._drop_pending_session(key, project)
         self._wake(TARGET)
         columns = {
             "target_key": TARGET,
             "entity": entity,
-            "entity_key": key or row["sync_id"] or "",
+            "entity_key": key,
             "op": op,
             "payload": go_json(payload),
             "source": "local",
@@ -203,7 +164,71 @@ class Book:
         if project:
             self._wake(f"{TARGET}:{project}")
             self._pending(f"{TARGET}:{project}", seq)
-        return seq
+
+    def _is_queued(self, op: str, project: str) -> bool:
+        """v3: only for enrolled projects; an upsert also where there is no project."""
+        if not self.schema.v3 or (op == UPSERT and not project):
+            return True
+        return self.enrolled(project)
+
+    def _drop_pending_session(self, key: str, project: str) -> None:
+        """v3: the newest upsert of a session replaces those that were not delivered yet."""
+        self.connection.execute(
+            f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
+            (TARGET, "session", key, project),
+        )
+
+    def _supersede(self, entity: str, key: str, project: str) -> None:
+        """v3: upserts of what was deleted since, in a project that is not enrolled, never go out
+        (supersedeDeletedEntityMutationTx)."""
+        if not self.schema.has("sync_mutations", "disposition_at"):
+            return
+        evidence = {
+            "entity": entity,
+            "entity_key": key,
+            "project": project,
+            "trigger": "local_delete",
+        }
+        changed = self.connection.execute(
+            "UPDATE sync_mutations SET disposition = 'superseded',"
+            " disposition_reason = 'local_entity_deleted', disposition_evidence = ?,"
+            f" disposition_at = ? WHERE {self._undelivered()}",
+            (go_json(evidence), self.now, TARGET, entity, key, project),
+        )
+        if changed.rowcount > 0:
+            self._settle(TARGET, "target_key = ?", TARGET)
+            if project:
+                self._settle(f"{TARGET}:{project}", "project = ?", project)
+
+    def _undelivered(self) -> str:
+        """Condition for upserts of one entity that no cloud has acknowledged."""
+        waiting = " AND disposition = 'pending'" * self.schema.has("sync_mutations", "disposition")
+        return (
+            "target_key = ? AND entity = ? AND entity_key = ? AND project = ?"
+            f" AND op = 'upsert' AND source = 'local' AND acked_at IS NULL{waiting}"
+        )
+
+    def _settle(self, target: str, where: str, value: str) -> None:
+        """Pending while something waits, else healthy; a fault that Engram noted stays noted."""
+        waiting = self.connection.execute(
+            "SELECT count(*) FROM sync_mutations"
+            f" WHERE {where} AND acked_at IS NULL AND disposition = 'pending'",
+            (value,),
+        ).fetchone()[0]
+        lifecycle = "pending" if waiting else "healthy"
+        self._wake(target)
+        self.connection.execute(
+            "UPDATE sync_state SET lifecycle = ?, updated_at = ? WHERE target_key = ?"
+            " AND lifecycle NOT IN ('degraded', 'inbox', ?)",
+            (lifecycle, self.now, target, lifecycle),
+        )
+
+    def _owner(self, row: Row) -> dict[str, Any]:
+        """The project for a deletion: v3 also takes that of the session."""
+        if self.schema.v3:
+            project = self._project(row)
+            return {"project": project} if project else {}
+        return {} if row["project"] is None else {"project": row["project"]}
 
     def _project(self, row: Row) -> str:
         project = project_name(str(row.get("project") or ""))
@@ -228,17 +253,42 @@ class Book:
             (seq, self.now, target),
         )
 
-    def _tombstone(self, entity: str, row: Row, deleted_at: str, seq: int) -> None:
-        """v3 keeps what was deleted for good from coming back by an old pull."""
+    def _tombstone(self, entity: str, row: Row, deleted_at: str) -> None:
+        """v3 keeps what was deleted for good from coming back by an old pull
+        (recordSyncDeleteTombstoneTx)."""
         if not self.schema.has("sync_delete_tombstones", "last_mutation_seq"):
             return
+        key = row["id"] if entity == "session" else row["sync_id"]
+        session = None if entity == "session" else row["session_id"]
+        last = self.connection.execute(
+            "SELECT coalesce(max(seq), 0) FROM sync_mutations"
+            " WHERE entity = ? AND entity_key = ? AND op = 'delete'",
+            (entity, key),
+        ).fetchone()[0]
+        remote = self.schema.has("sync_delete_tombstones", "last_remote_mutation_seq")
         self.connection.execute(
             "INSERT INTO sync_delete_tombstones (entity, entity_key, session_id, project,"
             " deleted_at, hard_delete, active, last_mutation_seq) VALUES (?, ?, ?, ?, ?, 1, 1, ?)"
-            " ON CONFLICT (entity, entity_key) DO UPDATE SET deleted_at = excluded.deleted_at,"
-            " hard_delete = 1, active = 1, last_mutation_seq = excluded.last_mutation_seq",
-            (entity, row["sync_id"], row["session_id"], self._project(row), deleted_at, seq),
+            " ON CONFLICT (entity, entity_key) DO UPDATE SET session_id = excluded.session_id,"
+            " project = excluded.project, deleted_at = excluded.deleted_at, hard_delete = 1,"
+            " active = 1, last_mutation_seq = max(last_mutation_seq, excluded.last_mutation_seq)"
+            + (", last_remote_mutation_seq = NULL" if remote else ""),
+            (entity, key, session, self._project(row), deleted_at, last),
         )
+        if self.schema.has("sync_delete_tombstone_remote_floors"):
+            self.connection.execute(
+                "DELETE FROM sync_delete_tombstone_remote_floors"
+                " WHERE entity = ? AND entity_key = ?",
+                (entity, key),
+            )
+
+    def _clear_tombstone(self, entity: str, key: str) -> None:
+        """What was deleted for good is back."""
+        if self.schema.has("sync_delete_tombstones", "active"):
+            self.connection.execute(
+                "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",
+                (entity, key),
+            )
 
 
 def insert(
@@ -252,13 +302,3 @@ def insert(
         tuple(held.values()),
     )
     return cursor.lastrowid or 0
-
-
-def _payload(row: Row, keys: tuple[tuple[str, bool], ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, optional in keys:
-        value = row.get(name)
-        if value is None and optional:
-            continue
-        found[name] = "" if value is None else value
-    return found

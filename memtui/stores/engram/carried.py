@@ -18,14 +18,14 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.stores.asked import created_of
-from memtui.stores.engram import rules
+from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.rows import PROMPT, SESSION, count_of, is_whole, native, text
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
 from memtui.stores.timestamps import from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
 _PROMPT_COLUMNS = ("sync_id", "session_id", "project", "created_at")
-_SESSION_COLUMNS = ("project", "directory", "started_at", "ended_at")
+_SESSION_COLUMNS = ("project", "ownership_mode", "directory", "started_at", "ended_at")
 _RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
 
 Row = Mapping[str, Any]
@@ -44,6 +44,8 @@ class Carrying:
     connection: sqlite3.Connection
     schema: Schema
     moment: datetime
+    number: int
+    """What a new observation will get if nobody is faster."""
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
@@ -63,8 +65,7 @@ class Carrying:
         if there is not None:
             reason = "this observation is there already"
             return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{there}",))
-        number = next_number(self.connection)
-        row = {"id": number, "sync_id": sync_id, **self._columns(change, extra)}
+        row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {
             name: value
             for name, value in row.items()
@@ -76,7 +77,7 @@ class Carrying:
             *self._relations(extra),
         )
         lost = ("former versions are not carried along",) if extra.get("versions") else ()
-        refs = (f"{self.label}:{number}",)
+        refs = (f"{self.label}:{self.number}",)
         return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=lost)
 
     def _columns(self, change: Change, extra: Row) -> dict[str, Any]:
@@ -118,9 +119,9 @@ class Carrying:
         refs = (f"{self.label}:{SESSION}{own}",)
         if self._has_session(own):
             return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
-        row = {"id": own, "project": "", "directory": ""}
-        row |= {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
-        row["summary"] = _given(change, "content")
+        said = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
+        said |= {"id": own, "summary": _given(change, "content")}
+        row = sessions.described_row(self.schema, said)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
@@ -144,16 +145,14 @@ class Carrying:
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """Every row points to a session; one that is not there is made without a summary."""
-        session = text(row["session_id"])
-        if self._has_session(session):
-            return ()
-        made = {
-            "id": session,
-            "project": text(row.get("project")),
-            "directory": "",
-            "started_at": text(row.get("created_at")) or rules.timestamp(self.moment),
-        }
-        return (RowEdit(self.path, "sessions", {"id": session}, None, made),)
+        return sessions.needed(
+            self.path,
+            self.connection,
+            self.schema,
+            text(row["session_id"]),
+            text(row.get("project")),
+            text(row.get("created_at")) or rules.timestamp(self.moment),
+        )
 
     def _has_session(self, session: str) -> bool:
         found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))

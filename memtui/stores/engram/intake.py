@@ -15,9 +15,16 @@ from typing import Any
 
 from memtui.changes import Outcome, Plan, RowEdit
 from memtui.errors import BundleError, Refused, StoreError
-from memtui.stores.engram import rules
+from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.connect import look
-from memtui.stores.engram.export import OBSERVATION, PROMPT, RELATION, SESSION, VERSIONS
+from memtui.stores.engram.export import (
+    OBSERVATION,
+    PROMPT,
+    RELATION,
+    SESSION,
+    TOMBSTONE,
+    VERSIONS,
+)
 from memtui.stores.engram.rows import is_whole, text
 from memtui.stores.engram.schema import Schema, inspect
 
@@ -25,13 +32,15 @@ _LISTS = (
     ("sessions", SESSION),
     ("observations", OBSERVATION),
     ("prompts", PROMPT),
-    ("relations", RELATION),
+    ("relations", (*RELATION, "superseded_by")),  # the latter in files of memtui 0.1
+    ("prompt_tombstones", TOMBSTONE),
 )
 _NEEDED = {
     "sessions": ("id", "project"),
     "observations": ("session_id", "type", "title", "content", "created_at"),
     "prompts": ("session_id", "content", "created_at"),
     "relations": ("sync_id", "source_id", "target_id", "relation"),
+    "prompt_tombstones": ("sync_id",),
 }
 _NUMBERS: Mapping[str, type | tuple[type, ...]] = {
     "id": int,
@@ -75,6 +84,8 @@ def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
             raise BundleError(f"{name}: {key} is too large a number")
         if isinstance(value, str) and not is_whole(value):
             raise BundleError(f"{name}: {key} holds half a character, which UTF-8 cannot hold")
+    if found.get("ownership_mode", sessions.SHARED) not in sessions.OWNERSHIP_MODES:
+        raise BundleError(f"{name}: Engram knows no ownership_mode {found['ownership_mode']!r}")
     missing = next((key for key in _NEEDED[name] if key not in found), None)
     if missing:
         raise BundleError(f"{name}: a row without {missing}")
@@ -113,10 +124,10 @@ class _Import:
         for row in rows["sessions"]:
             self._session(row)
         for row in rows["observations"]:
-            self._session({"id": row["session_id"], "project": row.get("project", "")})
+            self._session_of(row)
             self._take("observations", self._observation(row))
         for row in rows["prompts"]:
-            self._session({"id": row["session_id"], "project": row.get("project", "")})
+            self._session_of(row)
             self._take("user_prompts", {name: row[name] for name in row if name != "id"})
         if rows["relations"] and not self.schema.has("memory_relations"):
             self.warnings.append("this older database keeps no relations")
@@ -132,14 +143,25 @@ class _Import:
         )
 
     def _session(self, row: Row) -> None:
-        """As Engram: a session that is there stays; one that nothing describes is made bare."""
-        mark = ("sessions", str(row["id"]))
-        known = "SELECT 1 FROM sessions WHERE id = ?"
-        if mark in self._keys or self.connection.execute(known, (row["id"],)).fetchone():
-            return
-        self._keys.add(mark)
-        columns = {"directory": "", **row}
-        self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
+        """As Engram: a session that is there stays."""
+        if self._is_new("sessions", row["id"]):
+            columns = sessions.described_row(self.schema, row)
+            self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
+
+    def _session_of(self, row: Row) -> None:
+        """The session of this row; one that nothing describes is made without a summary."""
+        session, project = text(row["session_id"]), text(row.get("project"))
+        if self._is_new("sessions", session):
+            self.edits += sessions.needed(
+                self.path, self.connection, self.schema, session, project, row["created_at"]
+            )
+
+    def _is_new(self, table: str, key: str) -> bool:
+        """Whether neither the database nor the document before this row holds it."""
+        known = (table, key) in self._keys
+        self._keys.add((table, key))
+        found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (key,))
+        return not known and found.fetchone() is None
 
     def _observation(self, row: Row) -> dict[str, Any]:
         columns = {name: value for name, value in row.items() if name != "id"}
@@ -151,6 +173,7 @@ class _Import:
     def _relation(self, row: Row) -> dict[str, Any]:
         columns = dict(row)
         by = columns.pop("superseded_by", None)
+        by = columns.pop("superseded_by_relation_sync_id", by)
         if by is not None:
             found = self.connection.execute(
                 "SELECT id FROM memory_relations WHERE sync_id = ?", (by,)

@@ -31,9 +31,9 @@ from memtui.model import Memory
 from memtui.stores.base import View
 from memtui.stores.engram import rules
 from memtui.stores.engram.add import Adding
-from memtui.stores.engram.carried import Carrying, is_carried
+from memtui.stores.engram.carried import Carrying, is_carried, next_number
 from memtui.stores.engram.outcome import nothing
-from memtui.stores.engram.rows import DAMAGED, PROMPT, plain
+from memtui.stores.engram.rows import DAMAGED, PROMPT, named, plain
 from memtui.stores.engram.schema import Schema
 from memtui.stores.engram.verdicts import Verdicts
 
@@ -90,6 +90,8 @@ class Planner:
     connection: sqlite3.Connection
     schema: Schema
     moment: datetime
+    ahead: int = 0
+    """New observations that are planned before this change and not made yet."""
 
     @property
     def now(self) -> str:
@@ -97,8 +99,7 @@ class Planner:
 
     def plan(self, change: Change, view: View) -> Plan:
         if change.act is Act.ADD and is_carried(change):
-            held = (self.path, self.label, self.connection, self.schema, self.moment)
-            return Carrying(*held).plan(change)
+            return Carrying(*self._held()).plan(change)
         if change.act is Act.ADD:
             return self._adding().add(change)
         memory = view.get(change.ref)
@@ -190,7 +191,7 @@ class Planner:
     def _delete(self, change: Change, memory: Memory) -> Plan:
         if memory.kind == "note":
             row = self._row("user_prompts", int(memory.id.removeprefix(PROMPT)))
-            edit = RowEdit(self.path, "user_prompts", {"id": row["id"]}, _whole(row), None)
+            edit = RowEdit(self.path, "user_prompts", named(row), _whole(row), None)
             reason = "prompts are deleted for good"
             return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
@@ -210,7 +211,9 @@ class Planner:
             verdicts.orphan(each, dated=False) for each in touching if each.status != "orphaned"
         ]
         row = self._row("observations", number)
-        edits.append(RowEdit(self.path, "observations", {"id": number}, _whole(row), None))
+        if row.get("sync_id") != memory.extra.get("sync_id"):
+            raise Refused("its number is another observation's now", where=memory.ref)
+        edits.append(RowEdit(self.path, "observations", named(row), _whole(row), None))
         reason = f"deleted for good, {len(touching)} relations orphaned"
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
 
@@ -250,7 +253,11 @@ class Planner:
     # -- rows ------------------------------------------------------------------------------
 
     def _adding(self) -> Adding:
-        return Adding(self.path, self.label, self.connection, self.schema, self.moment)
+        return Adding(*self._held())
+
+    def _held(self) -> tuple[str, str, sqlite3.Connection, Schema, datetime, int]:
+        number = next_number(self.connection) + self.ahead
+        return (self.path, self.label, self.connection, self.schema, self.moment, number)
 
     def _verdicts(self) -> Verdicts:
         return Verdicts(self.path, self.label, self.connection, self.schema, self.now)
@@ -258,7 +265,8 @@ class Planner:
     def _observation(
         self, memory: Memory, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> RowEdit:
-        return RowEdit(self.path, "observations", {"id": int(memory.id)}, before, after)
+        key = named({**memory.extra, "id": int(memory.id)})
+        return RowEdit(self.path, "observations", key, before, after)
 
     def _row(self, table: str, number: int) -> Row:
         found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 def dump(file: Path) -> list[str]:
     """The whole database as lines. Raises StoreError."""
     try:
-        return look(file, lambda connection: list(_lines(connection)))
+        return look(file, lambda connection: list(lines_of(connection)))
     except sqlite3.Error as error:
         raise StoreError(f"SQLite: {error}", where=str(file)) from error
 
@@ -47,7 +47,7 @@ def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
     or another program has it open; SaveError."""
     try:
         with sole_use(file) as connection:
-            if list(_lines(connection)) != list(rows):
+            if list(lines_of(connection)) != list(rows):
                 raise Refused(
                     "it has been written into since it was made; nothing was taken away",
                     where=str(file),
@@ -58,7 +58,8 @@ def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
         raise SaveError(f"SQLite: {error}", where=str(file)) from error
 
 
-def _lines(connection: sqlite3.Connection) -> Iterator[str]:
+def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
+    """The whole database as lines, by a connection that gives plain tuples."""
     settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SETTINGS}
     yield _json({"database": settings})
     parts = _schema(connection)

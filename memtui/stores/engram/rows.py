@@ -227,6 +227,13 @@ def native(value: object) -> object:
     return value
 
 
+def named(row: Row) -> dict[str, Any]:
+    """What names this row and no other: its number, and its sync_id where it has one. A number
+    alone may be another row's by the time of a write."""
+    sync_id = row.get("sync_id")
+    return {"id": row["id"], **({"sync_id": sync_id} if sync_id else {})}
+
+
 def rest(row: Row, taken: frozenset[str]) -> dict[str, Any]:
     """Every column that has no field of its own; NULLs say nothing and are left out."""
     extra = {name: plain(row[name]) for name in row if name not in taken and row[name] is not None}

@@ -54,6 +54,7 @@ _TABLES = (
     "sync_state",
     "sync_enrolled_projects",
     "sync_delete_tombstones",
+    "sync_delete_tombstone_remote_floors",
     "prompt_tombstones",
 )
 """The tables memtui reads or writes; others are left alone."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan
+from memtui.changes import Act, Change, Edit, Plan, RowEdit
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import (
@@ -20,6 +20,7 @@ from memtui.stores.base import (
     Shard,
     Unreadable,
     View,
+    Written,
 )
 from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
 from memtui.stores.engram.connect import SMALLEST_DATABASE, Trace, is_settled, look, trace
@@ -27,7 +28,8 @@ from memtui.stores.engram.plan import Planner, refusal
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.rows import Home
 from memtui.stores.engram.schema import Schema, inspect, is_engram
-from memtui.stores.engram.write import apply
+from memtui.stores.engram.write import apply, number_of
+from memtui.stores.together import planned_before
 
 
 def detect(path: Path) -> Path | None:
@@ -160,7 +162,8 @@ class EngramStore:
 
         def work(connection: sqlite3.Connection) -> Plan:
             schema = inspect(connection)
-            planner = Planner(str(self.file), self.label, connection, schema, self.clock())
+            held = (str(self.file), self.label, connection, schema, self.clock())
+            planner = Planner(*held, ahead=self._planned(view))
             return planner.plan(change, view)
 
         try:
@@ -168,13 +171,33 @@ class EngramStore:
         except sqlite3.Error as error:
             raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
-        """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
-        apply(self.file, edits, recorder, self.clock)
+    def _planned(self, view: View) -> int:
+        """New observations of the same action that are planned and not made yet."""
+        edits = (edit for plan in planned_before(view) for edit in plan.edits)
+        return sum(
+            isinstance(edit, RowEdit)
+            and (edit.path, edit.table) == (str(self.file), "observations")
+            and edit.before is None
+            for edit in edits
+        )
 
-    def export(self, version: str = export.FULL, only: Collection[int] | None = None) -> str:
-        """Engram's own JSON (see `export`). Raises StoreError."""
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> Written | None:
+        """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
+        made = apply(self.file, edits, recorder, self.clock)
+        refs = {
+            f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
+            for planned, edit in zip(edits, made, strict=True)
+            if edit is not planned
+        }
+        return Written(tuple(made), refs) if refs else None
+
+    def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:
+        """Engram's own JSON of the memories with these ids (see `export`). Raises StoreError."""
         return export.export(self.file, self.clock(), version, only)
+
+    def left_out(self, only: Collection[str] | None = None) -> list[str]:
+        """What that JSON does not hold of these memories, and why. Raises StoreError."""
+        return export.left_out(self.file, export.FULL, only)
 
     def plan_import(self, document: str) -> Plan:
         """What Engram's own JSON would add. Raises BundleError, Refused, StoreError."""

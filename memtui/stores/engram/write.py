@@ -6,6 +6,9 @@ differ between `before` and `after` are set; what Engram derives (hash, revision
 rows, former versions) is worked out here, never taken from the edit. So undoing an edit is the
 inverted edit: the person's columns come back, the book-keeping goes on.
 
+A new row takes the number that was planned, or the next free one where another program was
+faster; what was made is returned, read inside the transaction.
+
 Triggers of the database keep its full-text index; `schema` made sure that they are there.
 """
 
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +30,7 @@ from memtui.stores.engram.marks import TABLES, find_row, row_digest, row_name
 from memtui.stores.engram.rows import count_of, is_whole, native, text
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.engram.sync_payloads import is_blank
 
 DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
 """Columns that move on by themselves: never compared when a whole row is taken away."""
@@ -42,21 +46,30 @@ Row = Mapping[str, Any]
 
 def apply(
     path: Path, edits: Sequence[Edit], recorder: Recorder, clock: Callable[[], datetime]
-) -> None:
-    """Make all the edits or none. Raises Conflict, Refused or SaveError."""
+) -> list[RowEdit]:
+    """Make all the edits or none; returns them as they were made.
+
+    Raises Conflict, Refused or SaveError.
+    """
     rows = [_checked(edit, path) for edit in edits]
     if not rows:
-        return
+        return []
     try:
         with transaction(path) as connection:
             schema = inspect(connection)
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
             writer = _Writer(path, connection, schema, Book(connection, schema, _now(clock)))
-            name = writer.run(rows, recorder)
+            name, made = writer.run(rows, recorder)
     except sqlite3.Error as error:
         raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
     recorder.done(name)
+    return made
+
+
+def number_of(edit: Edit) -> object:
+    """The number of the row that the edit inserts; None where it says none."""
+    return (edit.after or {}).get("id") if isinstance(edit, RowEdit) else None
 
 
 def _now(clock: Callable[[], datetime]) -> str:
@@ -82,31 +95,35 @@ class _Writer:
     made: set[str] = field(default_factory=set)
     """Sessions that this transaction made."""
 
-    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> str:
-        """Do the edits, and tell the recorder before they are committed.
+    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> tuple[str, list[RowEdit]]:
+        """Do the edits, and tell the recorder before they are committed; returns the name it was
+        told and the edits as they were made.
 
         One row is named: the transaction is whole or not there, so the first row that differs
         tells after a crash what became of all. (A mark per row would hold Engram's lock while
         thousands of marks are synced to disk.)
         """
         mark: tuple[RowEdit, str] | None = None
+        made = []
         for edit in edits:
             pre = self._row(edit)
-            self._one(edit, pre)
+            made.append(self._one(edit, pre))
             if mark is None and row_digest(pre) != row_digest(self._row(edit)):
                 mark = (edit, row_digest(pre))
         edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
         name = row_name(edit)
         recorder.intend(name, before, row_digest(self._row(edit)))
-        return name
+        return name, made
 
-    def _one(self, edit: RowEdit, row: Row | None) -> None:
+    def _one(self, edit: RowEdit, row: Row | None) -> RowEdit:
+        """Make the edit; returns it, with the number that a new observation got."""
         if edit.before is None:
-            self._insert(edit, row)
-        elif edit.after is None:
+            return self._insert(edit, row)
+        if edit.after is None:
             self._delete(edit, row)
         else:
             self._update(edit, row)
+        return edit
 
     def _row(self, edit: RowEdit) -> dict[str, Any] | None:
         return find_row(self.connection, self.schema, edit)
@@ -115,6 +132,9 @@ class _Writer:
 
     def _update(self, edit: RowEdit, row: Row | None) -> None:
         before, after = edit.before or {}, edit.after or {}
+        if edit.table == "sessions":
+            self._complete_session(row, after)
+            return
         if row is None or any(row[name] != native(before[name]) for name in before):
             raise self._conflict(edit, row)
         _refuse_damaged(row)
@@ -154,20 +174,23 @@ class _Writer:
 
     # -- insert ----------------------------------------------------------------------------
 
-    def _insert(self, edit: RowEdit, row: Row | None) -> None:
+    def _insert(self, edit: RowEdit, row: Row | None) -> RowEdit:
         columns = {name: native(value) for name, value in (edit.after or {}).items()}
         if edit.table == "sessions" and row is not None:
             self._describe_session(row, columns)
-            return
+            return edit
         if edit.table == "memory_relations" and row is not None:
             self._judge_again(edit, row, columns)
-            return
+            return edit
         if row is not None:
             raise self._conflict(edit, row)
         self._require_session(edit, columns)
         if edit.table == "observations":
-            self._insert_observation(columns)
-            return
+            number = self._insert_observation(edit, columns)
+            planned = number_of(edit)
+            if planned in (None, number):
+                return edit
+            return replace(edit, after={**(edit.after or {}), "id": number})
         number = insert(self.connection, self.schema, edit.table, columns)
         if edit.table == "sessions":
             self.made.add(str(columns["id"]))
@@ -176,6 +199,7 @@ class _Writer:
             self.book.prompt_saved(self._fresh("user_prompts", number))
         elif edit.table == "memory_relations":
             self.book.relation_saved(self._fresh("memory_relations", number))
+        return edit
 
     def _require_session(self, edit: RowEdit, columns: Row) -> None:
         """Raises Refused: undone and done again in another order, a row may come without it."""
@@ -190,30 +214,40 @@ class _Writer:
 
     def _describe_session(self, row: Row, columns: Row) -> None:
         """A session that is there stays; one that this change made bare takes what is known."""
-        if row["id"] not in self.made:
+        if row["id"] not in self.made or not columns.get("summary"):
             return
-        known = {name: value for name, value in columns.items() if value and not row[name]}
-        if columns.get("summary"):
-            known["started_at"] = columns.get("started_at", row["started_at"])
+        known = {name: value for name, value in columns.items() if value and value != row[name]}
+        known["ended_at"] = columns.get("ended_at")
+        self._set("sessions", row["id"], known)
+        self.book.session_saved({**row, **known})
+
+    def _complete_session(self, row: Row | None, after: Row) -> None:
+        """Only what a session lacks is ever set; what a program has set meanwhile stays."""
+        if row is None:
+            return
+        known = {name: value for name, value in after.items() if value and is_blank(row[name])}
         if known:
             self._set("sessions", row["id"], known)
             self.book.session_saved({**row, **known})
 
-    def _insert_observation(self, columns: dict[str, Any]) -> None:
-        """A new row takes the number it was promised, or the next one if somebody was faster."""
+    def _insert_observation(self, edit: RowEdit, columns: dict[str, Any]) -> int:
+        """A new row takes the number that was planned, or the next one if somebody was faster; one
+        that comes back, named by its number, comes back under that or not at all. Returns it."""
         number = columns.get("id")
         if number is not None:
             if self._taken(number):
+                if "id" in edit.key:
+                    raise self._conflict(edit, self._fresh("observations", number))
                 del columns["id"]
             elif number <= self._highest():
                 columns["updated_at"] = self.book.now
         fresh = self._fresh(
             "observations", insert(self.connection, self.schema, "observations", columns)
         )
-        self.book.observation_returned(fresh)
         self.book.observation_saved(fresh)
         if fresh["deleted_at"] is not None:
             self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+        return int(fresh["id"])
 
     def _judge_again(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
         """A relation that could only be orphaned (see `_delete_relation`) holds again."""
@@ -270,7 +304,7 @@ class _Writer:
 
     # -- small steps -----------------------------------------------------------------------
 
-    def _set(self, table: str, number: int, columns: Mapping[str, Any]) -> None:
+    def _set(self, table: str, number: object, columns: Mapping[str, Any]) -> None:
         assigned = ", ".join(f'"{name}" = ?' for name in columns)
         self.connection.execute(
             f"UPDATE {table} SET {assigned} WHERE id = ?", (*columns.values(), number)
@@ -280,8 +314,8 @@ class _Writer:
         found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))
         return dict(found.fetchone())
 
-    def _taken(self, number: int) -> bool:
-        found = self.connection.execute("SELECT 1 FROM observations WHERE id = ?", (number,))
+    def _taken(self, number: object, table: str = "observations") -> bool:
+        found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (number,))
         return found.fetchone() is not None
 
     def _highest(self) -> int:
@@ -292,9 +326,11 @@ class _Writer:
         return int(found[0] or 0)
 
     def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
-        gone = row is None
+        what = "the row is gone" if row is None else "the row changed since it was read"
+        if row is None and "id" in edit.key and self._taken(edit.key["id"], edit.table):
+            what = "the row is gone, and its number is another one's now"
         return Conflict(
-            "the row is gone" if gone else "the row changed since it was read",
+            what,
             where=row_name(edit),
             base=_shown(edit.before, edit, row),
             theirs=_shown(row, edit, row),

@@ -122,8 +122,8 @@ class ChangeActs:
 
         words = done_words(planned, self._name)
 
-        def done(_: Action) -> None:
-            self.told(planned, words)
+        def done(action: Action) -> None:
+            self.told(planned.as_written(action.refs), words)
             if then is not None:
                 then()
 

@@ -23,6 +23,7 @@ from memtui.tui.doing import Doing, Preview
 from memtui.tui.form import Form, changed_underneath
 
 if TYPE_CHECKING:
+    from memtui.journal import Action
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.stores.base import Store
@@ -261,9 +262,9 @@ class WriteActs:
             return doings.preview(library, changes)
 
         def planned(found: Preview) -> None:
-            def done(_: object) -> None:
+            def done(action: Action) -> None:
                 draft.discard()
-                self._changing.told(found.planned)
+                self._changing.told(found.planned.as_written(action.refs))
 
             self._doing.apply(found.planned, done, failed)
 

@@ -236,8 +236,8 @@ class FormScreen(Fitting[Planned]):
         self._saving = True
         self._number += 1  # what was asked before is no longer of interest
 
-        def done(_: Action) -> None:
-            self._close(planned)
+        def done(action: Action) -> None:
+            self._close(planned.as_written(action.refs))
 
         self._doing.apply(planned, done, self._not_saved)
 

@@ -161,6 +161,40 @@ def test_engrams_own_format(call: Call, tmp_path: Path) -> None:
     assert call("export", "--store", SAMPLES / "ambient", "--format", "engram").code == 1
 
 
+def test_engrams_own_export_goes_into_an_empty_place_and_is_undone(
+    call: Call, tmp_path: Path
+) -> None:
+    shutil.copytree(SAMPLES / "engram", tmp_path / "e")
+    every = ("--format", "engram", "--status", "all")
+    assert call("export", "--store", tmp_path / "e", *every, "-o", tmp_path / "e.json").code == 0
+    made = call("import", tmp_path / "e.json", "--into", tmp_path / "new")
+    assert made.code == 0, made.err
+    again = call("export", "--store", tmp_path / "new", *every).json
+    first = json.loads((tmp_path / "e.json").read_text())
+    assert first["prompts"]
+    for name in ("sessions", "observations", "prompts", "relations"):
+        assert again.get(name) == first.get(name)
+    assert call("undo", "--store", tmp_path / "new").code == 0
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown", "ambient", "engram"])
+def test_every_export_says_what_it_leaves_out_and_why(
+    call: Call, tmp_path: Path, form: str
+) -> None:
+    shutil.copytree(SAMPLES / "engram", tmp_path / "e")
+    to = ("--store", tmp_path / "e", "--format", form, "-o", tmp_path / "out")
+    some = call("export", "--type", "decision", *to)
+    assert "by the filters" in some.err
+    every = call("export", "--status", "all", *to)
+    assert ("the filters" in every.err, "not current" in every.err) == (False, False)
+    assert ("has no place for them" in every.err) == (form in ("csv", "markdown", "ambient"))
+    if form != "bundle":
+        chosen = ("--store", tmp_path / "e", "--status", "deleted,superseded")
+        retired = call("list", *chosen, "--all", "--json").json
+        assert f"{len(retired)} memories, not current" in call("export", *to).err
+
+
 @pytest.mark.parametrize("form", ["bundle", "jsonl", "markdown", "ambient"])
 def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
     done = call("export", "--store", home, "--format", form, "-o", "/dev/full")

@@ -129,9 +129,19 @@ CREATE VIRTUAL TABLE prompts_fts USING fts5(content, project, tokenize='trigram'
   content='user_prompts', content_rowid='id');
 PRAGMA user_version = 1;
 """
+_V3_SYNC = """
+ALTER TABLE sync_mutations ADD COLUMN disposition TEXT NOT NULL DEFAULT 'pending';
+ALTER TABLE sync_mutations ADD COLUMN disposition_reason TEXT;
+ALTER TABLE sync_mutations ADD COLUMN disposition_evidence TEXT;
+ALTER TABLE sync_mutations ADD COLUMN disposition_at TEXT;
+ALTER TABLE prompt_tombstones ADD COLUMN source_inbox_id TEXT;
+CREATE TABLE sync_delete_tombstone_remote_floors (
+  target_key TEXT NOT NULL, entity TEXT NOT NULL, entity_key TEXT NOT NULL,
+  last_mutation_seq INTEGER NOT NULL, PRIMARY KEY (target_key, entity, entity_key));
+"""
 DDL = {
     "july": _JULY_ONLY + _OBSERVATIONS + _RELATIONS + _SYNC + _TRIGGERS,
-    "v3": _V3_ONLY + _OBSERVATIONS + _RELATIONS + _SYNC + _TRIGGERS,
+    "v3": _V3_ONLY + _OBSERVATIONS + _RELATIONS + _SYNC + _V3_SYNC + _TRIGGERS,
 }
 FIRST_OBSERVATIONS = """
 CREATE TABLE sessions (id TEXT PRIMARY KEY, project TEXT NOT NULL, directory TEXT NOT NULL,
@@ -182,6 +192,11 @@ def connect(folder: Path) -> sqlite3.Connection:
 def sql(folder: Path, statement: str, *values: Any) -> list[tuple[Any, ...]]:
     with closing(connect(folder)) as connection:
         return [tuple(row) for row in connection.execute(statement, values)]
+
+
+def enroll(folder: Path, project: str = "belfry") -> None:
+    """Let Engram synchronise this project; v3 queues nothing of any other."""
+    sql(folder, "INSERT INTO sync_enrolled_projects VALUES (?, '2026-10-01 08:00:00')", project)
 
 
 def put(connection: sqlite3.Connection, table: str, **columns: Any) -> int:

@@ -37,6 +37,8 @@ def contents(store: EngramStore) -> dict[str, Any]:
         for row in data[name]:
             del row["id"]
     data["sessions"] = [row for row in data["sessions"] if row.get("summary")]
+    for row in data["sessions"]:  # July does not say whose a session is, v3 takes it for shared
+        row.pop("ownership_mode", None)
     return data
 
 

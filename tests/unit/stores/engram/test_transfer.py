@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Outcome, invert
+from memtui.bundle.unpacking import Document, read_document
+from memtui.changes import Act, Outcome, invert
 from memtui.errors import BundleError
+from memtui.stores.engram.rebuild import rebuild
 from memtui.stores.engram.store import EngramStore
 
-from .invented import DDL, SCHEMAS, Told, build, connect, open_store, sql
+from .invented import DDL, SCHEMAS, Told, build, change, connect, everything, open_store, sql
 
 
 @pytest.fixture(params=SCHEMAS)
@@ -30,8 +32,11 @@ def empty(folder: Path, schema: str) -> EngramStore:
 
 
 def bare(document: str) -> dict[str, Any]:
-    """An export without the numbers, which are the database's own business."""
+    """An export without the numbers, which are the database's own business, and without whose a
+    session is, which July does not say."""
     data: dict[str, Any] = json.loads(document)
+    for row in data["sessions"]:
+        row.pop("ownership_mode", None)
     for name in ("observations", "prompts"):
         for row in data[name]:
             del row["id"]
@@ -114,7 +119,7 @@ def test_an_import_is_one_undo(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_chosen_part_takes_what_it_needs_along(folder: Path) -> None:
-    data = json.loads(open_store(folder).export(only={4, 5}))
+    data = json.loads(open_store(folder).export(only={"4", "5"}))
     assert [row["id"] for row in data["observations"]] == [4, 5]
     assert [row["id"] for row in data["sessions"]] == ["bells-2026-10-01"]
     assert [row["relation"] for row in data["relations"]] == ["supersedes"]
@@ -164,3 +169,94 @@ _ROW = {"session_id": "s", "type": "t", "title": "t", "content": "c", "created_a
 def test_a_document_of_another_kind_is_refused_whole(folder: Path, document: str) -> None:
     with pytest.raises(BundleError):
         open_store(folder).plan_import(document)
+
+
+def test_an_export_makes_a_new_database(folder: Path, tmp_path: Path) -> None:
+    """Equal to where it came from in all that the export holds, and as good as Engram's own."""
+    sql(folder, "UPDATE memory_relations SET superseded_by_relation_id = 2 WHERE id = 1")
+    sql(
+        folder,
+        "INSERT INTO prompt_tombstones (sync_id, session_id, deleted_at)"
+        " VALUES ('gone', 'open', '2026-01-01')",
+    )
+    document = open_store(folder).export()
+    (incoming,) = _read(tmp_path, document).stores
+    assert incoming.whole
+    assert incoming.rows is not None
+    to = tmp_path / "new"
+    to.mkdir()
+    rebuild(incoming.rows(), to / "engram.db")
+    store = open_store(to)
+    assert store.read_only == ""
+    assert _named(store.export()) == _named(document)
+    assert sql(to, "SELECT count(*) FROM sync_mutations") == [(0,)]
+    assert sql(to, "PRAGMA foreign_key_check") == []
+    found = "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'sacristy'"
+    assert sql(to, found) == [(5,)]
+    planned = store.plan(change(Act.EDIT, 5, content="Muffles hang"), everything(store))
+    store.apply(planned.edits, Told())
+    assert sql(to, found) == []
+
+
+def test_an_early_export_makes_a_database_too(tmp_path: Path) -> None:
+    document = json.dumps(
+        {"version": "0.1.0", "observations": [_ROW, _ROW | {"content": "d"}], "sessions": None}
+    )
+    (incoming,) = _read(tmp_path, document).stores
+    assert incoming.rows is not None
+    (tmp_path / "new").mkdir()
+    rebuild(incoming.rows(), tmp_path / "new" / "engram.db")
+    rows = sql(tmp_path / "new", "SELECT id, content, sync_id <> '', updated_at FROM observations")
+    assert rows == [(1, "c", 1, "2026-01-01"), (2, "d", 1, "2026-01-01")]
+    assert sql(tmp_path / "new", "SELECT id, ended_at FROM sessions") == [("s", "2026-01-01")]
+
+
+def test_a_chosen_part_says_what_it_leaves_out(folder: Path) -> None:
+    assert open_store(folder).left_out({"4", "5"}) == [
+        "3 relations (one of their ends is not among these memories)"
+    ]
+    if folder_is_v3(folder):
+        assert open_store(folder).left_out() == [
+            "1 former versions (Engram's export has no place for them)"
+        ]
+    else:
+        assert open_store(folder).left_out() == []
+
+
+def test_chosen_prompts_come_along(folder: Path) -> None:
+    data = json.loads(open_store(folder).export(only={"prompts/1"}))
+    assert [row["content"] for row in data["prompts"]] == ["why does the treble stick?"]
+    assert [row["id"] for row in data["sessions"]] == ["bells-2026-10-01"]
+    assert data["observations"] == []
+
+
+def test_the_keys_are_those_of_engrams_own_full_form(tmp_path: Path) -> None:
+    folder = build(tmp_path / "from", "v3")
+    sql(folder, "UPDATE sessions SET ownership_mode = 'shared'")
+    sql(folder, "UPDATE user_prompts SET source_inbox_id = 'inbox-1'")
+    sql(folder, "UPDATE memory_relations SET superseded_by_relation_id = 2 WHERE id = 1")
+    data = json.loads(open_store(folder).export())
+    assert list(data["sessions"][0])[:4] == ["id", "project", "ownership_mode", "directory"]
+    assert list(data["observations"][0])[-1] == "pinned"
+    assert next(iter(data["prompts"][0])) == "source_inbox_id"
+    named = {row.get("superseded_by_relation_sync_id") for row in data["relations"]}
+    assert named == {None, "rel-0000000500000003"}
+    assert "prompt_tombstones" not in data
+
+
+def folder_is_v3(folder: Path) -> bool:
+    return sql(folder, "PRAGMA user_version") == [(1,)]
+
+
+def _read(tmp_path: Path, document: str) -> Document:
+    file = tmp_path / "export.json"
+    file.write_text(document)
+    return read_document(file)
+
+
+def _named(document: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(document)
+    del data["exported_at"]
+    for row in data["sessions"]:
+        row.pop("ownership_mode", None)
+    return data

@@ -25,6 +25,7 @@ from .invented import (
     build,
     change,
     connect,
+    enroll,
     everything,
     observation,
     open_store,
@@ -128,6 +129,7 @@ def test_an_edit_does_what_engram_would_do_and_nothing_else(folder: Path) -> Non
 
 
 def test_an_edit_is_noted_for_sync_in_engrams_own_form(folder: Path) -> None:
+    enroll(folder)
     do(open_store(folder), change(Act.EDIT, 2, content="Stays are <beech> & iron"))
     (noted,) = mutations(folder)
     assert noted["payload"] == (
@@ -289,6 +291,7 @@ def _versions(folder: Path) -> set[tuple[Any, ...]]:
 
 
 def test_undoing_an_edit_is_a_further_revision(folder: Path) -> None:
+    enroll(folder)
     store = open_store(folder)
     planned = do(store, change(Act.EDIT, 2, content="Stays are beech"))
     store.apply(invert(planned.edits), Told())
@@ -316,6 +319,7 @@ def test_an_edit_and_its_plan_survive_the_journal(folder: Path) -> None:
 
 
 def test_retiring_is_engrams_soft_delete(folder: Path) -> None:
+    enroll(folder)
     do(open_store(folder), change(Act.RETIRE, 1))
     after = row(folder, 1)
     assert (after["deleted_at"], after["updated_at"], after["revision_count"]) == (_NOW, _NOW, 1)
@@ -329,6 +333,7 @@ def test_retiring_is_engrams_soft_delete(folder: Path) -> None:
 
 
 def test_restoring_what_engram_cannot_restore(folder: Path) -> None:
+    enroll(folder)
     store = open_store(folder)
     do(store, change(Act.RESTORE, 7))
     assert row(folder, 7)["deleted_at"] is None
@@ -353,6 +358,7 @@ def test_pins_and_reviews_stay_local(folder: Path) -> None:
 
 
 def test_deleting_needs_force_and_orphans_relations(folder: Path) -> None:
+    enroll(folder)
     store = open_store(folder)
     with pytest.raises(Refused, match="for good"):
         plan(store, change(Act.DELETE, 5))
@@ -375,6 +381,7 @@ def test_v3_remembers_what_was_deleted_for_good_until_it_is_back(v3: Path) -> No
 
 
 def test_a_prompt_can_be_deleted_and_leaves_its_tombstone(folder: Path) -> None:
+    enroll(folder)
     do(open_store(folder), change(Act.DELETE, "prompts/1"))
     assert sql(folder, "SELECT count(*) FROM user_prompts") == [(0,)]
     assert sql(folder, "SELECT sync_id FROM prompt_tombstones") == [("prompt-1",)]
@@ -493,6 +500,7 @@ def test_what_the_format_cannot_do_is_refused_with_the_reason(
 
 
 def test_a_new_text_becomes_an_observation_as_engram_saves_it(folder: Path) -> None:
+    enroll(folder)
     store = open_store(folder)
     planned = do(
         store, change(Act.ADD, content="Use hemp ropes\nbecause", entity="Belfry", type="decision")
