@@ -90,6 +90,7 @@ def _ambient(
     memories = _all(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
+        said += _unchosen(library, memories)
     whole = chosen is None
     made = ambient.backup(memories, library.stores, library.now(), whole=whole, every=every)
     said += _told(f"{count} {why}" for why, count in made.left_out.items())
