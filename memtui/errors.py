@@ -18,6 +18,8 @@ Errors are raised at the place that knows and caught at the face (`cli`, `tui`),
 
 from __future__ import annotations
 
+from memtui.text.urls import masked
+
 
 class MemtuiError(Exception):
     """What went wrong, where, and what the person can do about it."""
@@ -31,7 +33,7 @@ class MemtuiError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f" ({self.do})" if self.do else ""
-        return f"{place}{self.what}{advice}"
+        return masked(f"{place}{self.what}{advice}")
 
 
 class ConfigError(MemtuiError):
