@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from memtui.text.urls import masked
+
 
 class MemtuiError(Exception):
     """What went wrong, where, and what the person can do about it."""
@@ -34,7 +36,7 @@ class MemtuiError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f" ({self.do})" if self.do else ""
-        return f"{place}{self.what}{advice}"
+        return masked(f"{place}{self.what}{advice}")
 
 
 class ConfigError(MemtuiError):

@@ -11,6 +11,7 @@ import os
 import re
 import secrets
 import shlex
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ _GOTO = frozenset({"code", "codium", "cursor", "windsurf"})
 """Editors that take `--goto file:line`."""
 _COLON = frozenset({"hx", "helix", "subl", "zed", "micro"})
 """Editors that take `file:line`."""
-_VIM = frozenset({"vi", "vim", "nvim", "gvim", "view"})
+_VIM = frozenset({"vim", "nvim", "gvim", "view", "vimdiff", "rvim", "rgvim", "gview", "evim"})
 """Modelines have run commands before (CVE-2016-1248, CVE-2019-12735): they are turned off."""
 _STRAY = re.compile("[\ud800-\udfff]")
 """Bytes that are not UTF-8, as `decode` gives them."""
@@ -46,7 +47,7 @@ def command(setting: str, file: str, line: int | None = None) -> list[str]:
             f"the editor's command line is broken: {error}", do="check $EDITOR"
         ) from None
     name = Path(words[0]).name
-    if name in _VIM and name != "vi":
+    if _is_vim(words[0]):
         words += ["--cmd", "set nomodeline"]
     if not line:
         return [*words, file]
@@ -55,6 +56,13 @@ def command(setting: str, file: str, line: int | None = None) -> list[str]:
     if name in _COLON:
         return [*words, f"{file}:{line}"]
     return [*words, f"+{line}", file]
+
+
+def _is_vim(program: str) -> bool:
+    """Whether the program is vim, also under the name of vi, which other editors have too."""
+    found = shutil.which(program)
+    names = {Path(program).name, Path(os.path.realpath(found)).name if found else ""}
+    return any(name.partition(".")[0] in _VIM for name in names)
 
 
 @dataclass(frozen=True, slots=True)

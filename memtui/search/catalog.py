@@ -33,6 +33,7 @@ import numpy as np
 
 from memtui import __version__
 from memtui.model import Memory, from_record, to_record
+from memtui.search import cache_files
 from memtui.search import columns as columns_module
 from memtui.search.columns import Columns
 from memtui.stores.base import Unreadable
@@ -139,12 +140,12 @@ def _save_columns(folder: Path, columns: Columns) -> None:
         "stores": columns.stores,
         "tags": list(columns.tags),
     }
-    (folder / "columns.json").write_text(json.dumps(names), encoding="ascii")
+    cache_files.write_text(folder / "columns.json", json.dumps(names))
     for name in columns_module.ARRAYS:
-        np.save(folder / f"{name}.npy", getattr(columns, name), allow_pickle=False)
-    np.save(folder / "also.npy", columns.also, allow_pickle=False)
+        cache_files.save_array(folder / f"{name}.npy", getattr(columns, name))
+    cache_files.save_array(folder / "also.npy", columns.also)
     for number, slots in enumerate(columns.tags.values()):
-        np.save(folder / f"tag{number}.npy", slots, allow_pickle=False)
+        cache_files.save_array(folder / f"tag{number}.npy", slots)
 
 
 def _load_columns(folder: Path, rows: int) -> Columns:
@@ -183,17 +184,17 @@ def save(
     folder.mkdir(mode=0o700)
     offsets = np.zeros(len(columns) + 1, np.int64)
     refs: list[str] = []
-    with (folder / "rows.jsonl").open("wb") as stream:
+    with cache_files.create(folder / "rows.jsonl") as stream:
         for number, line in enumerate(lines):
             offsets[number + 1] = offsets[number] + stream.write(line.record)
             refs.append(line.ref)
-    np.save(folder / "offsets.npy", offsets, allow_pickle=False)
-    (folder / "refs.json").write_text(json.dumps(refs), encoding="ascii")
+    cache_files.save_array(folder / "offsets.npy", offsets)
+    cache_files.write_text(folder / "refs.json", json.dumps(refs))
     _save_columns(folder, columns)
     head = {"form": FORM, "memtui": __version__, "shards": [asdict(shard) for shard in shards]}
-    (folder / "catalog.json").write_text(json.dumps(head), encoding="ascii")
+    cache_files.write_text(folder / "catalog.json", json.dumps(head))
     pointer = home / f"CURRENT.{name}"
-    pointer.write_text(name, encoding="ascii")
+    cache_files.write_text(pointer, name)
     pointer.replace(home / "CURRENT")
     _drop_others(home, name)
     return Catalog(folder, tuple(shards), CachedRows(folder / "rows.jsonl", offsets), columns)

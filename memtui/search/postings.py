@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui import __version__
-from memtui.search import analysis
+from memtui.search import analysis, cache_files
 from memtui.search import heads as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, Document
 from memtui.search.heads import MOST_OFTEN, Heads
@@ -337,11 +337,11 @@ def save(segment: Segment, folder: Path, stamp: str) -> None:
         arrays[name] = np.frombuffer(text, np.uint8)
     sums = {}
     for name, values in arrays.items():
-        np.save(folder / f"segment.{name}.npy", values, allow_pickle=False)
+        cache_files.save_array(folder / f"segment.{name}.npy", values)
         sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
     head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
     draft = folder / f"{_HEAD}.draft"
-    draft.write_text(json.dumps(head), encoding="ascii")
+    cache_files.write_text(draft, json.dumps(head))
     draft.replace(folder / _HEAD)
 
 

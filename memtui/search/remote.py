@@ -6,6 +6,7 @@ redirection is not followed: it would carry texts and key to a place nobody name
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import urllib.error
@@ -13,7 +14,7 @@ import urllib.request
 from collections.abc import Iterable, Sequence
 from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.search.embedding import Cancel, Counts, Floats, unit, well_formed
 from memtui.search.postings import Cancelled, never
-from memtui.text import visible
+from memtui.text import masked, visible
 
 TIME_LIMIT = 60.0
 """Seconds for one batch; a model may have to be loaded first."""
@@ -38,6 +39,12 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
+def _login(url: str) -> str:
+    """The user and password of an address, as HTTP sends them; empty when it has none."""
+    login, at, _ = urlsplit(url).netloc.rpartition("@")
+    return base64.b64encode(unquote_to_bytes(login)).decode("ascii") if at else ""
+
+
 class Endpoint:
     """One model of one server."""
 
@@ -52,13 +59,15 @@ class Endpoint:
             )
         if not choice.model:
             raise ConfigError("names the model to ask for", where="search.embedding.model")
+        self._login = _login(url)
+        url = urlsplit(url)._replace(netloc=urlsplit(url).netloc.rpartition("@")[2]).geturl()
         self._kind = choice.kind
         self._model = choice.model
         self._url = url + ("/api/embed" if choice.kind == "ollama" else "/embeddings")
         self._key_variable = choice.key_variable
         self._time_limit = time_limit
         self._opener = urllib.request.build_opener(_Stay)
-        self.name = f"{choice.kind}:{url}:{choice.model}"
+        self.name = masked(f"{choice.kind}:{url}:{choice.model}")
 
     def counts(self, texts: Iterable[str]) -> Counts | None:  # noqa: ARG002
         return None
@@ -93,6 +102,8 @@ class Endpoint:
                     f"the variable {self._key_variable} with the key is not set", where=self._url
                 )
             headers["Authorization"] = f"Bearer {key}"
+        elif self._login:
+            headers["Authorization"] = f"Basic {self._login}"
         request = urllib.request.Request(self._url, body, headers, method="POST")
         try:
             with self._opener.open(request, timeout=self._time_limit) as answer:

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.errors import EmbeddingBusy, EmbeddingError
+from memtui.search import cache_files
 from memtui.search.embedding import Counts, Floats
 
 log = logging.getLogger(__name__)
@@ -153,14 +154,14 @@ def start(
     """Begin new files, with the rows of `kept` in them, and put them in force. Raises OSError."""
     head = Head(FORM, model, size, secrets.token_hex(6), counted)
     if counts is not None:
-        np.save(_file(home, head, "npy"), counts, allow_pickle=False)
+        cache_files.save_array(_file(home, head, "npy"), counts)
     for ending in ("f16", "keys"):
         _file(home, head, ending).touch(mode=0o600)
     if kept is not None:
         append(home, head, kept.keys, kept.rows)
     said: dict[str, Any] = {name: getattr(head, name) for name in Head.__slots__}
     fresh = home / f"vectors-{head.name}.json"
-    fresh.write_text(json.dumps(said), encoding="ascii")
+    cache_files.write_text(fresh, json.dumps(said))
     fresh.replace(home / "vectors.json")
     for file in home.glob("vectors-*"):
         if not file.name.startswith(f"vectors-{head.name}."):
@@ -207,5 +208,5 @@ def keys_of_rows(generation: Path) -> Keys | None:
 def save_keys_of_rows(generation: Path, keys: Keys) -> None:
     """Keep the key of each row beside the rows. Raises OSError."""
     fresh = generation / "vector_keys.new.npy"
-    np.save(fresh, keys, allow_pickle=False)
+    cache_files.save_array(fresh, keys)
     fresh.replace(generation / "vector_keys.npy")

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 from memtui import __version__
 from memtui.query import Term
-from memtui.search import analysis, trust
+from memtui.search import analysis, cache_files, trust
 from memtui.search.documents import FIELD_WEIGHTS, Document
 from memtui.search.postings import Segment, Tell, never, silent
 
@@ -231,7 +231,7 @@ class WhooshIndex:
                 files[path.name] = known.get(path.name) or trust.checksum(path)
         told = {**_versions(), "generation": generation, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
-        draft.write_text(json.dumps(told), encoding="ascii")
+        cache_files.write_text(draft, json.dumps(told))
         draft.replace(self._stamp)
 
 

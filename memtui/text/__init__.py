@@ -10,6 +10,7 @@ from memtui.text.disguise import mixed_scripts
 from memtui.text.hidden import file_name, has_hidden, hidden_count, one_line, visible
 from memtui.text.humane import ago, date, number, short_ago, size
 from memtui.text.matches import fold, highlights
+from memtui.text.urls import masked
 
 __all__ = [
     "ago",
@@ -20,6 +21,7 @@ __all__ = [
     "has_hidden",
     "hidden_count",
     "highlights",
+    "masked",
     "mixed_scripts",
     "number",
     "one_line",

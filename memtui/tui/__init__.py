@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,20 +27,33 @@ SWITCH_INTERVAL = 0.0005
 def _first_frame() -> Iterator[None]:
     """Show where the search line will be while Textual, a quarter of a second, is imported.
 
-    The app takes the alternate screen over and gives it back in the end; when it cannot even be
-    imported, it is given back here.
+    The app takes the alternate screen over and gives it back in the end; when something ends the
+    start before that, a signal too, it is given back here.
     """
     if not sys.stdout.isatty():
         yield
         return
-    sys.stdout.write("\x1b[?1049h\x1b[2J\x1b[H memtui /")
-    sys.stdout.flush()
+    before = {
+        number: signal.signal(number, _end)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_DFL
+    }
     try:
+        sys.stdout.write("\x1b[?1049h\x1b[2J\x1b[H memtui /")
+        sys.stdout.flush()
         yield
     except BaseException:
-        sys.stdout.write("\x1b[?1049l")
-        sys.stdout.flush()
+        with contextlib.suppress(OSError):
+            sys.stdout.write("\x1b[?1049l")
+            sys.stdout.flush()
         raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _end(number: int, _: object) -> None:
+    raise SystemExit(128 + number)
 
 
 def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
@@ -56,17 +71,20 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
         from memtui import config, paths
         from memtui.tui.app import Launch, MemtuiApp
 
-    loaded = config.load(paths.config_file())
-    launch = Launch(
-        library if callable(library) else lambda: library,
-        loaded=loaded,
-        config_file=paths.config_file(),
-        state=paths.state_folder(),
-        themes=(paths.shipped("themes"), paths.user_themes()),
-        roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
-    )
-    app = MemtuiApp(launch)
-    app.run(mouse=loaded.settings.mouse)
+        loaded = config.load(paths.config_file())
+        launch = Launch(
+            library if callable(library) else lambda: library,
+            loaded=loaded,
+            config_file=paths.config_file(),
+            state=paths.state_folder(),
+            themes=(paths.shipped("themes"), paths.user_themes()),
+            roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
+        )
+        app = MemtuiApp(launch)
+        app.run(mouse=loaded.settings.mouse)
+    if app.has_draft:
+        with contextlib.suppress(OSError):
+            print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)
     if app.fault is not None:
         raise app.fault
     return app.return_code or 0

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.filter import LineFilter
+from textual.worker import WorkerFailed
 
 from memtui import keymap, text
 from memtui.config import Loaded
@@ -20,7 +23,9 @@ from memtui.tui import actions, registry
 from memtui.tui.backstop import Backstop
 from memtui.tui.colours import Colours, Palette
 from memtui.tui.commands import ActCommands
+from memtui.tui.key_queue import KeyQueue
 from memtui.tui.painting import BLANK_TERMINAL, Painting
+from memtui.tui.screens.acting import Dialog
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.sessions import Sessions
 from memtui.tui.widgets.painted import Painted
@@ -29,6 +34,7 @@ from memtui.tui.work import Workers
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.binding import BindingType
+    from textual.driver import Driver
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
@@ -79,6 +85,7 @@ class MemtuiApp(App[None]):
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
+        self.key_queue = KeyQueue(self, super().on_event)
         keys = keymap.resolve(
             actions.default_keys(), self.settings.keys, scopes=actions.key_scopes()
         )
@@ -97,6 +104,10 @@ class MemtuiApp(App[None]):
         self.browse: BrowseScreen
         self._restored = False
         self.fault: Exception | None = None
+        self.is_ending = False
+        """The screens are about to be taken down: answers of workers are no longer told."""
+        self.has_draft = False
+        """A form was open with a text that is kept for the next start."""
 
     # What the app is made of
 
@@ -130,6 +141,11 @@ class MemtuiApp(App[None]):
 
     # What the terminal is told
 
+    def get_driver_class(self) -> type[Driver]:
+        from memtui.tui.terminal import TerminalDriver
+
+        return TerminalDriver
+
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate):
             renderable = self._painting.reduced(renderable)
@@ -160,6 +176,15 @@ class MemtuiApp(App[None]):
         if action_id == "redraw":
             self.redraw()
 
+    # What the terminal tells
+
+    async def on_event(self, event: events.Event) -> None:
+        """Keys and pastes that come in go through the queue; what bubbled up here does not."""
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            self.key_queue.put(event)
+        else:
+            await super().on_event(event)
+
     # Starting
 
     def on_mount(self) -> None:
@@ -186,10 +211,52 @@ class MemtuiApp(App[None]):
         self.sessions.keep(self.browse, self.theme)
         self.exit()
 
+    def exit(
+        self,
+        result: None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        self.is_ending = True
+        self.key_queue.stop()
+        super().exit(result, return_code, message)
+
+    async def _shutdown(self) -> None:
+        """However the app ends, it comes through here while the screens are still there."""
+        self.is_ending = True
+        self._keep_drafts()
+        await super()._shutdown()
+
+    def _keep_drafts(self) -> None:
+        for screen in self._screen_stacks.get(self._current_mode, ()):
+            if isinstance(screen, Dialog):
+                try:
+                    self.has_draft |= screen.keep_draft(last=True)
+                except Exception as error:
+                    self.fault = self.fault or error
+
+    def end_by(self, number: signal.Signals) -> None:
+        """A signal ends the app: as when it is left, with the exit code that shells give it."""
+        if not self.is_ending:
+            self.sessions.keep(self.browse, self.theme)
+            self.exit(return_code=128 + number)
+
+    def panic(self, *_: RenderableType) -> None:
+        """The thread that reads keys has failed: there is nothing more to read."""
+        self.end_by(signal.SIGHUP)
+
     def give_up(self, error: Exception) -> None:
         """End because of a fault of our own; `start` raises it once the terminal is given back."""
         self.fault = self.fault or error
         self.exit(return_code=1)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Textual would print the fault with the values of all variables, so with memories."""
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if self._exception is None:  # where Textual's own test frame looks
+            self._exception = error
+            self._exception_event.set()
+        self.give_up(cause if isinstance(cause, Exception) else error)
 
     # Colours
 

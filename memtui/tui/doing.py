@@ -60,13 +60,28 @@ class Doing:
         return self._screen.work.library
 
     def ask(
-        self, work: Callable[[Library], Answer], done: Told[Answer], failed: Failed, group: str
+        self,
+        work: Callable[[Library], Answer],
+        done: Told[Answer],
+        failed: Failed,
+        group: str,
+        *,
+        opens: bool = False,
     ) -> None:
-        """Let a worker find something out; `done` or `failed` is called with what it found."""
+        """Let a worker find something out; `done` or `failed` is called with what it found.
+
+        With `opens` the answer opens or closes a dialog, for which the keys typed next are meant:
+        they wait for it.
+        """
         library = self.library
         if library is None:
             failed(Refused("the stores are still being opened"))
             return
+        release = self._screen.app.key_queue.hold() if opens else _nothing
+
+        def tell(told: Callable[[], None]) -> None:
+            told()
+            release()
 
         def run() -> None:
             worker = get_current_worker()
@@ -75,10 +90,10 @@ class Doing:
             except MemtuiError as error:
                 reason = error
                 if not worker.is_cancelled:
-                    self._tell(lambda: failed(reason))
+                    self._tell(lambda: tell(lambda: failed(reason)))
             else:
                 if not worker.is_cancelled:
-                    self._tell(lambda: done(answer))
+                    self._tell(lambda: tell(lambda: done(answer)))
 
         self._screen.run_worker(run, group=group, exclusive=True, thread=True, name=group)
 
@@ -152,3 +167,7 @@ class Doing:
 
     def _tell(self, tell: Callable[[], None]) -> None:
         self._screen.post_message(messages.Answered(tell))
+
+
+def _nothing() -> None:
+    return None

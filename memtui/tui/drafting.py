@@ -63,6 +63,9 @@ def edit(
         changes,
         memory,
         save="accept" if act is Act.ACCEPT else "save",
+        act=act,
+        store=memory.store,
+        about=(memory,),
     )
 
 
@@ -89,7 +92,14 @@ def supersede(memory: Memory, store: Store, known: Mapping[str, Sequence[str]]) 
         names.remove("title")
     fields = [_field(name, value_of(memory, name), known) for name in names]
     return Form(
-        f"Write the successor in {memory.store}", tuple(fields), changes, memory, save="supersede"
+        f"Write the successor in {memory.store}",
+        tuple(fields),
+        changes,
+        memory,
+        save="supersede",
+        act=Act.SUPERSEDE,
+        store=memory.store,
+        about=(memory,),
     )
 
 
@@ -118,7 +128,14 @@ def add(
     if len(kinds) > 1:
         first = Field("kind", "Kind", Kind.ONE_OF, kinds[0], tuple(kinds))
         fields.insert(0, first)
-    return Form(f"New memory in {store.label}", tuple(fields), changes, save="add")
+    return Form(
+        f"New memory in {store.label}",
+        tuple(fields),
+        changes,
+        save="add",
+        act=Act.ADD,
+        store=store.label,
+    )
 
 
 def tag(memories: Sequence[Memory]) -> Form:
@@ -138,7 +155,14 @@ def tag(memories: Sequence[Memory]) -> Form:
     value = ", ".join(one.tags) if one else ""
     title = "Tags" if one else f"Tags of {len(memories)} memories"
     return Form(
-        title, (Field("tags", "Tags", Kind.LINE, value, (), "", hint),), changes, one, focus="tags"
+        title,
+        (Field("tags", "Tags", Kind.LINE, value, (), "", hint),),
+        changes,
+        one,
+        focus="tags",
+        act=Act.TAG,
+        store=memories[0].store,
+        about=tuple(memories),
     )
 
 
@@ -171,7 +195,15 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
         hint = "this document, or a pattern such as knowledge/**/*.md"
         fields.append(Field("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
     title = "Type" if len(memories) == 1 else f"Type of {len(memories)} memories"
-    return Form(title, tuple(fields), changes, focus="type")
+    return Form(
+        title,
+        tuple(fields),
+        changes,
+        focus="type",
+        act=Act.RETYPE,
+        store=first.store,
+        about=tuple(memories),
+    )
 
 
 def rate(memories: Sequence[Memory]) -> Form:
@@ -190,7 +222,15 @@ def rate(memories: Sequence[Memory]) -> Form:
     value = str(now) if str(now) in known else "none"
     title = "Rating" if len(memories) == 1 else f"Rating of {len(memories)} memories"
     fields = (Field("rating", "Rating", Kind.ONE_OF, value, known),)
-    return Form(title, fields, changes, focus="rating")
+    return Form(
+        title,
+        fields,
+        changes,
+        focus="rating",
+        act=Act.RATE,
+        store=memories[0].store,
+        about=tuple(memories),
+    )
 
 
 def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
@@ -209,5 +249,26 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
         changes,
         keeper,
         save="merge",
-        others=tuple(other.ref for other in others),
+        act=Act.MERGE,
+        store=keeper.store,
+        about=(keeper, *others),
     )
+
+
+def again(
+    act: Act, store: Store, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]
+) -> Form:
+    """The form of an act, made anew; without memories, that of a new one."""
+    if not memories or act is Act.ADD:
+        return add(store, known, kinds=known.get("kind", ()))
+    if act is Act.SUPERSEDE:
+        return supersede(memories[0], store, known)
+    if act is Act.TAG:
+        return tag(memories)
+    if act is Act.RETYPE:
+        return retype(memories, known.get("type", ()))
+    if act is Act.RATE:
+        return rate(memories)
+    if act is Act.MERGE and len(memories) > 1:
+        return merge(memories[0], memories[1:])
+    return edit(memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from memtui.changes import Change
+from memtui.changes import Act, Change
 from memtui.errors import Conflict
 from memtui.model import Memory
 
@@ -49,8 +49,11 @@ class Form:
     """The memory as it was when the form was opened."""
     focus: str = "content"
     save: str = "save"
-    others: tuple[str, ...] = field(default=())
-    """Refs of further memories that the form speaks of."""
+    act: Act = Act.EDIT
+    store: str = ""
+    """Label of the store it writes to."""
+    about: tuple[Memory, ...] = ()
+    """The memories it changes; none for a new one."""
 
 
 TEXT_FIELDS = ("title", "type", "entity")
@@ -122,3 +125,17 @@ def both_texts(conflict: Conflict) -> str:
     """Their text and ours, one after the other, to be made one by hand."""
     parts = [part for part in (conflict.theirs, conflict.yours) if part]
     return "\n\n".join(parts)
+
+
+def resumed(form: Form, values: Values, before: Values) -> Form:
+    """The form with what was written in it before; `before`: what the memory said then."""
+    fields = tuple(replace(one, value=values.get(one.name, one.value)) for one in form.fields)
+    base = form.base
+    if base is not None:
+        said: dict[str, Any] = {
+            name: tags_of(words) if name == "tags" else words
+            for name, words in before.items()
+            if name in LABELS and name != "kind"
+        }
+        base = replace(base, **said)
+    return replace(form, fields=fields, base=base)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -12,54 +11,41 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.errors import SaveError
+from memtui.files import editor
 from memtui.model import Place
 from memtui.tui.backstop import DANGEROUS
 
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
 
-_GOTO = frozenset({"code", "codium", "cursor", "windsurf"})
-"""Editors that take `--goto file:line`."""
-_COLON = frozenset({"hx", "helix", "subl", "zed", "micro"})
-"""Editors that take `file:line`."""
 
+def clean(words: str) -> tuple[str, int]:
+    """Text fit for another program's input, and how many characters were left out of it.
 
-def clean(words: str) -> str:
-    """Text fit for another program's input: no control character but newline and tab."""
-    kept = "".join(c if c in "\n\t" else DANGEROUS.sub("", c) for c in words)
-    return kept.strip("\n")
-
-
-def command(editor: str, place: Place) -> list[str]:
-    """The editor's argument list for a file and line; no shell takes part.
-
-    Raises ValueError when the editor's command line has an open quote.
+    No control character but newline and tab, nothing that hides; CR LF becomes a newline.
     """
-    words = shlex.split(editor) or ["vi"]
-    name = Path(words[0]).name
-    if not place.line:
-        return [*words, place.file]
-    if name in _GOTO:
-        return [*words, "--goto", f"{place.file}:{place.line}"]
-    if name in _COLON:
-        return [*words, f"{place.file}:{place.line}"]
-    return [*words, f"+{place.line}", place.file]
+    words = words.replace("\r\n", "\n")
+    kept = "".join(c if c in "\n\t" else DANGEROUS.sub("", c) for c in words)
+    return kept.strip("\n"), len(words) - len(kept)
 
 
 def open_source(app: MemtuiApp, place: Place) -> None:
     """Give the terminal to the editor until it ends."""
     from textual.app import SuspendNotSupported
 
-    editor = app.settings.editor or os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     if not Path(place.file).is_absolute() or not Path(place.file).exists():
         app.notify(f"{text.file_name(place.file)} is no longer there.", severity="warning")
         return
     try:
-        lend(app, command(editor, place))
+        lend(app, editor.command(app.settings.editor, place.file, place.line))
     except SuspendNotSupported:
         app.notify("This terminal cannot be lent to an editor.", severity="warning")
-    except (OSError, ValueError) as error:
-        app.notify(f"{text.one_line(editor)}: {text.one_line(str(error))}", severity="error")
+    except OSError as error:
+        reason = text.one_line(error.strerror or str(error))
+        app.notify(f"The editor cannot be started: {reason}. Set $EDITOR.", severity="error")
+    except SaveError as error:
+        app.notify(str(error), severity="error")
 
 
 def lend(app: MemtuiApp, arguments: Sequence[str]) -> int:

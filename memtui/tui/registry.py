@@ -97,6 +97,14 @@ ACTIONS: tuple[Action, ...] = (
         _PANES,
         (ANYWHERE,),
     ),
+    _changing(
+        "drafts",
+        "K",
+        "draft",
+        "Open a draft that an earlier run left unsaved",
+        _PANES,
+        (ANYWHERE,),
+    ),
     _changing("edit", "e", "edit", "Edit here", _ON_MEMORY),
     _changing("edit.outside", "E", "$EDITOR", "Edit in $EDITOR"),
     _changing("new", "n", "new", "Write a new memory", _ON_MEMORY, (ANYWHERE,)),
@@ -202,7 +210,22 @@ ACTIONS: tuple[Action, ...] = (
         situation.ranked,
     ),
     _act(
-        "copy", "y", "copy", "Copy the text of the memory", _ON_MEMORY, _ON_MEMORY, situation.memory
+        "copy",
+        "y",
+        "copy",
+        "Copy the text of the memory, without hidden characters",
+        _ON_MEMORY,
+        _ON_MEMORY,
+        situation.memory,
+    ),
+    _act(
+        "copy.exact",
+        "Y",
+        "copy exactly",
+        "Copy the text of the memory to the last character, hidden ones too",
+        _ON_MEMORY,
+        (),
+        situation.memory,
     ),
     _act("fresh", "N", "next new", "Jump to the next memory that is new", allowed=situation.fresh),
     _act(

@@ -284,7 +284,7 @@ class Workers:
             counts[name] = library.find(query, lambda: worker.is_cancelled).total
             if worker.is_cancelled:
                 return
-        self._screen.app.call_from_thread(done, counts)
+        self._screen.post_message(messages.Answered(lambda: done(counts)))
 
     def ask(
         self, group: str, question: Callable[[Library], Answer], done: Callable[[Answer], None]

@@ -136,13 +136,19 @@ class Terminal:
         self._stream.feed(data)
         return bool(data)
 
+    def hang_up(self) -> None:
+        """Close the terminal under the program, as a window that is shut does."""
+        os.close(self._line)
+        os.close(self._handle)
+        self._handle = self._line = os.open(os.devnull, os.O_RDWR)
+
     def close(self) -> None:
         if self.status is None:
             with contextlib.suppress(ProcessLookupError, ChildProcessError):
                 os.kill(self._child, signal.SIGKILL)
                 os.waitpid(self._child, 0)
-        os.close(self._line)
-        os.close(self._handle)
+        for handle in {self._line, self._handle}:
+            os.close(handle)
 
 
 @pytest.fixture

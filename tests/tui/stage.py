@@ -171,6 +171,8 @@ class Stage:
             await self.app.workers.wait_for_complete()
 
     async def _handled(self) -> None:
+        while not self.app.key_queue.is_idle:
+            await asyncio.sleep(0)
         await self.pilot._wait_for_screen()
 
     def text(self) -> str:

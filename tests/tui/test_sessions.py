@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -10,8 +11,9 @@ from textual.events import MouseScrollDown
 from textual.widgets import Input
 
 from memtui.config import Settings
-from memtui.model import Place
-from memtui.tui import outside, registry
+from memtui.files import editor
+from memtui.tui import registry
+from memtui.tui.app import MemtuiApp
 from memtui.tui.layout import Pane, arrange
 
 from .stage import FACTS, fact, stage, write_store
@@ -149,17 +151,57 @@ async def test_the_wheel_and_the_scrollbar(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("editor", "expected"),
+    ("setting", "expected"),
     [
-        ("vim", ["vim", "+7", "/x y"]),
+        ("vim", ["vim", "--cmd", "set nomodeline", "+7", "/x y"]),
+        ("/usr/bin/nvim -R", ["/usr/bin/nvim", "-R", "--cmd", "set nomodeline", "+7", "/x y"]),
         ("code --wait", ["code", "--wait", "--goto", "/x y:7"]),
         ("hx", ["hx", "/x y:7"]),
         ("/usr/bin/nano -l", ["/usr/bin/nano", "-l", "+7", "/x y"]),
-        ("", ["vi", "+7", "/x y"]),
     ],
 )
-def test_the_editor_is_called_without_a_shell(editor: str, expected: list[str]) -> None:
-    assert outside.command(editor, Place("/x y", 7)) == expected
+def test_the_editor_is_called_without_a_shell(setting: str, expected: list[str]) -> None:
+    assert editor.command(setting, "/x y", 7) == expected
+
+
+def test_vi_is_guarded_where_it_is_vim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("vim.basic", "nvi"):
+        (tmp_path / name).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for variable in ("VISUAL", "EDITOR"):
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "vi").symlink_to("nvi")
+    assert editor.command("", "/x") == ["vi", "/x"]
+    (tmp_path / "vi").unlink()
+    (tmp_path / "vi").symlink_to("vim.basic")
+    assert editor.command("", "/x") == ["vi", "--cmd", "set nomodeline", "/x"]
+
+
+async def test_the_source_is_opened_with_the_guards_of_drafts(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`o` on a store's own file: a modeline in it must not run in the person's vim."""
+    vim = tmp_path / "vim"
+    vim.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\n')
+    vim.chmod(0o755)
+    monkeypatch.setattr(MemtuiApp, "suspend", lambda _: contextlib.nullcontext())
+    async with stage(root, settings=Settings(editor=str(vim))) as on:
+        place = on.browse.memories.memory.origin
+        await on.press("o")
+        told = (tmp_path / "arguments").read_text().split("\n")
+        assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
+
+
+async def test_copying_says_what_it_leaves_out_and_offers_the_exact_text(tmp_path: Path) -> None:
+    hidden = "pay\u200b the\u202e bill\x1b[2J\r\nnow"
+    root = write_store(tmp_path, {"alice": [fact(1, hidden, "2026-11-20")]})
+    async with stage(root, toasts=True) as on:
+        await on.press("y")
+        assert on.app.clipboard == "pay the bill[2J\nnow"
+        (told,) = [toast.message for toast in on.app._notifications]
+        assert told.endswith("without 3 hidden characters. Y copies the exact text.")
+        await on.press("Y")
+        assert on.app.clipboard == hidden
 
 
 @pytest.mark.parametrize("width", [10, 39, 40, 79, 80, 100, 119, 120, 200])

@@ -95,7 +95,9 @@ class ChangeActs:
             self._screen.search_bar.set_activity("")
             self.failed(error)
 
-        self._doing.ask(lambda library: doings.preview(library, changes), planned, failed, "plan")
+        self._doing.ask(
+            lambda library: doings.preview(library, changes), planned, failed, "plan", opens=True
+        )
 
     def carry_out(self, found: Preview, said: Sequence[Said], ask: bool, yes: str) -> None:
         """Do what was planned; with `ask`, only after a yes to its diff."""

@@ -36,7 +36,7 @@ class ExplainActs:
         screen.work.ask(
             "why",
             lambda library: [_hit(library, found, at) for at in _both(found, position)],
-            weighed,
+            dialog.if_open(weighed),
         )
 
 

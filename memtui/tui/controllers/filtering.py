@@ -96,7 +96,7 @@ class FilterActs:
             ).query(screen.now())
             for span in ("", *RECENCIES)
         }
-        screen.work.count(spans, picker.set_counts)
+        screen.work.count(spans, picker.if_open(picker.set_counts))
 
     def _pick_saved(self) -> None:
         screen = self._screen

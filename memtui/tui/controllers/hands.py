@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from memtui.tui.controllers.carrying import CarryActs
 from memtui.tui.controllers.changing import ChangeActs
+from memtui.tui.controllers.drafts import DraftActs
 from memtui.tui.controllers.journalling import JournalActs
 from memtui.tui.controllers.mending import MendActs
 from memtui.tui.controllers.selecting import Selection
@@ -30,6 +31,7 @@ class Hands:
         self.selection = Selection(screen)
         self.changing = ChangeActs(screen, self.doing, self.selection)
         self.writing = WriteActs(screen, self.doing, self.selection, self.changing)
+        self.drafts = DraftActs(screen, self.doing, self.selection, self.writing)
         self.journalling = JournalActs(screen, self.doing, self.selection, self.changing)
         self.mending = MendActs(screen, self.doing, self.changing)
         self.carrying = CarryActs(screen, self.doing, self.selection, self.changing)
@@ -39,6 +41,7 @@ class Hands:
         return {
             **self.changing.acts(),
             **self.writing.acts(),
+            **self.drafts.acts(),
             **self.journalling.acts(),
             **self.carrying.acts(),
             **self.mending.acts(),
@@ -50,6 +53,8 @@ class Hands:
             return self.journalling.refusal(action_id)
         if action_id == "broken":
             return self.mending.refusal()
+        if action_id == "drafts":
+            return self.drafts.refusal()
         if action_id in _OF_CARRYING:
             return self.carrying.refusal(action_id)
         if action_id in _OF_ANY:
@@ -59,3 +64,4 @@ class Hands:
     def begin(self) -> None:
         """Everything has been read."""
         self.journalling.begin()
+        self.drafts.begin()

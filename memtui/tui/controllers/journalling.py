@@ -99,6 +99,7 @@ class JournalActs:
             self._show_log,
             self._changing.failed,
             "log",
+            opens=True,
         )
 
     def _show_log(self, actions: list[Action]) -> None:

@@ -70,6 +70,7 @@ class MendActs:
             lambda broken: self._show(store, broken),
             self._changing.failed,
             "broken",
+            opens=True,
         )
 
     def _show(self, store: Store, broken: Broken) -> None:
@@ -104,4 +105,4 @@ class MendActs:
             planned: Planned = mending.restoration(store, str(broken.path), state)
             return previewed(planned)
 
-        self._doing.ask(plan, planned, self._changing.failed, "plan")
+        self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import outside
+from memtui.tui import actions, outside, registry
 
 if TYPE_CHECKING:
     from memtui.tui.screens.acting import Acts
@@ -29,6 +30,7 @@ class ReadingActs:
             "mark.all": screen.memories.mark_all,
             "fresh": self._next_fresh,
             "copy": self._copy,
+            "copy.exact": partial(self._copy, exact=True),
             "source": self._source,
             "history": self._history,
             "back": self._back,
@@ -81,12 +83,25 @@ class ReadingActs:
         if not self._screen.memories.next_fresh():
             self._screen.app.notify("What is new does not pass the filters; F clears them.")
 
-    def _copy(self) -> None:
+    def _copy(self, *, exact: bool = False) -> None:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
         parts = [memory.content or memory.title for memory in chosen]
-        self._screen.app.copy_to_clipboard(outside.clean("\n\n".join(parts)))
+        whole = "\n\n".join(parts)
+        words, left_out = (whole, 0) if exact else outside.clean(whole)
+        app = self._screen.app
+        app.copy_to_clipboard(words)
         what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
-        self._screen.app.notify(f"Copied {what}.", timeout=2)
+        if left_out:
+            plural = "s" if left_out != 1 else ""
+            app.notify(
+                f"Copied {what} without {text.number(left_out)} hidden character{plural}. "
+                f"{actions.first_key(registry.BY_ID['copy.exact'], app.key_overrides)} copies "
+                "the exact text.",
+                severity="warning",
+                timeout=6,
+            )
+        else:
+            app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
 
     def _source(self) -> None:
         memory = self._current()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,16 +12,17 @@ from textual.app import SuspendNotSupported
 from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
-from memtui.errors import MemtuiError, SaveError
-from memtui.files import editor
+from memtui.errors import MemtuiError, RefError, SaveError
+from memtui.files import editor, form_drafts
 from memtui.files.editor import Draft
+from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
 from memtui.tui import doing as doings
 from memtui.tui import drafting, outside
 from memtui.tui.controllers.changing import ChangeActs, of_one_store
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.doing import Doing, Preview
-from memtui.tui.form import Form, changed_underneath
+from memtui.tui.form import Form, changed_underneath, resumed
 
 if TYPE_CHECKING:
     from memtui.journal import Action
@@ -75,8 +77,19 @@ class WriteActs:
 
         self._ask_known(store.label, known)
 
-    def _show(self, form: Form, *, changed: bool = False, draft: Draft | None = None) -> None:
+    def _show(
+        self,
+        form: Form,
+        *,
+        changed: bool = False,
+        draft: Draft | None = None,
+        file: DraftFile | None = None,
+    ) -> None:
         from memtui.tui.screens.edit_form import FormScreen
+
+        state = self._screen.app.launch.state
+        if file is None and state is not None:
+            file = form_drafts.new_file(state)
 
         def left(planned: Planned | None) -> None:
             if planned is not None:
@@ -86,7 +99,31 @@ class WriteActs:
             elif draft is not None:
                 self._screen.app.notify(f"The draft is kept in {draft.path}", timeout=10)
 
-        self._screen.app.push_screen(FormScreen(form, self._doing, changed=changed), left)
+        screen = FormScreen(form, self._doing, changed=changed, file=file)
+        self._screen.app.push_screen(screen, left)
+
+    def resume(self, file: DraftFile, draft: FormDraft) -> None:
+        """Open the form of a draft again; `file` stays its file."""
+        library = self._doing.library
+        if library is None:
+            return
+        stores = {str(store.root): store for store in library.stores}
+        store = stores[draft.root]
+        memories = []
+        for root, id in draft.about:
+            with suppress(KeyError, RefError):
+                memories.append(library.get(f"{stores[root].label}:{id}"))
+        if not memories and draft.about and not draft.values.get("content"):
+            self._changing.say_no("what this draft was about is no longer there")
+            file.discard()
+            return
+
+        def known(values: Mapping[str, Sequence[str]]) -> None:
+            kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
+            form = drafting.again(draft.act, store, memories, {**values, "kind": kinds})
+            self._show(resumed(form, draft.values, draft.before), changed=True, file=file)
+
+        self._ask_known(store.label, known)
 
     def _ask_known(self, store: str, done: object) -> None:
         """What types, entities and tags the store knows, to be offered while typing."""
@@ -101,7 +138,7 @@ class WriteActs:
                 "kind": _common(facets.kind),
             }
 
-        self._doing.ask(look, done, self._changing.failed, "known")  # type: ignore[arg-type]
+        self._doing.ask(look, done, self._changing.failed, "known", opens=True)  # type: ignore[arg-type]
 
     def _new(self) -> None:
         library = self._doing.library
@@ -272,7 +309,7 @@ class WriteActs:
             self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
             self._reopen(memory, draft, content)
 
-        self._doing.ask(look, planned, failed, "plan")
+        self._doing.ask(look, planned, failed, "plan", opens=True)
 
     def _reopen(self, memory: Memory, draft: Draft, content: str) -> None:
         """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""

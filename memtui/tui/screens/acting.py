@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
+from textual.await_complete import AwaitComplete
 from textual.reactive import var
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -15,14 +16,50 @@ from memtui.tui.situation import Situation
 if TYPE_CHECKING:
     from memtui.tui.app import MemtuiApp
 
+Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 Acts = Mapping[str, Callable[[], None]]
 
 
 class Dialog(ModalScreen[Result]):
-    """A screen over another; keys of the browse screen do not reach through."""
+    """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
     app: MemtuiApp
+    _is_answered = False
+
+    @property
+    def is_open(self) -> bool:
+        """It has not been answered, and the app goes on."""
+        return not (self._is_answered or self.app.is_ending)
+
+    def dismiss(self, result: Result | None = None) -> AwaitComplete:
+        """Close the dialog, and what lies over it, with this result; without effect after that.
+
+        Textual would close whatever is on top, so a second answer would close another screen.
+        """
+        stack = self.app.screen_stack
+        if self._is_answered or self not in stack:
+            return AwaitComplete()
+        self._is_answered = True
+        for above in reversed(stack[stack.index(self) + 1 :]):
+            above.dismiss(None)
+        return super().dismiss(result)
+
+    def if_open(self, tell: Callable[[Answer], None]) -> Callable[[Answer], None]:
+        """The callback, doing nothing when the answer of a worker finds the dialog closed."""
+
+        def told(answer: Answer) -> None:
+            if self.is_open:
+                tell(answer)
+
+        return told
+
+    def keep_draft(self, *, last: bool = False) -> bool:
+        """Keep what was written and is not saved yet; whether there is any. Raises SaveError.
+
+        `last`: the app ends, so that another program may offer it.
+        """
+        return False
 
     def action_act(self, action_id: str) -> None:
         if action_id in ("escape", "quit"):

@@ -167,7 +167,8 @@ class BrowseScreen(FindingScreen):
 
     @on(messages.Answered)
     def _answered_by_worker(self, event: messages.Answered) -> None:
-        event.tell()
+        if not self.app.is_ending:
+            event.tell()
 
     @on(messages.LibraryFailed)
     def _library_failed(self, event: messages.LibraryFailed) -> None:

@@ -141,7 +141,8 @@ class CarryScreen(Fitting[bool]):
 
     def on_answered(self, event: messages.Answered) -> None:
         event.stop()
-        event.tell()
+        if self.is_open:
+            event.tell()
 
     def action_stop(self) -> None:
         """Stop the work; leave when there is none."""

@@ -16,11 +16,12 @@ from textual.widgets import Input, Static, TextArea
 
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Outcome
-from memtui.errors import Conflict, MemtuiError, RefError
+from memtui.errors import Conflict, MemtuiError, RefError, SaveError
+from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
 from memtui.tui import telling_plans
 from memtui.tui.doing import Doing, Preview, preview
-from memtui.tui.form import Field, Form, Kind, both_texts, changed_underneath
+from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
 from memtui.tui.screens.conflict import BOTH, MINE, THEIRS, ConflictScreen
 from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.screens.fitting import Fitting
@@ -56,8 +57,13 @@ class FormScreen(Fitting[Planned]):
         Binding("up", "previous", show=False),
     ]
 
-    def __init__(self, form: Form, doing: Doing, *, changed: bool = False) -> None:
+    def __init__(
+        self, form: Form, doing: Doing, *, changed: bool = False, file: DraftFile | None = None
+    ) -> None:
+        """`file`: where what is not saved yet is kept, whatever becomes of the program."""
         super().__init__()
+        self._file = file
+        self._told_no_draft = False
         self._form = form
         self._doing = doing
         self._base = form.base
@@ -131,7 +137,38 @@ class FormScreen(Fitting[Planned]):
             self._timer.stop()
         self._timer = self.set_timer(REST, self._judge)
 
+    def _draft(self) -> FormDraft | None:
+        form, library = self._form, self._doing.library
+        if library is None:
+            return None
+        roots = {store.label: str(store.root) for store in library.stores}
+        base = self._base
+        before = {name: value_of(base, name) for name in LABELS if name != "kind"} if base else {}
+        about = tuple((roots[memory.store], memory.id) for memory in form.about)
+        return FormDraft(form.act, roots[form.store], about, self.values(), before)
+
+    def keep_draft(self, *, last: bool = False) -> bool:
+        if self._file is None or not self._began:
+            return False
+        draft = self._draft() if self.is_changed else None
+        if draft is None:
+            self._file.clear()
+            return False
+        self._file.keep(draft)
+        if last:
+            self._file.release()
+        return True
+
+    def _keep(self) -> None:
+        try:
+            self.keep_draft()
+        except SaveError as error:
+            if not self._told_no_draft:
+                self._told_no_draft = True
+                self.app.notify(str(error), severity="warning")
+
     def _judge(self) -> None:
+        self._keep()
         if self._saving:  # what is asked now would take the place of the plan to be saved
             self._typed()
             return
@@ -143,8 +180,8 @@ class FormScreen(Fitting[Planned]):
         self.judging = True
         self._doing.ask(
             partial(self._planned, values, False),
-            partial(self._judged, number),
-            partial(self._failed, number),
+            self.if_open(partial(self._judged, number)),
+            self.if_open(partial(self._failed, number)),
             "draft",
         )
 
@@ -204,7 +241,11 @@ class FormScreen(Fitting[Planned]):
         self._saving = True
         self._number += 1
         self._doing.ask(
-            partial(self._planned, values, force), self._to_save, self._not_saved, "draft"
+            partial(self._planned, values, force),
+            self.if_open(self._to_save),
+            self.if_open(self._not_saved),
+            "draft",
+            opens=True,
         )
 
     def action_force(self) -> None:
@@ -239,7 +280,13 @@ class FormScreen(Fitting[Planned]):
         def done(action: Action) -> None:
             self._close(planned.as_written(action.refs))
 
-        self._doing.apply(planned, done, self._not_saved)
+        def apply(library: Library) -> Action:
+            action = library.apply(planned)
+            if self._file is not None:
+                self._file.discard()
+            return action
+
+        self._doing.write(apply, self.if_open(done), self.if_open(self._not_saved))
 
     def _not_saved(self, error: MemtuiError) -> None:
         """The text stays where it is; what stands in the way is said."""
@@ -262,7 +309,13 @@ class FormScreen(Fitting[Planned]):
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._doing.ask(lambda library: library.refresh(), seen, self._not_saved, "draft")
+        self._doing.ask(
+            lambda library: library.refresh(),
+            self.if_open(seen),
+            self.if_open(self._not_saved),
+            "draft",
+            opens=True,
+        )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
         library, base = self._doing.library, self._base
@@ -321,4 +374,6 @@ class FormScreen(Fitting[Planned]):
 
     def _close(self, saved: Planned | None) -> None:
         self._number += 1  # an answer that comes later finds no form
+        if self._file is not None:
+            self._file.discard()
         self.dismiss(saved)

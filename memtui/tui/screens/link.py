@@ -158,7 +158,10 @@ class LinkScreen(Fitting[tuple[str, str]]):
         self._number += 1
         self.searching = True
         self._doing.ask(
-            partial(self._found, words), partial(self._show, self._number), self._failed, "link"
+            partial(self._found, words),
+            self.if_open(partial(self._show, self._number)),
+            self.if_open(self._failed),
+            "link",
         )
 
     def _found(self, words: str, library: Library) -> list[Memory]:
@@ -195,4 +198,10 @@ class LinkScreen(Fitting[tuple[str, str]]):
                 reason = found.planned.reason or "it is so already"
                 self.query_one(Verdict).say(Said(reason, Tone.WARNING))
 
-        self._doing.ask(lambda library: preview(library, [change]), planned, self._failed, "plan")
+        self._doing.ask(
+            lambda library: preview(library, [change]),
+            self.if_open(planned),
+            self.if_open(self._failed),
+            "plan",
+            opens=True,
+        )

@@ -16,6 +16,7 @@ MAY_WRITE = {
     "files/kept.py",  # copies, in the state folder
     "files/lock.py",  # lock files, in the state folder
     "files/editor.py",  # drafts, in the state folder
+    "files/form_drafts.py",  # what was written in forms, in the state folder
     "journal/database.py",  # the journal, in the state folder
     "journal/judgement.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
@@ -24,7 +25,8 @@ MAY_WRITE = {
     "files/stage.py",  # the folder beside it, put in its place or thrown away
     "bundle/ambient_reading.py",  # a temporary folder of its own
     "bundle/tables.py",  # a line in memory
-    "search/catalog.py",  # from here on: the cache
+    "search/cache_files.py",  # from here on: the cache
+    "search/catalog.py",
     "search/postings.py",
     "search/trust.py",
     "search/vectors.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -194,3 +195,22 @@ def test_nobody_there_is_an_error() -> None:
 def test_a_choice_that_lacks_something_is_said(choice: Embedding) -> None:
     with pytest.raises(ConfigError, match=r"search\.embedding"):
         Endpoint(choice)
+
+
+def test_a_login_in_the_address_is_sent_and_never_shown(serve: Serve) -> None:
+    server = serve(lambda path, body: (500, b"out of order"))
+    url = server.url.replace("://", "://ada:s3cr%40t@")
+    endpoint = Endpoint(Embedding("ollama", url, "small"))
+    assert "s3cr" not in endpoint.name
+    with pytest.raises(EmbeddingError) as failed:
+        endpoint.embed(["abc"])
+    assert "s3cr" not in str(failed.value)
+    ((_, headers, _),) = server.asked
+    assert headers["Authorization"] == "Basic " + b64encode(b"ada:s3cr@t").decode()
+
+
+def test_a_server_that_cannot_be_reached_does_not_show_the_login() -> None:
+    endpoint = Endpoint(Embedding("ollama", "http://ada:s3cret@127.0.0.1:1", "small"))
+    with pytest.raises(EmbeddingError) as failed:
+        endpoint.embed(["abc"])
+    assert "s3cret" not in str(failed.value)

@@ -1,0 +1,99 @@
+"""Texts that an earlier run left unsaved: told of at the start, opened again in their forms."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.files import form_drafts
+from memtui.tui.controllers.selecting import Selection
+from memtui.tui.controllers.writing import WriteActs
+from memtui.tui.doing import Doing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memtui.files.form_drafts import FormDraft
+    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.browse import BrowseScreen
+
+SHOWN = 50
+"""Cells of a draft's text in a toast or a list."""
+
+
+class DraftActs:
+    """What was written in a form that the program ended with."""
+
+    def __init__(
+        self, screen: BrowseScreen, doing: Doing, selection: Selection, writing: WriteActs
+    ) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._selection = selection
+        self._writing = writing
+        self._drafts: list[tuple[Path, FormDraft]] = []
+
+    def acts(self) -> Acts:
+        return {"drafts": self._open}
+
+    def refusal(self) -> str:
+        """Why there is none to open; empty when there is."""
+        return self._selection.can_write() or ("" if self._drafts else "no draft is left")
+
+    def begin(self) -> None:
+        """Everything has been read: say what was left unsaved."""
+        if self._look():
+            newest = self._drafts[0][1]
+            more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
+            self._screen.app.notify(
+                f"“{_words(newest)}”{more}: written {self._age(newest)}. K opens it again.",
+                title="A draft was not saved",
+                severity="warning",
+                timeout=15,
+            )
+            self._screen.update_keys()
+
+    def _look(self) -> bool:
+        state, library = self._screen.app.launch.state, self._doing.library
+        if state is None or library is None:
+            return False
+        roots = [store.root for store in library.stores if not store.read_only]
+        self._drafts = form_drafts.left_behind(state, roots)
+        return bool(self._drafts)
+
+    def _age(self, draft: FormDraft) -> str:
+        return text.ago(datetime.fromtimestamp(draft.time, UTC), self._screen.now())
+
+    def _open(self) -> None:
+        from memtui.tui.screens.picker import Choice, Picker
+
+        if not self._look():
+            self._screen.update_keys()
+            return
+        if len(self._drafts) == 1:
+            self._resume(self._drafts[0])
+            return
+        choices = [
+            Choice(str(number), _words(draft), note=self._age(draft))
+            for number, (_, draft) in enumerate(self._drafts)
+        ]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._resume(self._drafts[int(values[0])])
+
+        self._screen.app.push_screen(Picker("Drafts", choices, several=False), picked)
+
+    def _resume(self, found: tuple[Path, FormDraft]) -> None:
+        path, draft = found
+        self._drafts.remove(found)
+        self._screen.update_keys()
+        if (file := form_drafts.claim(path)) is not None:
+            self._writing.resume(file, draft)
+
+
+def _words(draft: FormDraft) -> str:
+    """What tells a draft from others: its act and how its text begins."""
+    words = draft.values.get("content") or " ".join(draft.values.values())
+    return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)

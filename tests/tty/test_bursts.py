@@ -1,0 +1,119 @@
+"""Keys that arrive many at once, in one write: every screen and every dialog stays sound."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui import paths
+
+Start = Callable[..., AbstractContextManager[Any]]
+
+ESC = "\x1b[27u"
+"""Escape as one unmistakable sequence: followed by a letter, a bare one would be alt and letter."""
+HOME = "q quit"
+"""Stands in the last line of the browse screen, under a small dialog too."""
+OPEN = (" esc ", "Search for commands")
+"""Stands in every dialog."""
+DIALOGS = {
+    "browse": ("", HOME),
+    "help": ("?", "Help:"),
+    "commands": (":", "Search for commands"),
+    "filter by type": ("t", "Filter by type"),
+    "filter by recency": ("r", "Filter by recency"),
+    "saved filters": ("f", "Saved filters"),
+    "themes": ("T", "Colours"),
+    "unreadable": ("U", "Stores and unreadable"),
+    "history": ("H", "History,"),
+    "changes": ("C", "Changes, newest"),
+    "edit": ("e", "Edit in"),
+    "question": ("ezz" + ESC, "Leave the form?"),
+    "new memory": ("n", "New memory in"),
+    "supersede": ("S", "Write the successor"),
+    "link": ("L", "Link to another"),
+    "delete": ("\x1b[3~", "enter delete"),
+    "export": ("x", "all stores whole"),
+    "import": ("I", "Import"),
+}
+"""The keys that open each, in one write too, and what comes up."""
+KEYS = [*"yynsxzejk /?tCHe", ESC, ESC, "\r", "\t", "\x13", "\x1bOQ", "\x7f", " ", "\x1b[B", "\x0c"]
+
+
+def _home(on: Any) -> None:
+    """Leave whatever is open, without saving."""
+    for _ in range(200):
+        screen = on.text()
+        if HOME in screen.rpartition("\n")[2] and not any(word in screen for word in OPEN):
+            return
+        on.send("y" if "Leave the form?" in screen else ESC)
+        _changed(on, screen)
+    raise AssertionError(f"there is no way back:\n{on.text()}")
+
+
+def _changed(on: Any, before: str) -> bool:
+    """Whether the screen shows something else within a second."""
+    for _ in range(20):
+        on._read(0.05)
+        if on.text() != before:
+            return True
+    return False
+
+
+def _open(on: Any, opening: str, title: str) -> None:
+    """Open a dialog; keys of an earlier burst may still be on their way and close it again."""
+    for _ in range(50):
+        _home(on)
+        on.send(f"2{opening}")  # in the list: some work only there
+        while title not in (screen := on.text()):
+            if not _changed(on, screen):
+                break
+        else:
+            return
+    raise AssertionError(f"{title!r} did not come up:\n{on.text()}")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_bursts_of_keys_leave_every_dialog_sound(memtui: Start, tmp_path: Path, seed: int) -> None:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    chance = random.Random(seed)
+    with memtui([str(root)], tmp_path, environ={"EDITOR": "true"}) as on:
+        on.wait_for("e edit")
+        for name, (opening, title) in DIALOGS.items():
+            _open(on, opening, title)
+            burst = "".join(chance.choices(KEYS, k=14))
+            on.send(burst)
+            on._read(0.2)
+            assert "Traceback" not in on.text(), (name, burst)
+        _open(on, "?", "Help:")
+        on.send(ESC)
+        on.wait_until_gone("Help:")
+        on.send("q")
+        assert on.wait_for_end() == 0, on.text()
+        assert b"Traceback" not in on.raw
+        assert not on.modes_left_on()
+    log = tmp_path / "state" / "memtui.log"
+    assert not log.exists(), log.read_text()
+
+
+def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Path) -> None:
+    """The second `y` used to close the form's own parent: ScreenStackError, values on screen."""
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    with memtui([str(root)], tmp_path) as on:
+        on.wait_for("e edit")
+        on.send("e")
+        on.wait_for("Edit in")
+        on.send("x")
+        on.send("\x1b")
+        on.wait_for("Leave the form?")
+        on.send("yy")
+        on.wait_for(HOME)
+        on.send("q")
+        assert on.wait_for_end() == 0, on.text()

@@ -1,0 +1,120 @@
+"""What stands in a form outlives the program; forms come back as they were."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.screens.conflict import ConflictScreen
+from memtui.tui.screens.edit_form import FormScreen
+from memtui.tui.widgets.writing import Prose
+
+from .sample_stage import ChangingStage, changing
+
+AGENT = "agent-memory"
+
+
+def drafts(tmp_path: Path) -> list[Path]:
+    folder = tmp_path / "state" / "drafts"
+    return sorted(folder.iterdir()) if folder.exists() else []
+
+
+def form(on: ChangingStage) -> FormScreen:
+    assert isinstance(on.app.screen, FormScreen), on.text()
+    return on.app.screen
+
+
+@pytest.mark.parametrize("key", ["e", "S", "n", "ctrl+t"])
+async def test_every_form_is_kept_and_comes_back(tmp_path: Path, key: str) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = on.first(AGENT, kind="fact", status="active")
+        await on.stand(fact.ref)
+        await on.keys(key)
+        await on.type("written")
+        values = form(on).values()
+        assert "written" in "".join(values.values())
+        on._strike("ctrl+q")
+    assert len(drafts(tmp_path)) == 1
+    async with changing(tmp_path, AGENT) as on:
+        assert "K opens it again" in on.toasts[-1]
+        await on.keys("K")
+        assert form(on).values() == values
+        assert form(on).is_changed
+        await on.keys("escape", "y")
+        assert on.app.screen is on.browse
+    assert drafts(tmp_path) == []
+
+
+async def test_a_form_without_changes_leaves_no_draft(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("e", "x", "backspace")
+        assert drafts(tmp_path) == []
+        on._strike("ctrl+q")
+    assert drafts(tmp_path) == []
+
+
+async def test_a_saved_form_leaves_no_draft(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await on.type("saved ")
+        await on.rest()
+        assert len(drafts(tmp_path)) == 1
+        await on.keys("ctrl+s")
+        assert on.app.screen is on.browse
+    assert drafts(tmp_path) == []
+
+
+async def test_a_draft_whose_memory_changed_meanwhile_is_a_conflict(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await on.type("mine ")
+        on._strike("ctrl+q")
+    path = Path(fact.origin.file)
+    records = json.loads(path.read_text(encoding="utf-8"))
+    for record in records:
+        if record["id"] == fact.id:
+            record["content"] = "theirs"
+    path.write_text(json.dumps(records), encoding="utf-8")
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("K", "ctrl+s")
+        assert isinstance(on.app.screen, ConflictScreen)
+
+
+async def test_a_draft_whose_memory_is_gone_becomes_a_new_one(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        await on.type("mine ")
+        on._strike("ctrl+q")
+    Path(fact.origin.file).write_text("[]", encoding="utf-8")
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("K")
+        assert "New memory" in on.text()
+        assert form(on).query_one(Prose).raw == f"mine {fact.content}"
+
+
+async def test_a_fault_keeps_the_text_and_prints_no_values(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> None:
+        secret = "hunter2"  # noqa: F841
+        raise ZeroDivisionError
+
+    async def end_by_a_fault() -> None:
+        async with changing(tmp_path, AGENT) as on:
+            ended.append(on)
+            await on.keys("e")
+            await on.type("kept ")
+            on.app.screen.call_later(broken)
+            await on.pilot._wait_for_screen()
+
+    ended: list[ChangingStage] = []
+    with pytest.raises(ZeroDivisionError):
+        await end_by_a_fault()
+    assert isinstance(ended[0].app.fault, ZeroDivisionError)
+    assert "hunter2" not in "".join(capfd.readouterr())
+    assert len(drafts(tmp_path)) == 1
