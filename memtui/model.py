@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Any
 
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
@@ -162,3 +164,92 @@ def from_record(record: Mapping[str, Any]) -> Memory:
         values[name] = tuple(values[name])
     values["also_entities"] = tuple(values.get("also_entities", ()))
     return Memory(**values)
+
+
+# ---- what is no whole memory ----------------------------------------------------------------
+
+MOST_LEVELS = 200
+"""Values inside values of `extra`: deeper ones exhaust the stack of whoever prints them."""
+
+_TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
+_texts_of = attrgetter(*_TEXTS)
+_PLAIN = (str, bool, float, type(None))
+_MOST_BITS = 10_000
+"""Of an integer: Python refuses to print one of more than 4,300 digits, 14,284 bits."""
+
+
+def defect(memory: Memory) -> str:
+    """Why this cannot be kept, sorted, printed and written as a record; empty when it can."""
+    if not isinstance(memory, Memory):
+        return "it is none"
+    for name, text in zip(_TEXTS, _texts_of(memory), strict=True):
+        if type(text) is not str:
+            return f"its {name} is not text"
+    if memory.kind not in KINDS or memory.status not in STATUSES:
+        return "its kind or its status is none that there is"
+    if memory.importance not in IMPORTANCES or not isinstance(memory.pinned, bool):
+        return "its importance or its pin is none that there is"
+    if not isinstance(memory.confidence, int | float | None):
+        return "its confidence is not a number"
+    for word in (
+        *memory.tags,
+        *memory.also_entities,
+        *memory.supersedes,
+        *memory.superseded_by,
+    ):
+        if not isinstance(word, str):
+            return "one of its tags or references is not text"
+    for link in memory.links:
+        if not all(isinstance(text, str) for text in (link.relation, link.target, link.note)):
+            return "one of its links is not text"
+    for place in (memory.origin, *memory.also):
+        if not isinstance(place.file, str):
+            return "it does not say where it lies"
+    for time in (memory.created, memory.updated):
+        if time is not None and time.tzinfo is not UTC and not _is_in_time(time):
+            return "one of its times names no zone, or is none that UTC has"
+    return _defect_of_extra(memory.extra)
+
+
+def _is_in_time(time: datetime) -> bool:
+    try:
+        return time.tzinfo is not None and _time(time) is not None
+    except OverflowError:
+        return False
+
+
+def _defect_of_extra(extra: Mapping[str, Any]) -> str:
+    if not isinstance(extra, Mapping):
+        return "what else is known of it is not a table"
+    for key, value in extra.items():
+        if not isinstance(key, str):
+            return "what else is known of it has a name that is not text"
+        if isinstance(value, _PLAIN):
+            continue
+        if isinstance(value, int):
+            if value.bit_length() > _MOST_BITS:
+                return f"{key} is a number that is too long to print"
+        elif fault := _defect_within(value):
+            return f"{key} {fault}"
+    return ""
+
+
+def _defect_within(value: Any) -> str:
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        return "is nested too deeply"
+    except (TypeError, ValueError):
+        return "is no JSON value"
+    if text.count("[") + text.count("{") <= MOST_LEVELS:
+        return ""
+    waiting = [(value, 1)]
+    while waiting:
+        item, level = waiting.pop()
+        if isinstance(item, dict):
+            item = list(item.values())
+        if isinstance(item, list | tuple):
+            if level > MOST_LEVELS:
+                return "is nested too deeply"
+            waiting += [(below, level + 1) for below in item]
+    return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from memtui.model import UNTYPED, Memory, to_record
@@ -14,8 +15,11 @@ CSV_FIELDS = (
     "ref", "kind", "type", "title", "content", "entity", "created", "updated", "importance",
     "status", "pinned", "confidence", "supersedes", "superseded_by", "tags", "source",
 )  # fmt: skip
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection)."""
+_FORMULA = re.compile(
+    r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+)
+"""A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection): some pass over
+blanks and what is not shown, some take the wide forms of East Asian text for the signs."""
 
 
 def jsonl(memories: Iterable[Memory]) -> Iterator[str]:
@@ -29,7 +33,7 @@ def _cell(value: object) -> str:
         value = " ".join(str(item) for item in value)
     text = "" if value is None else str(value)
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def csv_lines(memories: Iterable[Memory]) -> Iterator[str]:

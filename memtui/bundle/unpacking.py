@@ -18,14 +18,13 @@ from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.naming import quoted, safe_path
 from memtui.errors import BundleError
-from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, from_record
+from memtui.model import Memory, defect, from_record
 from memtui.text import visible
 
 LARGEST_TEXT = 256 << 20
 """Bytes of a file that is no bundle; larger ones are refused unread."""
 LAST_TIME = (1 << 63) * 10**9
 """Nanoseconds since 1970: beyond what systems count the seconds in."""
-_TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,28 +202,11 @@ def memory_from(record: Any) -> Memory:
     """A memory from its record. Raises BundleError when it is none."""
     try:
         memory = from_record(record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is no memory ({type(error).__name__})") from error
-    if not _is_sound(memory):
-        raise BundleError("a record holds a value of the wrong kind")
+    if why := defect(memory):
+        raise BundleError(f"a record is no whole memory: {why}")
     return memory
-
-
-def _is_sound(memory: Memory) -> bool:
-    words = (getattr(memory, name) for name in _TEXTS)
-    lists = (*memory.tags, *memory.also_entities, *memory.supersedes, *memory.superseded_by)
-    number = memory.confidence
-    return (
-        all(isinstance(word, str) for word in (*words, *lists, memory.origin.file))
-        and all(isinstance(link.target, str) for link in memory.links)
-        and memory.kind in KINDS
-        and memory.status in STATUSES
-        and memory.importance in IMPORTANCES
-        and isinstance(memory.pinned, bool)
-        and isinstance(memory.extra, dict)
-        and (number is None or isinstance(number, int | float))
-        and all(t is None or t.tzinfo is not None for t in (memory.created, memory.updated))
-    )
 
 
 # ---- other files --------------------------------------------------------------------------------

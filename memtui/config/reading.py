@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from memtui import toml_file
 from memtui.config.settings import SCHEMA, Setting, Settings
 from memtui.errors import ConfigError
 from memtui.text import one_line
@@ -23,6 +23,9 @@ class Loaded:
     problems: tuple[ConfigError, ...] = ()
 
 
+MOST_PROBLEMS = 50
+"""Faults of one file that are told one by one: each looks for its line in the whole text."""
+
 _Fault = Callable[[tuple[str, ...], str, str], None]
 _FIELDS = {setting.key: setting for setting in SCHEMA}
 _TABLES = {key.split(".")[0] for key in _FIELDS if "." in key}
@@ -34,18 +37,16 @@ def load(path: Path) -> Loaded:
     Never raises: each fault is one ConfigError in `problems`, with file, line and reason.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = toml_file.read_text(path)
     except FileNotFoundError:
         return Loaded()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not UTF-8"
+    except (OSError, toml_file.BadToml) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         return _useless(f"cannot be read: {reason}", path)
     try:
-        values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        where = re.search(r" \(at line (\d+), column \d+\)$", str(error))
-        what = str(error)[: where.start()] if where else "nested too deeply"
-        return _useless(f"is not TOML: {what}", path, int(where[1]) if where else None)
+        values = toml_file.parse(text)
+    except toml_file.BadToml as error:
+        return _useless(f"is not TOML: {error}", path, error.line)
     return parse(values, path, text)
 
 
@@ -58,8 +59,13 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> Loaded:
     """The settings of a parsed file. `text` is the file's, to find the lines of faults."""
     problems: list[ConfigError] = []
     chosen: dict[str, Any] = {}
+    unsaid = 0
 
     def fault(parts: tuple[str, ...], what: str, do: str) -> None:
+        nonlocal unsaid
+        if len(problems) >= MOST_PROBLEMS:
+            unsaid += 1
+            return
         lines = (line_of(text, parts[:length]) for length in range(len(parts), 0, -1))
         line = next(filter(None, lines), None)
         where = f"{path}:{line}" if line else str(path)
@@ -69,7 +75,8 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> Loaded:
         parts = tuple(key.split(".", 1))
         setting = _FIELDS.get(key)
         if setting is None:
-            near = get_close_matches(key, _FIELDS, n=1, cutoff=0.5)
+            known = _FIELDS if len(problems) < MOST_PROBLEMS else ()
+            near = get_close_matches(key, known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else "`memtui config` lists all settings"
             fault(parts, "is not a setting", hint)
             continue
@@ -80,6 +87,8 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> Loaded:
             chosen[setting.field] = setting.check(value)
         except ValueError as error:
             fault(parts, str(error), "the default is used")
+    if unsaid:
+        problems.append(ConfigError(f"has {unsaid} more faults", where=str(path)))
     return Loaded(replace(Settings(), **chosen), tuple(problems))
 
 

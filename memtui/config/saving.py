@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import copy
 import re
-import tomllib
 from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from memtui import toml_file
 from memtui.config.reading import line_of
 from memtui.errors import ConfigError
 from memtui.paths import write_private
@@ -28,10 +28,10 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        values = tomllib.loads(text)
+        values = toml_file.parse(text)
     except FileNotFoundError:
         text, values = "", {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (OSError, UnicodeDecodeError, toml_file.BadToml) as error:
         raise ConfigError(
             "the setting was not saved, because the file cannot be read",
             where=str(path),
@@ -70,8 +70,8 @@ def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict
 
 def _means(text: str, wanted: Mapping[str, Any]) -> bool:
     try:
-        return tomllib.loads(text) == wanted
-    except tomllib.TOMLDecodeError:
+        return toml_file.parse(text) == wanted
+    except toml_file.BadToml:
         return False
 
 

@@ -162,7 +162,10 @@ def _store(value: Any) -> StorePath:
     label = block.get("label", "")
     if set(block) - {"path", "label"} or not isinstance(label, str):
         raise ValueError("has a path and a label, both text in quotes, and nothing else")
-    return StorePath(Path(block["path"]).expanduser(), label)
+    try:
+        return StorePath(Path(block["path"]).expanduser(), label)
+    except RuntimeError:
+        raise ValueError("names the home of somebody who is not known here") from None
 
 
 def _embedding(value: Any) -> Embedding:

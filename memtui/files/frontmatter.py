@@ -17,14 +17,23 @@ from memtui.files import yaml_block
 
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
-_KEY = re.compile(r"""(?:"([^"\\]*)"|'([^']*)'|([^\s#'"\[\]{}&*!|>%@`,?:-][^#:]*?))\s*:(?=\s|$)""")
+# A line may be hostile, so each of these takes time linear in it: words and the blanks between them
+# are taken in turn and never given back (`++`, `*+`).
+_KEY = re.compile(
+    r"""(?:"([^"\\]*)"|'([^']*)'
+        |([^\s#'"\[\]{}&*!|>%@`,?:-][^\s\#:]*+(?:\s++[^\s\#:]++)*+)
+        )\s*+:(?=\s|$)""",
+    re.VERBOSE,
+)
 _SCALAR = re.compile(
-    r"""(?P<gap>[ \t]*)
-        (?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}]*\]|[^\s"'\[{|>&*!%@`#](?:[^#]|(?<=\S)\#)*?|)
+    r"""(?P<gap>[ \t]*?(?=[ \t]\#)|[ \t]*+)
+        (?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}]*\]
+        |[^\s"'\[{|>&*!%@`#]\S*+(?:\s++(?!\#)\S++)*+|)
         (?P<tail>(?:[ \t]+\#.*)?\s*)$""",
     re.VERBOSE,
 )
-_ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>.*?)(?P<tail>\s*)$")
+_ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*+)?)(?P<tail>\s*)$")
+_FIELD = re.compile(r"([A-Za-z0-9_-]+):(.*)")
 _PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@ ()-]*(?<! )")
 _UNPRINTABLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
 _NOT_TEXT = re.compile("[\ud800-\udfff]")
@@ -69,8 +78,8 @@ def parse_block(front: str) -> dict[str, Any]:
     try:
         return yaml_block.read(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
     except yaml_block.BadYaml:
-        pairs = (re.match(r"([A-Za-z0-9_-]+):[ \t]*(.*?)\s*$", line) for line in front.split("\n"))
-        return {pair[1]: pair[2].strip("\"'") for pair in pairs if pair}
+        pairs = map(_FIELD.match, front.split("\n"))
+        return {pair[1]: pair[2].lstrip(" \t").rstrip().strip("\"'") for pair in pairs if pair}
 
 
 def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:

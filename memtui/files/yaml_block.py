@@ -14,7 +14,14 @@ LARGEST_BLOCK = 64 * 1024
 """Characters. No frontmatter written for people is larger (reliability: refuse over 64 KB)."""
 
 MOST_VALUES = 10_000
-"""Values after aliases are followed: nine aliases of nine, five deep, make 59,049."""
+"""Values once aliases are followed: nine aliases of nine, five deep, make 59,049."""
+
+MOST_LEVELS = 100
+"""Values inside values. Deeper ones would exhaust the stack of whoever walks or prints them."""
+
+LONGEST_NUMBER = 1_000
+"""Characters of a whole number; a longer one stays text. Python refuses to print integers of more
+than 4,300 digits, which hexadecimal and base 60 make without a word."""
 
 MOST_BRACKETS = 200
 MOST_MARKS = 50
@@ -30,13 +37,19 @@ class BadYaml(ValueError):
 
 
 class _TextDates(_SafeLoader):  # type: ignore[misc]  # the C loader has no types
-    """The safe loader without its rule for dates."""
+    """The safe loader without its rule for dates, and with integers of any length."""
+
+    def construct_whole_number(self, node: yaml.ScalarNode) -> Any:
+        if len(node.value) > LONGEST_NUMBER:
+            return node.value
+        return self.construct_yaml_int(node)
 
 
 _TextDates.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
     for first, rules in _SafeLoader.yaml_implicit_resolvers.items()
 }
+_TextDates.add_constructor("tag:yaml.org,2002:int", _TextDates.construct_whole_number)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -46,8 +59,6 @@ def read(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise BadYaml("it is not a list of fields")
-    if _too_much(value):
-        raise BadYaml("its aliases unfold to too much")
     return {str(key): item for key, item in value.items()}
 
 
@@ -69,9 +80,15 @@ def _load(loader_class: Any, text: str) -> Any:
     try:
         loader = loader_class(text)
         try:
-            return loader.get_single_data()
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _refuse_bomb(node)
+            return loader.construct_document(node)
         finally:
             loader.dispose()
+    except BadYaml:
+        raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}: " if mark else ""
@@ -80,14 +97,24 @@ def _load(loader_class: Any, text: str) -> Any:
         raise BadYaml(type(error).__name__) from None
 
 
-def _too_much(value: Any) -> bool:
-    """Whether there are too many values once every alias is followed, endless ones among them."""
-    waiting, seen = [value], 0
-    while waiting and seen <= MOST_VALUES:
-        seen += 1
-        item = waiting.pop()
-        if isinstance(item, dict):
-            waiting += [*item.keys(), *item.values()]
-        elif isinstance(item, list | tuple | set):
-            waiting += item
-    return seen > MOST_VALUES
+def _refuse_bomb(root: yaml.Node) -> None:
+    """Raise BadYaml where the values are too many once every alias is followed, or too deep.
+
+    Looks at the nodes, before anything is made of them: a merge key copies the pairs of what it
+    names, so that lists of aliases below merge keys multiply while the values are made.
+    """
+    waiting, seen = [(root, 1)], 1
+    while waiting:
+        node, level = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            below = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            below = node.value
+        else:
+            continue
+        seen += len(below)
+        if seen > MOST_VALUES:
+            raise BadYaml("its aliases unfold to too much")
+        if level >= MOST_LEVELS:
+            raise BadYaml("it is nested too deeply")
+        waiting += [(part, level + 1) for part in below]

@@ -23,6 +23,7 @@ from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, opening, reference
 from memtui.library.finding import Searchable
+from memtui.library.guarded_store import guarded
 from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
 from memtui.library.meaning import Embedded, Meaning
@@ -67,7 +68,7 @@ class Library:
         weights: Weights = DEFAULTS,
         embedding: Embedding = NO_EMBEDDING,
     ) -> None:
-        self.stores = tuple(stores)
+        self.stores: tuple[Store, ...] = tuple(map(guarded, stores))
         self.now = now
         self._cache = cache
         self._state = state

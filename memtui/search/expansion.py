@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -22,9 +23,8 @@ def pattern_of(text: str) -> str:
 
 
 def matcher(pattern: str) -> Callable[[str], object]:
-    """A test of one word against such a pattern."""
-    inner = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
-    return re.compile(inner, re.DOTALL).fullmatch
+    """A test of one word against such a pattern, in time linear in the word for each `*`."""
+    return re.compile(fnmatch.translate(pattern)).match
 
 
 def wildcard(segment: Segment, pattern: str, cancelled: Callable[[], bool] = never) -> Ints:

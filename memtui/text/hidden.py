@@ -125,7 +125,8 @@ def has_hidden(text: str) -> bool:
     return not _is_plain(text) and hidden_count(text) > 0
 
 
-_BREAKS = re.compile(r"\s*\n\s*")
+_SPACE = re.compile(r"\s{2,}|\n")
+"""Each run of blanks is taken once: `\\s*\\n\\s*` would look through a long one from each place."""
 _BLANKS = re.compile(r"[ \u00a0]{2,}")
 
 
@@ -138,8 +139,11 @@ def one_line(text: str, most: int | None = None) -> str:
         text = text[:most]
     if _is_plain(text):
         return _BLANKS.sub(" ", text).strip() if "  " in text else text.strip()
-    shown = _BREAKS.sub(f" {BREAK} ", visible(text).strip())
-    return _BLANKS.sub(" ", shown)
+    return _SPACE.sub(_joint, visible(text).strip())
+
+
+def _joint(run: re.Match[str]) -> str:
+    return f" {BREAK} " if "\n" in run[0] else _BLANKS.sub(" ", run[0])
 
 
 def file_name(path: str) -> str:

@@ -21,6 +21,22 @@ def fold(text: str) -> str:
     return "".join(map(_fold_char, text))
 
 
+LONGEST_RUN = 64
+"""Letters that a `*` stands for at most: words in the index are no longer."""
+
+
+def _starred(pieces: Sequence[str]) -> str:
+    """Pieces of a pattern with any letters between them.
+
+    Each but the last is taken where it stands first and never given back: with `*` as `\\w*`, the
+    time would rise with the length of a word to the power of the number of stars.
+    """
+    head, *rest = pieces
+    between = [rf"(?>\w{{0,{LONGEST_RUN}}}?{piece})" for piece in rest[:-1]]
+    last = [rf"\w{{0,{LONGEST_RUN}}}{piece}" for piece in rest[-1:]]
+    return "".join([head, *between, *last])
+
+
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
     """One pattern for all words on folded text, the longest first; None when nothing is left."""
@@ -29,8 +45,8 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
     for word in folded:
         if not re.search(r"\w", word):
             continue
-        part = r"\s+".join(map(re.escape, word.split()))
-        parts.append(part.replace(r"\*", r"\w*").replace(r"\?", r"\w"))
+        part = r"\s+".join(map(re.escape, word.split())).replace(r"\?", r"\w")
+        parts.append(_starred(part.split(r"\*")))
     return re.compile("|".join(parts)) if parts else None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from memtui import toml_file
 from memtui.errors import ConfigError
 from memtui.text import one_line
 from memtui.themes.theme import (
@@ -88,13 +88,17 @@ def wants_no_colour(environ: Mapping[str, str]) -> bool:
 
 def _read(path: Path) -> Mapping[str, Any] | ConfigError:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        text = toml_file.read_text(path)
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
-    except UnicodeDecodeError:
-        reason = "is not UTF-8"
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        reason = f"is not TOML: {error}"
+    except toml_file.BadToml as error:
+        reason = f"is {error}"
+    else:
+        try:
+            return toml_file.parse(text)
+        except toml_file.BadToml as error:
+            place = f" (line {error.line})" if error.line else ""
+            reason = f"is not TOML: {error}{place}"
     return ConfigError(reason, where=str(path), do="the theme is left out")
 
 

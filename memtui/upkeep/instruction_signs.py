@@ -39,10 +39,10 @@ SIGNS: dict[str, tuple[str, ...]] = {
         r"\btreat this (?:memory|note|text) as\b|\bhighest authority\b[^.\n]{0,20}$",
     ),
     "poses as the system or a turn of the talk": (
-        r"(?:^|\n)\s*<(system|assistant|instructions?)>|<(system|instructions?)>[^<]{3,400}</\2>",
+        r"(?:^|\n)[^\S\n]*<(system|assistant|instructions?)>|<(system|instructions?)>[^<]{3,400}</\2>",
         r"\[/?INST\]|<\|[a-z_]{3,20}\|>|<<SYS>>",
-        r"(?:^|\n)\s*#{2,4}\s*(?:instructions?|system|response)\s*:",
-        r"(?:^|\n)\s*(?-i:SYSTEM)\s*:|\bassistant:\s[^\n]{0,200}\buser:\s",
+        r"(?:^|\n)[^\S\n]*#{2,4}\s*(?:instructions?|system|response)\s*:",
+        r"(?:^|\n)[^\S\n]*(?-i:SYSTEM)\s*:|\bassistant:\s[^\n]{0,200}\buser:\s",
         r"\bend of (?:user|system|memory|prompt|context|conversation)(?: data| input| message)?\b"
         r"[^\n]{0,20}(?:new|now|follow|---)",
         r"\bcarry out the following\b",

@@ -11,13 +11,14 @@ ISSUED = {
     "AWS access key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b",
     "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})\b",
     "GitLab token": r"\bgl(?:pat|dt|rt|oas|cbt|ptt|ft|soat|agent|imt)-[A-Za-z0-9_-]{20,}",
-    "Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Z0-9]+-\d+-[a-z0-9]{20,}",
+    "Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"
+    r"|\bxapp-\d-[A-Z0-9]{1,32}-\d{1,32}-[a-z0-9]{20,}",
     "Slack webhook": r"https://hooks\.slack\.com/(?:services|workflows)/T\w{6,}/\w{6,}/[\w/]{20,}",
     "Discord webhook": r"https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/\d{17,20}/[\w-]{60,}",
     "Stripe key": r"\b(?:[rs]k_(?:live|test)_[0-9A-Za-z]{20,}|whsec_[A-Za-z0-9]{32,})",
     "Anthropic key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
     "OpenRouter key": r"\bsk-or-v1-[0-9a-f]{64}\b",
-    "OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]*T3BlbkFJ[A-Za-z0-9_-]{16,}"
+    "OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{0,256}T3BlbkFJ[A-Za-z0-9_-]{16,}"
     r"|\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|\bsk-[A-Za-z0-9]{40,}\b",
     "Groq key": r"\bgsk_[A-Za-z0-9]{52}\b",
     "xAI key": r"\bxai-[A-Za-z0-9]{80}\b",
@@ -64,7 +65,7 @@ ISSUED = {
     "1Password token": r"\bops_eyJ[A-Za-z0-9_-]{60,}|\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-?){4,5}\b",
     "Vault token": r"\bhv[bsr]\.[A-Za-z0-9_-]{24,}",
     "age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b",
-    "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,1000}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "private key": r"\bPuTTY-User-Key-File-\d:",
 }
 """Nobody writes these by chance. None has a blank in it, and none is shorter than SHORTEST."""

@@ -47,10 +47,13 @@ TOOL = "memtui"
 MANUAL_SESSION = "manual-save"
 """Session of everything that no agent session saved."""
 
-_PRIVATE = re.compile(r"(?is)<private>.*?</private>")
-_GO_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_PRIVATE = re.compile(r"(?is)<private>(?:.*?</private>|(?P<open>.*))")
+"""A tag that is never closed takes in all the rest, so that no later one looks through it again."""
+_GO_SPACE = (
+    "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"
+    "\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+)
 _BLANKS = re.compile(f"[{_GO_SPACE}]+")
-_EDGES = re.compile(f"^[{_GO_SPACE}]+|[{_GO_SPACE}]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def sync_id_of(kind: str, id: str) -> str:
 
 def trim(value: str) -> str:
     """Without blanks at both ends, by Go's idea of a blank."""
-    return _EDGES.sub("", value)
+    return value.strip(_GO_SPACE)
 
 
 def project_name(value: str) -> str:
@@ -153,11 +156,16 @@ def redacted(value: str) -> str:
     """Without what stands between <private> tags, trimmed. Raises Refused on half characters."""
     if not is_whole(value):
         raise Refused("the text holds half a character, which UTF-8 cannot hold")
-    return trim(_PRIVATE.sub("[REDACTED]", value))
+    return trim(_PRIVATE.sub(_redaction, value))
+
+
+def _redaction(found: re.Match[str]) -> str:
+    return "[REDACTED]" if found["open"] is None else found[0]
 
 
 def has_private(value: str) -> bool:
-    return _PRIVATE.search(value) is not None
+    found = _PRIVATE.search(value)
+    return found is not None and found["open"] is None
 
 
 def kind(value: str) -> str:

@@ -42,7 +42,7 @@ def _piece(text: str, last: bool) -> str:
     return "".join(parts)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern as a regular expression to be used with `match`."""
     if len(pattern) > LONGEST_PATTERN:

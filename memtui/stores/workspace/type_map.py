@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from memtui.errors import UnreadableFile
@@ -28,6 +29,9 @@ TASKS = "tasks/"
 """Where the task rules hold."""
 
 WILDCARDS = frozenset("*?")
+
+MOST_PATTERNS = 1_000
+"""Patterns that are followed: each is tried on each document, and kept compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,16 @@ def parse(text: str) -> TypeMap:
     exact = _part(value, EXACT, faults)
     patterns = _part(value, PATTERNS, faults)
     rules = _part(value, TASK_RULES, faults)
+    if len(patterns) > MOST_PATTERNS:
+        left_out = len(patterns) - MOST_PATTERNS
+        faults.append(
+            f"{PATTERNS} holds more than {MOST_PATTERNS} patterns; {left_out} are left out"
+        )
     return TypeMap(
         exact={path: lower_word(word) for path, word in exact.items()},
-        patterns=tuple((pattern, lower_word(word)) for pattern, word in patterns.items()),
+        patterns=tuple(
+            (pattern, lower_word(word)) for pattern, word in islice(patterns.items(), MOST_PATTERNS)
+        ),
         tasks=TaskRules(
             goal_priorities=_lowered(rules.get("goal_priorities")),
             goal_states=_lowered(rules.get("goal_states")),

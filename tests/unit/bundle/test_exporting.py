@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from collections.abc import Callable
 from functools import partial
@@ -10,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from memtui import paths
-from memtui.bundle import exporting, output
+from memtui.bundle import exporting, output, tables
 from memtui.bundle.packing import Cancelled
 from memtui.library import Library
+from memtui.model import Memory
 
 
 @pytest.fixture
@@ -48,3 +51,19 @@ def test_what_is_written_holds_every_memory(library: Library, tmp_path: Path) ->
     target = tmp_path / "out.jsonl"
     output.write_file(target, exporting.export(library, "jsonl", None).pieces)
     assert target.read_bytes().count(b"\n") == library.snapshot.count
+
+
+FORMULA = '=HYPERLINK("http://x.example","y")'
+
+
+@pytest.mark.parametrize(
+    "begin", ["", " ", "\n", "\r", "\t", "\x00", "\ufeff", "\u200b", "\u00a0", "\u3000\u200b "]
+)
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_no_cell_is_taken_for_a_formula(begin: str, sign: str) -> None:
+    memory = Memory("a:1", "1", "a", "fact", content=f"{begin}{sign}{FORMULA[1:]}")
+    (row,) = csv.DictReader(io.StringIO("".join(tables.csv_lines([memory])), newline=""))
+    assert row["content"] == f"'{memory.content}"
+    plain = Memory("a:1", "1", "a", "fact", content=f"{begin}1 = 1")
+    (row,) = csv.DictReader(io.StringIO("".join(tables.csv_lines([plain])), newline=""))
+    assert row["content"].removeprefix("'") == plain.content

@@ -110,6 +110,36 @@ def test_a_file_that_is_no_toml_gives_defaults_and_one_reason(tmp_path: Path, da
     assert len(loaded.problems) == 1
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000])
+@pytest.mark.parametrize("text", ["mouse = N", "[rules.ambient]\nx = N", "theme = [1, {a = N}]"])
+def test_a_number_that_python_cannot_print_is_told(tmp_path: Path, text: str, number: str) -> None:
+    loaded = load(written(tmp_path, text.replace("N", number)))
+    assert loaded.settings == Settings()
+    assert [problem.what for problem in loaded.problems] == [
+        "is not TOML: it holds a number that is too long"
+    ]
+
+
+def test_a_file_of_faults_is_told_in_short(tmp_path: Path) -> None:
+    loaded = load(written(tmp_path, "".join(f"key{n} = 1\n" for n in range(20_000))))
+    assert len(loaded.problems) == 51
+    assert loaded.problems[-1].what == "has 19950 more faults"
+
+
+def test_what_is_no_file_or_too_large_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.symlink_to("/dev/zero")
+    assert "it is not a file" in str(load(path).problems[0])
+    path.unlink()
+    path.write_text("# " + "x" * (1 << 20))
+    assert "it is larger than" in str(load(path).problems[0])
+
+
+def test_the_home_of_nobody_is_told(tmp_path: Path) -> None:
+    (problem,) = load(written(tmp_path, 'stores = ["~nobody-of-this-name/x", "/a"]')).problems
+    assert "stores.1 names the home of somebody who is not known here" in str(problem)
+
+
 def test_a_folder_in_the_place_of_the_file_is_told(tmp_path: Path) -> None:
     assert "cannot be read" in str(load(tmp_path).problems[0])
 

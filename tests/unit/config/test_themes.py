@@ -272,6 +272,8 @@ def test_the_persons_own_theme_takes_the_place_of_ours(tmp_path: Path) -> None:
         ('parent = "nobody"', "parent 'nobody' is no theme"),
         ('parent = "mine"', "is its own parent"),
         ("colours = 3", "colours must be a table"),
+        ("title = 0x" + "f" * 5000, "it holds a number that is too long"),
+        ("parent = " + "9" * 5000, "it holds a number that is too long"),
     ],
 )
 def test_a_fault_is_named_once(tmp_path: Path, text: str, complaint: str) -> None:

@@ -156,9 +156,39 @@ def test_bombs_are_refused_fast() -> None:
     bombs = [nines, "[" * 60_000, "{" * 2_000, "- " * 30_000, "? " * 30_000, "-\t" * 30_000]
     bombs += ['["]"' * 10_000, "a: &a [*a]\n", "a: " + "9" * 5_000, "x: " + "y" * 70_000]
     bombs += ["\n".join(" " * depth + "a:" for depth in range(350))]
+    merged = "a0: &a0 {k: v}\n"
+    for number in range(1, 12):
+        names = ", ".join([f"*a{number - 1}"] * 9)
+        merged += f"a{number}: &a{number} {{<<: [{names}]}}\n"
+    wide = "a: &a\n" + "".join(f"  k{at}: 1\n" for at in range(2000))
+    bombs += [merged, wide + "".join(f"b{at}:\n  <<: *a\n" for at in range(2500))]
+    bombs += ["a: &a [" + ",".join(["*a"] * 20_000) + "]", "a: &a {<<: *a}"]
+    bombs += ["a: [\nb: x" + " " * 300_000 + "y"]
     started = time.process_time()
     for bomb in bombs:
         assert isinstance(frontmatter.parse(f"---\n{bomb}\n---\n"), dict)
+    assert time.process_time() - started < 2
+
+
+def test_an_integer_of_any_length_is_kept_as_it_is_written() -> None:
+    """Python prints none of more than 4,300 digits: that would end whatever shows the document."""
+    longest = "0x" + "f" * 800
+    assert frontmatter.parse(f"---\na: {longest}\n---\n") == {"a": int(longest, 16)}
+    for number in ("0x" + "f" * 5000, "0b" + "1" * 15_000, "9" * 5000, ":".join(["59"] * 4000)):
+        text = f"---\na: {number}\n? {number}\n: [{number}]\n---\n"
+        assert frontmatter.parse(text) == {"a": number, number: [number]}
+
+
+def test_a_long_line_is_edited_as_fast_as_a_short_one() -> None:
+    blanks = " " * 50_000
+    started = time.process_time()
+    for front, key, value, after in [
+        (f"a: x{blanks}y", "a", "z", "a: z"),
+        (f"a: x{blanks}# y", "a", "z", f"a: z{blanks}# y"),
+        (f"a:\n- x{blanks}y\n- b", "a", ["b"], "a:\n- b"),
+        (f'c: "\na{blanks}x"\nd: 1', "d", 2, f'c: "\na{blanks}x"\nd: 2'),
+    ]:
+        assert frontmatter.set_field(f"---\n{front}\n---\n", key, value) == f"---\n{after}\n---\n"
     assert time.process_time() - started < 2
 
 

@@ -84,3 +84,12 @@ def test_any_map_types_or_is_named_as_broken(text: str) -> None:
     with contextlib.suppress(UnreadableFile):
         types = type_map.parse(text)
         assert types.of("tasks/a.md", {"tags": text}).type in ("", *type_map.TYPES)
+
+
+def test_more_patterns_than_can_be_tried_on_each_document_are_named() -> None:
+    patterns = {f"**/a*{number}*/x*.md": "goal" for number in range(3000)}
+    types = type_map.parse(json.dumps({"glob_paths": patterns}))
+    assert types.faults == ("glob_paths holds more than 1000 patterns; 2000 are left out",)
+    assert types.by_path("a/a999/x.md").type == "goal"
+    assert types.by_path("a/a1000/x.md").type == "goal", "by the pattern of 100"
+    assert types.by_path("b/x.md").type == ""

@@ -1,0 +1,137 @@
+"""A store whose faults cost one file, one record or one act, and never the rest.
+
+A store lists by itself what it cannot read. This is for everything else: a fault in its code that
+some file sets off, and memories that are not what `Memory` promises, which would stop whoever
+sorts, prints or writes them. Both are listed as unreadable with the reason, and left out. The trace
+goes to the log.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.errors import MemtuiError, Refused
+from memtui.model import Memory, defect
+from memtui.stores.base import Reading, Recorder, Scan, Shard, Store, Unreadable, View
+from memtui.text import cut, one_line
+
+log = logging.getLogger(__name__)
+
+MOST_NAMED = 20
+"""Memories of one shard that are listed one by one; the rest are counted."""
+_REASON_CELLS = 160
+
+
+class GuardedStore:
+    """A store as the library holds it; whatever is not said here is the store's own."""
+
+    def __init__(self, store: Store) -> None:
+        self.format: str = store.format
+        self.label: str = store.label
+        self.root: Path = store.root
+        self._store = store
+        self._last: tuple[Shard, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written; that it failed, where the store cannot tell."""
+        try:
+            return self._store.read_only
+        except Exception as error:
+            return self._reason(error)
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """The fields that EDIT can change; none where the store cannot tell."""
+        try:
+            return self._store.editable
+        except Exception as error:
+            self._reason(error)
+            return frozenset()
+
+    def scan(self) -> Scan:
+        """What the store lists; where it fails, what it listed last, beside the reason."""
+        try:
+            found = self._store.scan()
+        except Exception as error:
+            return Scan(self._last, (Unreadable(str(self.root), self._reason(error)),))
+        self._last = found.shards
+        return found
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """The shards with the stamps of now; none where the store fails, which `scan` tells."""
+        try:
+            return self._store.look_again(shards)
+        except Exception as error:
+            self._reason(error)
+            return ()
+
+    def read(self, shard: Shard) -> Reading:
+        """The whole memories of a shard; what else is in it is listed as unreadable."""
+        try:
+            reading = self._store.read(shard)
+            faults = {at: why for at, m in enumerate(reading.memories) if (why := _defect(m))}
+        except Exception as error:
+            why = self._reason(error)
+            files = shard.files or (str(self.root),)
+            return Reading((), tuple(Unreadable(file, why) for file in files))
+        if not faults:
+            return reading
+        whole = tuple(m for at, m in enumerate(reading.memories) if at not in faults)
+        listed = _listed(shard, [(reading.memories[at], why) for at, why in faults.items()])
+        return Reading(whole, (*reading.unreadable, *listed))
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """Why this act cannot be done; that it failed, where the store cannot tell."""
+        try:
+            return self._store.refusal(act, memory)
+        except Exception as error:
+            return self._reason(error)
+
+    def plan(self, change: Change, view: View) -> Plan:
+        """The exact edits. Raises Refused, with the fault where the store fails."""
+        try:
+            return self._store.plan(change, view)
+        except MemtuiError:
+            raise
+        except Exception as error:
+            raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
+
+    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+        """As the store does: what a failed write left behind is for the journal to judge."""
+        self._store.apply(edits, recorder)
+
+    def _reason(self, error: Exception) -> str:
+        log.error("the store %s failed", self.label, exc_info=error)
+        said = f": {one_line(str(error))}" if str(error) else ""
+        return cut(f"memtui failed at it ({type(error).__name__}{said})", _REASON_CELLS)
+
+
+def guarded(store: Store) -> Store:
+    """The store with a guard around it, once."""
+    return store if isinstance(store, GuardedStore) else GuardedStore(store)
+
+
+def _defect(memory: Memory) -> str:
+    try:
+        return defect(memory)
+    except Exception:  # whatever stands in a field where none of its kind belongs
+        return "it is not as a memory has to be"
+
+
+def _listed(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator[Unreadable]:
+    file = shard.files[0] if shard.files else shard.key
+    for memory, why in faults[:MOST_NAMED]:
+        where = getattr(getattr(memory, "origin", None), "file", "")
+        id = getattr(memory, "id", "of no id")
+        named = cut(one_line(f"the memory {id}: {why}"), _REASON_CELLS)
+        yield Unreadable(where if isinstance(where, str) and where else file, named)
+    if len(faults) > MOST_NAMED:
+        yield Unreadable(file, f"{len(faults) - MOST_NAMED} more memories like these")
