@@ -1,8 +1,9 @@
 """What filters, orders and counts need of every memory, as arrays over slots.
 
-A **slot** is the number of a memory while the program runs. Slots are append-only: a memory that
-changed gets a new slot and its old one is no longer alive. Columns are immutable; a change makes
-new ones with `concat`, which costs a copy of the arrays and no look at the memories.
+A **slot** is the number of a memory's row in the table. A memory that changed gets a new slot and
+its old one is no longer alive; now and then the dead ones are let go of and slots are given anew
+(`memtui.search.numbering`). Columns are immutable; a change makes new ones with `concat`, which
+costs a copy of the arrays and no look at the memories.
 """
 
 from __future__ import annotations
@@ -204,17 +205,22 @@ def concat(parts: Sequence[Columns]) -> Columns:
     return Columns(**joined, tags={tag: np.concatenate(s) for tag, s in tags.items()})
 
 
-def take(columns: Columns, wanted: Sequence[int]) -> Columns:
-    """The columns of these slots only, numbered anew in the given order."""
+def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
+    """The columns of these slots only, numbered anew in the given order.
+
+    Values that none of them has are forgotten.
+    """
     slots = np.asarray(wanted, np.int64)
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
     tags = {tag: moved[held][moved[held] >= 0] for tag, held in columns.tags.items()}
-    return replace(
-        columns,
-        **{name: getattr(columns, name)[slots] for name in ARRAYS},
-        tags={tag: held for tag, held in tags.items() if len(held)},
-    )
+    taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
+    for name, vocabulary in _CODED.items():
+        codes, taken[name] = np.unique(taken[name], return_inverse=True)
+        taken[name] = taken[name].astype(np.int32)
+        names = getattr(columns, vocabulary)
+        taken[vocabulary] = tuple(names[code] for code in codes.tolist())
+    return replace(columns, **taken, tags={tag: held for tag, held in tags.items() if len(held)})
 
 
 def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
