@@ -263,7 +263,6 @@ class Shelf:
         """Write the rows as a new generation. A cache that cannot be written is done without."""
         if self.home is None:
             return
-        private(self.home)
         rows = table.rows()
         shards: list[ShardEntry] = []
         slots: list[int] = []
@@ -272,7 +271,7 @@ class Shelf:
             slots.extend(held.slots)
         try:
             self.catalog = catalogs.save(
-                self.home, shards, map(rows.line, slots), take(table.columns, slots)
+                private(self.home), shards, map(rows.line, slots), take(table.columns, slots)
             )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
