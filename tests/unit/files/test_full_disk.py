@@ -15,9 +15,12 @@ import pytest
 from memtui.errors import SaveError
 from memtui.files import editor, kept, save
 from memtui.library import Library
+from memtui.paths import shipped
+from memtui.stores.engram import rebuild
 from tests.bench import corpus
 from tests.torture.processes import in_child
 
+SAMPLE = shipped("sample-data") / "engram" / "engram.db"
 ROOM = 64
 """Bytes that a file may have."""
 
@@ -74,6 +77,19 @@ def test_a_cache_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> N
     library = Library.open([home], cache=file / "cache")
     library.load()
     assert library.snapshot.count == 2
+
+
+def test_a_database_that_has_no_room_is_the_fault_of_the_disk_and_not_of_the_lines(
+    tmp_path: Path,
+) -> None:
+    lines = rebuild.dump(SAMPLE)
+
+    def work() -> None:
+        with pytest.raises(SaveError, match="SQLite"):
+            rebuild.rebuild(lines, tmp_path / "new.db")
+
+    without_room(work)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_half_a_draft_is_not_kept(tmp_path: Path) -> None:
