@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
@@ -25,9 +24,9 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, opening
 from memtui.library.finding import Searchable
 from memtui.library.holdings import Holdings
+from memtui.library.index_updates import IndexUpdates
 from memtui.library.indexing import Index
 from memtui.library.meaning import Embedded, Meaning
-from memtui.library.read_write_lock import ReadWriteLock
 from memtui.library.snapshot import Present, Snapshot
 from memtui.library.values import Cancelled, Found, Report, Similar, Stopped, never, silent
 from memtui.model import Memory
@@ -77,10 +76,7 @@ class Library:
         self._weights = weights
         self._meaning = Meaning(embedding)
         self._writer: Changing | None = None
-        self._covering = RLock()
-        """Held while the index follows the rows."""
-        self._numbering = ReadWriteLock()
-        """Read by whoever goes from slots to rows or index; written when slots are given anew."""
+        self._updates = IndexUpdates(self._holdings, self._index, self._meaning)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -137,26 +133,8 @@ class Library:
 
     def _covered(self, changed: bool) -> bool:
         if changed and self._index.state.ready:
-            with self._covering:
-                self._compact()
-                self._cover()
+            self._updates.follow()
         return changed
-
-    def _cover(self) -> None:
-        now = self._holdings.now
-        self._index.cover(now.snapshot.rows, now.columns.alive)
-        self._meaning.cover(now.snapshot.rows)
-
-    def _compact(self) -> None:
-        """Let go of rows that nobody finds any more, once there are many; slots are given anew."""
-        now, index = self._holdings.now, self._index.state
-        kept = self._holdings.slots_to_keep(now, index.base_slots)
-        if kept is not None:
-            covered = index.renumbered(now.snapshot.rows, now.columns.alive, kept)
-            with self._numbering.writing():
-                kept = self._holdings.compact(now, kept)
-                self._index.set(covered)
-                self._meaning.renumber(kept)
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
@@ -165,9 +143,7 @@ class Library:
                 return
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
-            with self._covering:
-                self._cover()
-                self._take_vectors()
+            self._updates.begin()
 
     def keep_index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Write to the cache what changed since it was read, and update the index on disk.
@@ -200,7 +176,7 @@ class Library:
         except Stopped:
             log.info("making vectors was called off")
         finally:
-            self._take_vectors()
+            self._updates.take_vectors()
         return done
 
     @property
@@ -208,17 +184,11 @@ class Library:
         """Whether there is a model to make vectors with."""
         return self._meaning.embedder is not None
 
-    def _take_vectors(self) -> None:
-        with self._covering:
-            rows = self.snapshot.rows
-            self._meaning.take(self._holdings.shelves, len(rows))
-            self._meaning.cover(rows)
-
     # --- asking ----------------------------------------------------------------------------
 
     def find(self, query: Query, cancelled: Cancelled = never) -> Found:
         """What the query finds in the present snapshot. Raises Cancelled."""
-        with self._numbering.reading():
+        with self._updates.numbering.reading():
             where, revision = self._searchable()
             found = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
         return replace(found, revision=revision)
@@ -237,7 +207,7 @@ class Library:
         """Memories that are like this one, the most alike first: by vectors where it has one,
         else by its rarest words. Raises RefError, Cancelled.
         """
-        with self._numbering.reading():
+        with self._updates.numbering.reading():
             slot = self._holdings.slot(ref)
             where, _ = self._searchable()
             near = self._meaning.near(slot, len(where.columns))
