@@ -84,7 +84,7 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
     library = loaded(stores)
     library.index()
     found = library.similar(library.resolve(ref).ref, limit)
-    memories = [library.snapshot.rows[slot] for slot in found.slots]
+    memories = [found.rows[slot] for slot in found.slots]
     if as_json:
         records = [to_record(memory) for memory in memories]
         for record, score in zip(records, found.scores, strict=True):

@@ -87,9 +87,9 @@ def limit_options(command: Command) -> Command:
     )(command)
 
 
-def _shown(library: Library, found: Found, limit: int, everything: bool) -> list[Memory]:
+def _shown(found: Found, limit: int, everything: bool) -> list[Memory]:
     slots = found.slots if everything else found.slots[:limit]
-    return [library.snapshot.rows[slot] for slot in slots]
+    return [found.rows[slot] for slot in slots]
 
 
 @click.command("list")
@@ -109,7 +109,7 @@ def list_(
     query = query_from("", **filters)
     library = loaded(stores)
     found = library.find(query)
-    memories = _shown(library, found, limit, everything)
+    memories = _shown(found, limit, everything)
     if as_json:
         print_json([to_record(memory) for memory in memories])
         return
@@ -143,7 +143,7 @@ def search(
     library.index()
     library.ponder(query)
     found = library.find(query)
-    memories = _shown(library, found, limit, everything)
+    memories = _shown(found, limit, everything)
     parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
     if as_json:
         records = [to_record(memory) for memory in memories]

@@ -93,7 +93,7 @@ def export(
 
 def _chosen(library: Library, query: Any) -> list[Memory]:
     found = library.find(query)
-    return [library.snapshot.rows[slot] for slot in found.slots]
+    return [found.rows[slot] for slot in found.slots]
 
 
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:

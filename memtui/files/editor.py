@@ -105,8 +105,12 @@ def new_draft(text: str, state: Path) -> Draft:
         folder = private(state / FOLDER)
         path = folder / f"draft-{secrets.token_hex(8)}.md"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
-            file.write(encode(text))
+        try:
+            with os.fdopen(os.open(path, flags, 0o600), "wb") as file:
+                file.write(encode(text))
+        except OSError:
+            path.unlink(missing_ok=True)  # half a text must not be offered as a draft
+            raise
     except OSError as error:
         raise SaveError(f"no draft can be written: {error.strerror}", where=str(state)) from error
     return Draft(path, text)

@@ -72,8 +72,12 @@ def _prepared(path: Path, state: Path) -> Path:
     folder = _folder(path, state)
     if not (folder / _NAME).exists():
         private_folder(folder)
-        (folder / _NAME).write_bytes(os.fsencode(path))
-        (folder / _NAME).chmod(0o600)
+        try:
+            (folder / _NAME).write_bytes(os.fsencode(path))
+            (folder / _NAME).chmod(0o600)
+        except OSError:  # no room: the next try finds none, and writes it
+            (folder / _NAME).unlink(missing_ok=True)
+            raise
     return folder
 
 

@@ -24,15 +24,20 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004
 
 def private_folder(path: Path) -> Path:
     """Make a folder (and those above it) that only its owner can enter; whatever the umask."""
+    made_folders(path)
+    return path
+
+
+def made_folders(path: Path) -> list[Path]:
+    """As `private_folder`; returns the folders that were not there before, the outermost first."""
     try:
         path.mkdir(mode=0o700)
         path.chmod(0o700)
     except FileNotFoundError:
-        private_folder(path.parent)
-        return private_folder(path)
+        return [*made_folders(path.parent), *made_folders(path)]
     except FileExistsError:
-        pass
-    return path
+        return []
+    return [path]
 
 
 def lock_file(path: Path, state: Path) -> Path:

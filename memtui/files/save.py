@@ -14,7 +14,7 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import exchange as exchanging
 from memtui.files import ownership
 from memtui.files.faults import reached
-from memtui.files.lock import private_folder
+from memtui.files.lock import made_folders
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, NotThere, read_bytes, reason
 
 PIECE = 1 << 20
@@ -82,28 +82,37 @@ def read_settled(path: Path, whole: Whole, *, expected: bool) -> bytes | None:
 
 def create(path: Path, data: bytes) -> None:
     """Make a file that does not exist yet (0600, missing folders 0700). Raises Stale if it does."""
-    with _failing(path):
-        made = [folder for folder in path.parents if not folder.exists()]
-        private_folder(path.parent)
-        temporary = _write_temporary(path, data, None)
+    with _failing(path, "nothing was made"):
+        made = made_folders(path.parent)
         try:
-            reached("exchange")
-            exchanging.place(temporary, path)
-        except FileExistsError:
-            _discard(temporary)
-            raise Stale from None
+            _create(path, data, made)
         except BaseException:
-            _discard(temporary)
+            for folder in reversed(made):
+                with contextlib.suppress(OSError):  # another program has put something into it
+                    folder.rmdir()
             raise
-        try:
-            reached("folder")
-            _sync_folder(path.parent)
-            for folder in made:
-                _sync_folder(folder.parent)
-        except OSError:
-            if read_now(path) == data:
-                _discard(path)
-            raise
+
+
+def _create(path: Path, data: bytes, made: Sequence[Path]) -> None:
+    temporary = _write_temporary(path, data, None)
+    try:
+        reached("exchange")
+        exchanging.place(temporary, path)
+    except FileExistsError:
+        _discard(temporary)
+        raise Stale from None
+    except BaseException:
+        _discard(temporary)
+        raise
+    try:
+        reached("folder")
+        _sync_folder(path.parent)
+        for folder in made:
+            _sync_folder(folder.parent)
+    except OSError:
+        if read_now(path) == data:
+            _discard(path)
+        raise
 
 
 def replace(
@@ -280,8 +289,12 @@ def _exchanged(temporary: Path, path: Path) -> Path:
 def _copy(path: Path, held: Path) -> None:
     """For a file system without hard links."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(held, flags, 0o600), "wb") as file:
-        file.write(read_bytes(path))
+    try:
+        with os.fdopen(os.open(held, flags, 0o600), "wb") as file:
+            file.write(read_bytes(path))
+    except BaseException:
+        _discard(held)
+        raise
 
 
 def _look(out: Path, expected: bytes, whole: Whole) -> bytes:
@@ -340,15 +353,15 @@ def _discard(file: Path) -> None:
 
 
 @contextlib.contextmanager
-def _failing(path: Path) -> Iterator[None]:
-    """An error of the system, in words, and that nothing was saved."""
+def _failing(path: Path, left: str = "the file is as it was") -> Iterator[None]:
+    """An error of the system, in words, and what it leaves."""
     try:
         yield
     except OSError as error:
         raise SaveError(
             f"it could not be saved: {_WORDS.get(error.errno or 0) or reason(error)}",
             where=str(path),
-            do="the file is as it was",
+            do=left,
         ) from error
     except UnreadableFile as error:
-        raise SaveError(error.what, where=str(path), do="the file is as it was") from None
+        raise SaveError(error.what, where=str(path), do=left) from None

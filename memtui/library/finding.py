@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
 from memtui.library.meaning import Meaning
+from memtui.library.snapshot import Rows
 from memtui.library.values import Found, Similar
-from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import expansion, finder, fusion, likeness
 from memtui.search.columns import Columns
@@ -31,7 +31,7 @@ _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.A
 class Searchable:
     """All that a query is asked of, at one moment."""
 
-    rows: Sequence[Memory]
+    rows: Rows
     columns: Columns
     segments: tuple[Segment, ...]
     indexed: bool
@@ -51,7 +51,7 @@ def find(
 ) -> Found:
     """What the query finds. Raises Cancelled."""
     match = _match(query, where, cancelled)
-    named = _named(query, slots_of)
+    named = _named(query, where, slots_of)
     hits = finder.find(query, where.columns, match, now, where.weights, named)
     words = query.words if match is None else (*query.words, *match.words)
     how = "all" if match is None else "index" if where.indexed else "scan"
@@ -68,6 +68,8 @@ def find(
         or _meaning_hint(query, match)
         or _spelling_hint(match, where),
         behind=hits,
+        rows=where.rows,
+        columns=where.columns,
     )
 
 
@@ -101,7 +103,8 @@ def _match_text(
     segments = where.segments
     if terms and not where.indexed:
         segments = where.draft.cover(where.rows, size, cancelled)
-    return finder.match_text(asked, segments, size, where.exact, cancelled)
+    alive = where.columns.alive
+    return finder.match_text(asked, segments, size, where.exact, cancelled, alive)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
@@ -113,7 +116,7 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
 def _spelling_hint(match: Match | None, where: Searchable) -> str:
     """Another spelling for a word that no memory has."""
     for word in match.missing if match is not None else ():
-        if near := expansion.did_you_mean(word, where.segments):
+        if near := expansion.did_you_mean(word, where.segments, where.columns.alive):
             return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
     return ""
 
@@ -132,21 +135,22 @@ def similar(
     how: Literal["vectors", "words"] = "vectors"
     words: tuple[str, ...] = ()
     if near is None:
-        how, telling = "words", likeness.telling_words(document(where.rows[slot]), where.segments)
+        how, alive = "words", where.columns.alive
+        telling = likeness.telling_words(document(where.rows[slot]), where.segments, alive)
         near = likeness.by_words(telling, where.segments, len(where.columns), cancelled)
         words = tuple(word for word, _ in telling)
     slots, scores = likeness.nearest_current(near, where.columns, slot, limit)
-    return Similar(slots, scores, how, words)
+    return Similar(slots, scores, how, words, where.rows)
 
 
-def explain(found: Found, slot: int, where: Searchable, now: datetime) -> tuple[Part, ...]:
-    """The parts of the score of this slot. A slot keeps its values while others change."""
+def explain(found: Found, slot: int, weights: Weights, now: datetime) -> tuple[Part, ...]:
+    """The parts of the score of this slot, as it was when it was found."""
     if found.behind is None:
         return ()
-    return finder.explain(found.query, found.behind, where.columns, slot, now, where.weights)
+    return finder.explain(found.query, found.behind, found.columns, slot, now, weights)
 
 
-def _named(query: Query, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:
+def _named(query: Query, where: Searchable, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:
     """Slots of memories whose id begins with the one word that was asked for."""
     if len(query.terms) != 1 or query.terms[0].negated:
         return []
@@ -158,7 +162,8 @@ def _named(query: Query, slots_of: Callable[[], Mapping[str, int]]) -> list[int]
     return [
         slot
         for ref, slot in slots_of().items()
-        if ref == term.text or ref.partition(":")[2].startswith(term.text)
+        if (ref == term.text or ref.partition(":")[2].startswith(term.text))
+        and slot < len(where.columns)  # it may have come meanwhile
     ]
 
 

@@ -16,9 +16,12 @@ from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.table import Table
 from memtui.library.values import Cancelled, Progress, Report, never, silent
 from memtui.model import Memory
-from memtui.search.columns import Columns
+from memtui.search import numbering
+from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Reading, Scan, Shard, Store
 
+LEAST_DEAD = 1_024
+"""Rows that nobody finds any more up to which they are not worth a compaction."""
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load: often enough to look alive."""
 
@@ -80,7 +83,9 @@ class Holdings:
             if cancelled():
                 return
             reading = shelf.store.read(shard)
-            if not shelf.has(shard, reading, self._table):
+            with self.lock:
+                same = shelf.has(shard, reading, self._table)
+            if not same:
                 batch.append((shard, reading))
             if time.monotonic() - shown > PUBLISH_EVERY:
                 self._put(shelf, batch)
@@ -126,6 +131,28 @@ class Holdings:
         with self.lock:
             if shelf.changed and not shelf.loading:
                 shelf.save_cache(self._table)
+
+    def slots_to_keep(self, now: Moment, bases: Iterable[range]) -> Slots | None:
+        """The slots of this moment that a compaction would keep: what is alive, and all of these
+        ranges, whose index is on disk as it is. None while there is little to let go of."""
+        alive = now.columns.alive
+        kept = numbering.slots_to_keep(alive, [*bases, *now.snapshot.rows.cached])
+        dead = len(alive) - len(kept)
+        return kept if dead >= max(LEAST_DEAD, now.snapshot.count // 2) else None
+
+    def compact(self, then: Moment, kept: Slots) -> Slots:
+        """Number the rows in these slots anew, let go of all others there were then, and publish
+        what is left. Returns all slots that were kept.
+
+        Whoever goes from a slot to what it means must not do so meanwhile.
+        """
+        with self.lock:
+            kept = numbering.with_later(kept, len(then.columns), len(self._table))
+            self._table.compact(kept)
+            for shelf in self.shelves:
+                shelf.renumber(kept)
+            self._publish()
+            return kept
 
     def _publish(self) -> None:
         self._revision += 1

@@ -8,25 +8,29 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from memtui.library.shelf import Shelf
-from memtui.library.snapshot import Rows
+from memtui.library.snapshot import Picked, Rows
 from memtui.library.values import Cancelled, Progress, Report
+from memtui.model import Memory
 from memtui.query import Term
 from memtui.search import builder, postings
-from memtui.search.columns import Slots, as_slots
+from memtui.search.columns import Mask, Slots, as_slots
 from memtui.search.documents import Document, document
 from memtui.search.draft import Draft
 from memtui.search.matching import Exact
+from memtui.search.numbering import new_slot
 from memtui.search.postings import Segment
 from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
 
+NOBODY = Document("")
+"""Stands in an overlay for a memory that changed or went."""
 SlotsOf = Callable[[], Mapping[str, int]]
 
 IN_PROCESS = 3_000
 """Memories up to which an index is made here: a third of a second, less than a process costs."""
 MOST_OVERLAYS = 8
-"""Small segments of changed memories before they are made one."""
+"""Small segments of changed memories before some are made one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,30 @@ class IndexState:
     @property
     def segments(self) -> tuple[Segment, ...]:
         return self.bases + self.overlays
+
+    @property
+    def base_slots(self) -> list[range]:
+        """The slots that the bases cover."""
+        return [range(base.first, base.first + base.count) for base in self.bases]
+
+    def covering(self, rows: Sequence[Memory], alive: Mask) -> IndexState:
+        """The same with overlays for all rows; what is not alive costs nothing."""
+        overlays = list(self.overlays)
+        for slots in _gaps([*self.bases, *overlays], len(rows)):
+            overlays.append(_overlay(rows, slots, alive))
+        overlays.sort(key=lambda segment: segment.first)
+        at = _joinable(overlays)
+        if at < len(overlays):
+            slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
+            parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
+            overlays[at:] = [_overlay(rows, part, alive) for part in parts]
+        return replace(self, overlays=tuple(overlays), ready=True)
+
+    def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
+        """The index of the rows in these slots, in the table that has only them; the bases are
+        among them. `rows` and `alive` are of the table as it is before."""
+        bases = [replace(s, first=new_slot(kept, s.first), recent={}) for s in self.bases]
+        return IndexState(tuple(bases)).covering(Picked(rows, kept), alive[kept])
 
 
 class Index:
@@ -77,19 +105,16 @@ class Index:
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, segment))
 
-    def cover(self, rows: Rows) -> None:
+    def cover(self, rows: Rows, alive: Mask) -> None:
         """Make every row searchable that is not yet; what is not in a base must be little."""
         with self._lock:
-            state = self.state
-            overlays = list(state.overlays)
-            if len(overlays) >= MOST_OVERLAYS:
-                overlays = []
-            for slots in _gaps([*state.bases, *overlays], len(rows)):
-                documents = (_document(rows, slot) for slot in slots)
-                overlays.append(postings.build(documents, slots.start))
-            overlays.sort(key=lambda segment: segment.first)
-            self.state = replace(state, overlays=tuple(overlays), ready=True)
+            self.state = self.state.covering(rows, alive)
             self.draft = Draft()
+
+    def set(self, state: IndexState) -> None:
+        """Go on with this state; slots are given anew."""
+        with self._lock:
+            self.state = state
 
     def keep(self, shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
         """Bring what lies on disk of one store's index up to date, for the next start.
@@ -131,8 +156,19 @@ class Index:
         return slots
 
 
-def _document(rows: Rows, slot: int) -> Document:
-    return document(rows[slot])
+def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
+    documents = (document(rows[slot]) if alive[slot] else NOBODY for slot in slots)
+    return postings.build(documents, slots.start)
+
+
+def _joinable(overlays: Sequence[Segment]) -> int:
+    """From which overlay on they are worth making one: there are many, and it is no larger than
+    all after it, so that a row is indexed again only as often as their number doubles."""
+    if len(overlays) <= MOST_OVERLAYS:
+        return len(overlays)
+    end = overlays[-1].first + overlays[-1].count
+    sizes = ((at, segment.count, end - segment.first) for at, segment in enumerate(overlays[:-1]))
+    return next((at for at, count, all_from in sizes if 2 * count <= all_from), len(overlays))
 
 
 def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:

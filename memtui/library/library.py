@@ -25,15 +25,15 @@ from memtui.library import finding, opening, reference
 from memtui.library.finding import Searchable
 from memtui.library.guarded_store import guarded
 from memtui.library.holdings import Holdings
+from memtui.library.index_updates import IndexUpdates
 from memtui.library.indexing import Index
 from memtui.library.meaning import Embedded, Meaning
-from memtui.library.snapshot import Snapshot
+from memtui.library.snapshot import Present, Snapshot
 from memtui.library.values import Cancelled, Found, Report, Similar, Stopped, never, silent
 from memtui.model import Memory
 from memtui.query import Query
-from memtui.search import sums
+from memtui.search import numbering, sums
 from memtui.search.ranking import DEFAULTS, Part, Weights
-from memtui.search.sums import Present
 from memtui.stores.base import Store
 from memtui.text import visible
 
@@ -77,6 +77,7 @@ class Library:
         self._weights = weights
         self._meaning = Meaning(embedding)
         self._writer: Changing | None = None
+        self._updates = IndexUpdates(self._holdings, self._index, self._meaning)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -133,8 +134,7 @@ class Library:
 
     def _covered(self, changed: bool) -> bool:
         if changed and self._index.state.ready:
-            self._index.cover(self.snapshot.rows)
-            self._meaning.cover(self.snapshot.rows)
+            self._updates.follow()
         return changed
 
     def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
@@ -144,8 +144,7 @@ class Library:
                 return
             self._index.add(shelf, self.snapshot.rows, report, cancelled)
         if not cancelled():
-            self._index.cover(self.snapshot.rows)
-            self._take_vectors()
+            self._updates.begin()
 
     def keep_index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
         """Write to the cache what changed since it was read, and update the index on disk.
@@ -178,7 +177,7 @@ class Library:
         except Stopped:
             log.info("making vectors was called off")
         finally:
-            self._take_vectors()
+            self._updates.take_vectors()
         return done
 
     @property
@@ -186,23 +185,18 @@ class Library:
         """Whether there is a model to make vectors with."""
         return self._meaning.embedder is not None
 
-    def _take_vectors(self) -> None:
-        rows = self.snapshot.rows
-        self._meaning.take(self._holdings.shelves, len(rows))
-        self._meaning.cover(rows)
-
     # --- asking ----------------------------------------------------------------------------
 
     def find(self, query: Query, cancelled: Cancelled = never) -> Found:
         """What the query finds in the present snapshot. Raises Cancelled."""
-        where, revision = self._searchable()
-        found = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
+        with self._updates.numbering.reading():
+            where, revision = self._searchable()
+            found = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
         return replace(found, revision=revision)
 
     def explain(self, found: Found, position: int) -> tuple[Part, ...]:
         """Why a hit stands where it does: parts that add up to its score."""
-        where, _ = self._searchable()
-        return finding.explain(found, found.slots[position], where, self.now())
+        return finding.explain(found, found.slots[position], self._weights, self.now())
 
     def ponder(self, query: Query, cancelled: Cancelled = never) -> bool:
         """Ask a server what the query means, where one was chosen; True when `find` would now
@@ -214,13 +208,15 @@ class Library:
         """Memories that are like this one, the most alike first: by vectors where it has one,
         else by its rarest words. Raises RefError, Cancelled.
         """
-        slot = self._holdings.slot(ref)
-        where, _ = self._searchable()
-        near = self._meaning.near(slot, len(where.columns))
-        return finding.similar(slot, where, near, limit, cancelled)
+        with self._updates.numbering.reading():
+            slot = self._holdings.slot(ref)
+            where, _ = self._searchable()
+            near = self._meaning.near(slot, len(where.columns))
+            return finding.similar(slot, where, near, limit, cancelled)
 
     def _searchable(self) -> tuple[Searchable, int]:
-        now, state = self._holdings.now, self._index.state
+        state = self._index.state  # first: it may know fewer rows than there are, never more
+        now = self._holdings.now
         where = Searchable(
             rows=now.snapshot.rows,
             columns=now.columns,
@@ -257,18 +253,24 @@ class Library:
 
     def present(self) -> Present:
         """Which memories there are, for `turnover`."""
-        return self._holdings.now.columns.alive
+        now = self._holdings.now
+        rows = now.snapshot.rows
+        return Present(rows, numbering.only(rows.serials, now.columns.alive))
 
     def turnover(self, before: Present | None, now: Present) -> tuple[list[int], list[int]]:
-        """The slots of the memories that went, and of those that came (all, without a `before`)."""
-        return sums.turnover(before, now)
+        """The serials of the memories that went, and of those that came (all, without a `before`).
+
+        `Rows.with_serials` has their memories.
+        """
+        known = numbering.NONE if before is None else before.serials
+        return numbering.turnover(known, now.serials)
 
     def statistics(self, found: Found, *, counted: bool = True) -> Statistics:
         """Counts over what was found; disk use over all open stores.
 
         Not `counted`: without how many have each value, which the facets of a search tell too.
         """
-        columns = self._holdings.now.columns
+        columns = found.columns
         said = sums.sums(columns, found.slots)
         return statistics.from_counts(
             sums.counts(columns, found.slots) if counted else {},
@@ -284,7 +286,7 @@ class Library:
         self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
-        days, undated = sums.days(self._holdings.now.columns, found.slots)
+        days, undated = sums.days(found.columns, found.slots)
         return timelines.build(days, undated, unit, width=width)
 
     @property

@@ -21,6 +21,7 @@ from memtui.library.values import Cancelled, Progress, Report
 from memtui.query import Query, TermKind
 from memtui.search import embedding as embeddings
 from memtui.search import fusion, nearness, vectorize
+from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.nearness import Nearness
 from memtui.search.postings import Segment
@@ -95,6 +96,11 @@ class Meaning:
             self._set(vectorize.covered(state, rows, embedder))
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
+
+    def renumber(self, kept: Slots) -> None:
+        """The rows in these slots are all that the table has now, numbered anew."""
+        if len(self.state.row_of):
+            self._set(self.state.only(kept))
 
     def _set(self, state: Nearness) -> None:
         with self._lock:

@@ -20,7 +20,8 @@ from memtui.model import Memory
 from memtui.paths import private
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
-from memtui.search.columns import take
+from memtui.search.columns import Slots, take
+from memtui.search.numbering import new_slot
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 
 log = logging.getLogger(__name__)
@@ -257,11 +258,20 @@ class Shelf:
             return set()
         return {key for key, held in self.held.items() if not wanted.isdisjoint(held.slots)}
 
+    def renumber(self, kept: Slots) -> None:
+        """The rows in these slots are all that the table has now, numbered anew."""
+        for key, held in self.held.items():
+            self.held[key] = replace(held, first=new_slot(kept, held.first))
+        if self.base is not None:
+            first = new_slot(kept, self.base.start)
+            moved = range(first, first + len(self.base))
+            # A base without an index may have lost rows.
+            self.base = moved if new_slot(kept, self.base.stop) == moved.stop else None
+
     def save_cache(self, table: Table) -> None:
         """Write the rows as a new generation. A cache that cannot be written is done without."""
         if self.home is None:
             return
-        private(self.home)
         rows = table.rows()
         shards: list[ShardEntry] = []
         slots: list[int] = []
@@ -270,7 +280,7 @@ class Shelf:
             slots.extend(held.slots)
         try:
             self.catalog = catalogs.save(
-                self.home, shards, map(rows.line, slots), take(table.columns, slots)
+                private(self.home), shards, map(rows.line, slots), take(table.columns, slots)
             )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)

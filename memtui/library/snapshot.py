@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
 from memtui.model import Memory
+from memtui.search import numbering
 from memtui.search.catalog import CachedRows, Line, line_of
+from memtui.search.columns import Slots
+from memtui.search.numbering import Serials
 from memtui.stores.base import Unreadable
 
 
 class Rows(Sequence[Memory]):
     """Slot -> memory, over parts that may decode theirs only when asked.
 
-    Slots of memories that changed or went stay readable, so that what is on screen never breaks;
-    no query finds them any more.
+    Never changed: slots of memories that changed or went stay readable here, so that what is on
+    screen never breaks; no query finds them any more. Slots belong to these rows; what is to mean
+    the same row in later ones is kept as its serial (`memtui.search.numbering`).
     """
 
-    def __init__(self, parts: Sequence[Sequence[Memory]]) -> None:
+    def __init__(
+        self, parts: Sequence[Sequence[Memory]] = (), serials: Serials = numbering.NONE
+    ) -> None:
+        self.serials = serials
         self._parts = tuple(part for part in parts if len(part))
         self._firsts: list[int] = []
         self._size = 0
@@ -43,6 +50,25 @@ class Rows(Sequence[Memory]):
         part = bisect_right(self._firsts, index) - 1
         return self._parts[part][index - self._firsts[part]]
 
+    @property
+    def cached(self) -> list[range]:
+        """The slots of rows that lie in the cache and take no memory here."""
+        placed = zip(self._firsts, self._parts, strict=True)
+        return [range(at, at + len(part)) for at, part in placed if isinstance(part, CachedRows)]
+
+    def serial(self, slot: int) -> int:
+        """The serial of the row in this slot."""
+        return int(self.serials[slot])
+
+    def slot(self, serial: int) -> int:
+        """The slot of the row with this serial; -1 where it is not here."""
+        return numbering.slot_of(self.serials, serial)
+
+    def with_serials(self, serials: Iterable[int]) -> dict[int, Memory]:
+        """The memories of these rows by serial, as far as they are here, in slot order."""
+        held = ((serial, self.slot(serial)) for serial in sorted(serials))
+        return {serial: self[slot] for serial, slot in held if slot >= 0}
+
     def line(self, slot: int) -> Line:
         """One row in the form of the cache; free where it comes from there."""
         at = bisect_right(self._firsts, slot) - 1
@@ -52,6 +78,35 @@ class Rows(Sequence[Memory]):
     def __iter__(self) -> Iterator[Memory]:
         for part in self._parts:
             yield from part
+
+
+class Picked(Sequence[Memory]):
+    """Some of the rows, in the order of `slots`; nothing is copied or decoded."""
+
+    def __init__(self, rows: Rows, slots: Slots) -> None:
+        self._rows = rows
+        self._slots = slots
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @overload
+    def __getitem__(self, index: int) -> Memory: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Memory]: ...
+    def __getitem__(self, index: int | slice) -> Memory | Sequence[Memory]:
+        if isinstance(index, slice):
+            return [self._rows[slot] for slot in self._slots[index].tolist()]
+        return self._rows[int(self._slots[index])]
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Which memories there are at one moment, to be compared with another moment."""
+
+    rows: Rows
+    serials: Serials
+    """Of the memories that are there."""
 
 
 @dataclass(frozen=True, slots=True)

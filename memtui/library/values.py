@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from memtui.library.snapshot import Rows
 from memtui.query import Query
+from memtui.search.columns import Columns, build
 from memtui.search.facets import Facets
 from memtui.search.finder import Hits
 from memtui.search.postings import Cancelled as Stopped
@@ -57,6 +59,7 @@ class Found:
 
     query: Query
     slots: Sequence[int]
+    """In `rows`."""
     total: int
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
@@ -70,6 +73,10 @@ class Found:
     """The snapshot that the slots belong to."""
     behind: Hits | None = field(default=None, compare=False, repr=False)
     """What was matched, to say why each is there without looking again."""
+    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    """The snapshot's: later ones may have given the slots to others."""
+    columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
+    """Of these rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +89,5 @@ class Similar:
     how: Literal["vectors", "words"]
     words: tuple[str, ...] = ()
     """The words that were compared, the rarest first; empty with vectors."""
+    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    """What the slots belong to."""

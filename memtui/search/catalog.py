@@ -180,8 +180,24 @@ def save(
     `home` is a private folder (see `memtui.paths.private`). Raises OSError.
     """
     name = secrets.token_hex(6)
-    folder = home / name
+    folder, pointer = home / name, home / f"CURRENT.{name}"
     folder.mkdir(mode=0o700)
+    try:
+        offsets = _write(folder, shards, lines, columns)
+        cache_files.write_text(pointer, name)
+        pointer.replace(home / "CURRENT")
+    except BaseException:  # on a full disk, what every try leaves would fill it for good
+        shutil.rmtree(folder, ignore_errors=True)
+        pointer.unlink(missing_ok=True)
+        raise
+    _drop_others(home, name)
+    return Catalog(folder, tuple(shards), CachedRows(folder / "rows.jsonl", offsets), columns)
+
+
+def _write(
+    folder: Path, shards: Sequence[ShardEntry], lines: Iterable[Line], columns: Columns
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Write all files of a generation. Returns where each row begins. Raises OSError."""
     offsets = np.zeros(len(columns) + 1, np.int64)
     refs: list[str] = []
     with cache_files.create(folder / "rows.jsonl") as stream:
@@ -193,11 +209,7 @@ def save(
     _save_columns(folder, columns)
     head = {"form": FORM, "memtui": __version__, "shards": [asdict(shard) for shard in shards]}
     cache_files.write_text(folder / "catalog.json", json.dumps(head))
-    pointer = home / f"CURRENT.{name}"
-    cache_files.write_text(pointer, name)
-    pointer.replace(home / "CURRENT")
-    _drop_others(home, name)
-    return Catalog(folder, tuple(shards), CachedRows(folder / "rows.jsonl", offsets), columns)
+    return offsets
 
 
 def _drop_others(home: Path, name: str) -> None:

@@ -1,8 +1,9 @@
 """What filters, orders and counts need of every memory, as arrays over slots.
 
-A **slot** is the number of a memory while the program runs. Slots are append-only: a memory that
-changed gets a new slot and its old one is no longer alive. Columns are immutable; a change makes
-new ones with `concat`, which costs a copy of the arrays and no look at the memories.
+A **slot** is the number of a memory's row in the table. A memory that changed gets a new slot and
+its old one is no longer alive; now and then the dead ones are let go of and slots are given anew
+(`memtui.search.numbering`). Columns are immutable; a change makes new ones with `concat`, which
+costs a copy of the arrays and no look at the memories.
 """
 
 from __future__ import annotations
@@ -233,20 +234,31 @@ def concat(parts: Sequence[Columns]) -> Columns:
     )
 
 
-def take(columns: Columns, wanted: Sequence[int]) -> Columns:
-    """The columns of these slots only, numbered anew in the given order."""
+def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
+    """The columns of these slots only, numbered anew in the given order.
+
+    Values that none of them has are forgotten.
+    """
     slots = np.asarray(wanted, np.int64)
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
     tags = {tag: moved[held][moved[held] >= 0] for tag, held in columns.tags.items()}
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
-    return replace(
-        columns,
-        **{name: getattr(columns, name)[slots] for name in ARRAYS},
-        tags={tag: held for tag, held in tags.items() if len(held)},
-        also=also,
-    )
+    taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
+    for name, vocabulary in _CODED.items():
+        used = taken[name]
+        if vocabulary == "entities":
+            used = np.concatenate([used, also[:, 1:].ravel()])
+        codes, renumbered = np.unique(used, return_inverse=True)
+        renumbered = renumbered.astype(np.int32)
+        taken[name] = renumbered[: len(slots)]
+        if vocabulary == "entities":
+            also[:, 1:] = renumbered[len(slots) :].reshape(-1, 2)
+        names = getattr(columns, vocabulary)
+        taken[vocabulary] = tuple(names[code] for code in codes.tolist())
+    held = {tag: slots for tag, slots in tags.items() if len(slots)}
+    return replace(columns, **taken, tags=held, also=also)
 
 
 def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

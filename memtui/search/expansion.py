@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from memtui.search import analysis
+from memtui.search import analysis, hits
+from memtui.search.columns import Mask
 from memtui.search.postings import Cancelled, Ints, Segment, never
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -109,16 +110,20 @@ def _one_off(word: str) -> Iterator[str]:
             yield left + right[1] + right[0] + right[2:]
 
 
-def did_you_mean(word: str, segments: Sequence[Segment]) -> str:
+def did_you_mean(word: str, segments: Sequence[Segment], alive: Mask | None = None) -> str:
     """The most frequent near word in the index, or '' (also where the word itself is there).
 
-    One letter away is preferred to two; two only with the same first letter.
+    One letter away is preferred to two; two only with the same first letter. `alive`: the slots
+    whose words are there, unless told all.
     """
     folded = "".join(analysis.spine(word))
-    if len(folded) < 3 or any(segment.find(folded) is not None for segment in segments):
+    if len(folded) < 3:
         return ""
-    return _most_frequent(_near_in_each(folded, segments)) or _most_frequent(
-        [(segment, int(at)) for at in fuzzy(segment, folded)] for segment in segments
+    own = [[(s, at)] for s in segments if (at := s.find(folded)) is not None]
+    if _most_frequent(own, alive):
+        return ""
+    return _most_frequent(_near_in_each(folded, segments), alive) or _most_frequent(
+        ([(segment, int(at)) for at in fuzzy(segment, folded)] for segment in segments), alive
     )
 
 
@@ -129,10 +134,12 @@ def _near_in_each(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple
         yield [(s, at) for s, at in found if at is not None]
 
 
-def _most_frequent(found: Iterable[list[tuple[Segment, int]]]) -> str:
+def _most_frequent(found: Iterable[list[tuple[Segment, int]]], alive: Mask | None) -> str:
+    """The word that most memories hold; '' where none does."""
     counts: dict[str, int] = {}
     for pairs in found:
         for segment, at in pairs:
             word = segment.terms[at]
-            counts[word] = counts.get(word, 0) + segment.frequency(at)
+            if held := hits.holders(segment, at, alive):
+                counts[word] = counts.get(word, 0) + held
     return max(counts, key=lambda word: (counts[word], word), default="")

@@ -12,7 +12,7 @@ import numpy as np
 from memtui.query import Query, Sort, TermKind, values_of
 from memtui.search import columns as columns_of
 from memtui.search import filters, fusion, matching, ranking
-from memtui.search.columns import Columns
+from memtui.search.columns import Columns, Mask
 from memtui.search.embedding import Floats
 from memtui.search.facets import Facets, facets
 from memtui.search.match import Match
@@ -42,11 +42,12 @@ def match_text(
     size: int,
     exact: Exact | None = None,
     cancelled: Callable[[], bool] = never,
+    alive: Mask | None = None,
 ) -> Match | None:
     """Where the query's text is; None when it has none. Raises Cancelled."""
     if not query.terms:
         return None
-    return matching.match(segments, size, query.terms, exact, cancelled)
+    return matching.match(segments, size, query.terms, exact, cancelled, alive)
 
 
 def with_meaning(

@@ -116,6 +116,23 @@ def joined(parts: Iterable[Hits]) -> Hits:
     )
 
 
+def among(held: Hits, mask: NDArray[np.bool_]) -> Hits:
+    """The hits in slots that the mask has; slots behind its end are not there yet."""
+    slots = held.slots
+    inside = mask.take(slots, mode="clip")
+    inside &= slots < len(mask)
+    return held if inside.all() else Hits(slots[inside], held.often[inside])
+
+
+def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
+    """How many of the living memories of the segment hold the word with this number."""
+    if alive is None:
+        return segment.frequency(term)
+    start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
+    slots = segment.ids[start:end] + segment.first
+    return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
+
+
 def highest(one: Hits, other: Hits, size: int) -> Hits:
     """Both together, the higher value where a slot is in both. `size`: how many slots there are."""
     if len(one.slots) < len(other.slots):

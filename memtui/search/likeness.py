@@ -14,7 +14,7 @@ import numpy as np
 
 from memtui.model import CURRENT, STATUSES
 from memtui.search import analysis, hits
-from memtui.search.columns import Columns
+from memtui.search.columns import Columns, Mask
 from memtui.search.documents import FIELD_WEIGHTS, Document
 from memtui.search.embedding import Floats
 from memtui.search.matching import K1
@@ -31,19 +31,29 @@ SHORTEST = 2
 """Characters of a word that may tell something."""
 
 
-def telling_words(document: Document, segments: Sequence[Segment]) -> list[tuple[str, float]]:
-    """The words that tell this memory from the others, each with its worth, the rarest first."""
+def telling_words(
+    document: Document, segments: Sequence[Segment], alive: Mask | None = None
+) -> list[tuple[str, float]]:
+    """The words that tell this memory from the others, each with its worth, the rarest first.
+
+    `alive`: the slots that count, unless told all.
+    """
     often: Counter[str] = Counter()
     for text, weight in zip(document.fields(), FIELD_WEIGHTS, strict=True):
         for word in analysis.tokens(text):
             often[word] += weight  # type: ignore[assignment]  # halves and quarters
-    count = sum(segment.count for segment in segments)
+    if alive is None:
+        count = sum(segment.count for segment in segments)
+    else:
+        count = int(np.count_nonzero(alive))
     worth: list[tuple[str, float]] = []
     for word, times in often.items():
         if len(word) < SHORTEST or word in analysis.QUESTION_WORDS:
             continue
         held = sum(
-            segment.frequency(at) for segment in segments if (at := segment.find(word)) is not None
+            hits.holders(segment, at, alive)
+            for segment in segments
+            if (at := segment.find(word)) is not None
         )
         if 1 < held <= max(FEW, MOST_COMMON * count):
             rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))

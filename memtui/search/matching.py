@@ -39,12 +39,17 @@ def match(
     terms: Sequence[Term],
     exact: Exact | None = None,
     cancelled: Callable[[], bool] = never,
+    alive: Mask | None = None,
 ) -> Match:
     """Look for the terms of a query in all segments. Raises Cancelled.
 
-    `slots`: how many slots there are. Without a term that is looked for, all are found.
+    `slots`: how many slots there are; `alive`: which of them are found at all and count as holding
+    a word, unless told all. Without a term that is looked for, all are found.
     """
-    search = _Search(segments, slots, exact, cancelled)
+    if alive is not None and alive.all():
+        alive = None
+    count = slots if alive is None else int(np.count_nonzero(alive))
+    search = _Search(segments, slots, exact, cancelled, alive)
     asked = needles(terms)
     positive = (*asked.wanted, *asked.required)
     if not positive:
@@ -53,7 +58,7 @@ def match(
     scores: list[Hits] = []
     best = 0.0
     for needle in positive:
-        scored, ceiling = _score(list(search.tiers(needle, words)), slots)
+        scored, ceiling = _score(list(search.tiers(needle, words)), slots, count)
         scores.append(scored)
         best += ceiling
     sums = hits.summed(scores, slots)
@@ -96,19 +101,22 @@ def _mask(held: Longs, slots: int) -> Mask:
     return mask
 
 
-def _score(tiers: Sequence[Hits], slots: int) -> tuple[Hits, float]:
-    """The best tier's score for each slot, and the most that could be reached."""
+def _score(tiers: Sequence[Hits], slots: int, count: int) -> tuple[Hits, float]:
+    """The best tier's score for each slot, and the most that could be reached.
+
+    `count`: the memories among the slots, by which it is told how rare a word is.
+    """
     best = hits.NONE
     ceiling = 0.0
     for tier in tiers:
         frequency = len(tier.slots)
         if frequency:
-            rarity = math.log1p((slots - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
+            rarity = math.log1p((count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
             ceiling = max(ceiling, rarity)
             scores = tier.often * np.float32(rarity)
             scores /= tier.often + np.float32(K1)
             best = hits.highest(best, Hits(tier.slots, scores), slots)
-    return best, ceiling or math.log1p(2.0 * slots + 1.0) * (K1 + 1)
+    return best, ceiling or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
 class _Search:
@@ -120,7 +128,9 @@ class _Search:
         slots: int,
         exact: Exact | None,
         cancelled: Callable[[], bool],
+        alive: Mask | None,
     ) -> None:
+        self._alive = alive
         self._segments = segments
         self._slots = slots
         self._exact = exact
@@ -141,6 +151,8 @@ class _Search:
             slots = self._exact(needle.term)
             if slots is not None:
                 slots = np.unique(slots[slots < self._slots])
+                if self._alive is not None:
+                    slots = slots[self._alive[slots]]
                 yield Hits(slots, np.ones(len(slots), np.float32))
                 return
         match needle.kind:
@@ -212,7 +224,8 @@ class _Search:
             if self._cancelled():
                 raise Cancelled
             found.append(of(segment))
-        return hits.joined(found)
+        held = hits.joined(found)
+        return held if self._alive is None else hits.among(held, self._alive)
 
     def titled(self, asked: Needles, found: Match) -> Longs:
         """Which of these have the asked words, all and no others, as their title."""

@@ -53,6 +53,42 @@ class Nearness:
             row -= len(part.rows)
         return None
 
+    def only(self, slots: Longs) -> Nearness:
+        """The vectors of these slots (ascending), numbered anew; a part that is mostly of no slot
+        any more lets go of those."""
+        row_of = self.row_of[slots[slots < len(self.row_of)]]
+        used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
+        used[row_of[row_of >= 0]] = True
+        parts: list[Part] = []
+        first = 0
+        for part in self.parts:
+            last = first + len(part.rows)
+            here = used[first:last]
+            if 2 * np.count_nonzero(here) > len(here):
+                here[:] = True
+            else:
+                part = Part(part.rows[here], part.counts, part.keys[here])
+            parts.append(part)
+            first = last
+        moved = np.cumsum(used) - 1
+        known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
+        return Nearness(tuple(parts), known)
+
+    def with_part(self, part: Part) -> tuple[Part, ...]:
+        """The parts and a further one, which is joined with those before it that are asked the same
+        way unless they are far longer: each part costs a query a look."""
+        parts = [*self.parts]
+        while parts and parts[-1].counts is part.counts:
+            if len(parts[-1].rows) > 2 * len(part.rows):
+                break
+            former = parts.pop()
+            part = Part(
+                np.concatenate([former.rows, part.rows]),
+                part.counts,
+                np.concatenate([former.keys, part.keys]),
+            )
+        return (*parts, part)
+
     def cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each of `slots` slots to the query, as each part has it; 0 where none."""
         near = np.zeros(slots, np.float32)

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from memtui.search.columns import NAMES, Columns, Mask, as_array, entities_at, named_counts
+from memtui.search.columns import NAMES, Columns, as_array, entities_at, named_counts
 
 DAY = 86_400
-
-Present = Mask
-"""Which slots hold a memory that is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +53,3 @@ def days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
-
-
-def turnover(before: Present | None, now: Present) -> tuple[list[int], list[int]]:
-    """The slots that are no longer alive, and those that have come alive. Slots are never reused,
-    so there are at least as many as there were."""
-    if before is None:
-        return [], now.nonzero()[0].tolist()
-    size = len(before)
-    come = now.copy()
-    come[:size] &= ~before
-    return (before & ~now[:size]).nonzero()[0].tolist(), come.nonzero()[0].tolist()

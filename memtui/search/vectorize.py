@@ -96,7 +96,7 @@ def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Near
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
         found[new] = len(held) + np.arange(len(new))
-        parts = (*parts, Part(made, counts, keys[new]))
+        parts = state.with_part(Part(made, counts, keys[new]))
     return Nearness(parts, np.concatenate([state.row_of, found]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from textual.message import Message
@@ -65,10 +65,12 @@ class RowsChanged(Replaceable):
     complete: bool = False
     """All stores have been read."""
     fresh: frozenset[int] = frozenset()
-    """Slots of memories that were not there before, or said something else."""
+    """Serials of memories that were not there before, or said something else."""
+    again: Mapping[int, int] = field(default_factory=dict)
+    """Serial of each row that went -> of the row that has its memory now; -1 where none has."""
 
     def can_replace(self, message: Message) -> bool:
-        return super().can_replace(message) and not getattr(message, "fresh", None)
+        return isinstance(message, RowsChanged) and not (message.fresh or message.again)
 
 
 @dataclass
@@ -127,7 +129,7 @@ class Overviewed(Replaceable):
 class FreshFound(Message):
     """These memories are newer than the last session."""
 
-    slots: frozenset[int]
+    serials: frozenset[int]
 
 
 @dataclass

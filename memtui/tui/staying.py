@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from memtui.model import Memory, Place
+
+if TYPE_CHECKING:
+    from memtui.library.snapshot import Rows
 
 LOOKED_NEAR = 50
 """Rows around the cursor, and at the top, among which a changed memory is looked for."""
@@ -15,18 +19,19 @@ LOOKED_NEAR = 50
 class Stand:
     """Where the cursor stood."""
 
-    slot: int
+    serial: int
+    """Of the row; -1 where there was none."""
     memory: Memory | None
     cursor: int
     top: int
 
 
-def place(stand: Stand, slots: Sequence[int], rows: Sequence[Memory]) -> tuple[int, int]:
+def place(stand: Stand, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
     """Cursor and top line in the new list."""
-    if stand.slot < 0 or not slots:
+    if stand.serial < 0 or not slots:
         return 0, 0
     try:
-        cursor = slots.index(stand.slot)
+        cursor = slots.index(rows.slot(stand.serial))
     except ValueError:
         cursor = _same_ref(stand, slots, rows)
     # Who looks at the top of the list wants to see what comes in there.
@@ -46,13 +51,25 @@ def _same_ref(stand: Stand, slots: Sequence[int], rows: Sequence[Memory]) -> int
     return int(min(stand.cursor, count - 1))
 
 
-def fresh_slots(gone: Iterable[int], come: Iterable[int], rows: Sequence[Memory]) -> frozenset[int]:
-    """Of the slots that came, those whose memory is new or says something else than before.
+def fresh(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
+    """Of the rows that came, by serial, those whose memory is new or says something else.
 
-    A file that is read again gives all its memories new slots; most of them did not change.
+    A file that is read again gives all its memories new rows; most of them did not change.
     """
-    before = {memory.ref: _said(memory) for memory in (rows[slot] for slot in gone)}
-    return frozenset(slot for slot in come if before.get(rows[slot].ref) != _said(rows[slot]))
+    before = {memory.ref: _said(memory) for memory in gone.values()}
+    changed = (serial for serial, now in come.items() if before.get(now.ref) != _said(now))
+    return frozenset(changed)
+
+
+def read_again(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
+    """For each row that went the one that has its memory now; -1 where none has."""
+    now = {memory.ref: serial for serial, memory in come.items()}
+    return {serial: now.get(memory.ref, -1) for serial, memory in gone.items()}
+
+
+def followed(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
+    """Marks on rows, gone on with where their memories were read again."""
+    return {again.get(serial, serial) for serial in serials} - {-1}
 
 
 def _said(memory: Memory) -> Memory:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library, Progress
     from memtui.library.losses import LossDetector
-    from memtui.search.sums import Present
+    from memtui.library.snapshot import Present
 
 Post = Callable[[Message], bool]
 Answer = TypeVar("Answer")
@@ -168,14 +168,16 @@ class Workers:
     def _show_news(self, library: Library) -> None:
         """Have the list show what there is now, and what of it is new."""
         before, self._present = self._present, library.present()
-        gone, come = library.turnover(before, self._present)
-        fresh = staying.fresh_slots(gone, come, library.snapshot.rows)
-        self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh))
+        went, came = library.turnover(before, self._present)
+        gone = before.rows.with_serials(went) if before is not None else {}
+        come = self._present.rows.with_serials(came)
+        fresh, again = staying.fresh(gone, come), staying.read_again(gone, come)
+        self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _learn(self, library: Library) -> None:
         """What there is to complete to: values of all memories, tags of the newest."""
         everything = library.find(ALL)
-        facets, rows = everything.facets, library.snapshot.rows
+        facets, rows = everything.facets, everything.rows
         tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
         learned = messages.Learned(Vocabulary.of(values), dict(tags.most_common()))
@@ -254,8 +256,9 @@ class Workers:
 
     def _find_fresh(self, query: Query) -> None:
         if self.library is not None:
-            slots = self.library.find(query).slots
-            self._screen.post_message(messages.FreshFound(frozenset(map(int, slots))))
+            found = self.library.find(query)
+            serials = frozenset(map(found.rows.serial, found.slots))
+            self._screen.post_message(messages.FreshFound(serials))
 
     def relate(self, memory: Memory) -> None:
         """Ask what a memory refers to."""

@@ -426,3 +426,31 @@ async def test_every_form_fits_every_terminal(
                 assert on.app.screen.region.contains_region(region), keys
             await on.keys(*leave)
             assert on.app.screen is on.browse, keys
+
+
+async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_path: Path) -> None:
+    """The file's memories have other rows from then on: a mark that stayed with the row was counted
+    and no longer shown; what is gone is no longer marked."""
+    async with changing(tmp_path, AGENT) as on:
+        library, memories = on.library, on.browse.memories
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        file = Path(fact.origin.file)
+        facts = json.loads(file.read_text())
+        assert len(facts) > 1
+        other = next(item for item in facts if item["id"] != fact.id)
+        for id in (fact.id, other["id"]):
+            await on.stand(f"{AGENT}:{id}")
+            await on.keys("space")
+        other["content"] = "Said anew."
+        file.write_text(json.dumps(facts))
+        await on.sees("Said anew.")
+        assert {m.id for m in on.browse.marked_memories()} == {fact.id, other["id"]}
+        rows = library.snapshot.rows
+        assert all(library.get(m.ref) == m for m in on.browse.marked_memories())
+        assert memories.marked <= {rows.serial(slot) for slot in memories.slots}
+        file.write_text(json.dumps([item for item in facts if item is not other]))
+        for _ in range(200):
+            if len(memories.marked) == 1:
+                break
+            await on.pilot.pause(0.02)
+        assert [m.id for m in on.browse.marked_memories()] == [fact.id]

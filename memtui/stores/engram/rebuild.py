@@ -143,6 +143,12 @@ def _value(value: object) -> object:
 # ---- building -----------------------------------------------------------------------------------
 
 
+_OF_THE_DISK = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+)
+"""Errors that are no fault of the lines."""
+
+
 def rebuild(lines: Iterable[str], file: Path) -> None:
     """Make the database that these lines describe; it appears whole or not at all.
 
@@ -161,6 +167,8 @@ def rebuild(lines: Iterable[str], file: Path) -> None:
     except BaseException as error:
         for suffix in ("", "-wal", "-shm", "-journal"):
             Path(f"{file}{suffix}").unlink(missing_ok=True)
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+            raise SaveError(f"SQLite: {error}", where=str(file)) from error
         if isinstance(error, sqlite3.Error | ValueError | KeyError | TypeError | StopIteration):
             raise BundleError(f"its rows make no database ({error})", where=str(file)) from error
         raise

@@ -61,7 +61,7 @@ class CarryActs:
         if marked := screen.marked_memories():
             groups.append((f"{text.number(len(marked))} marked", marked))
         if screen.found is not None and screen.found.slots:
-            rows = library.snapshot.rows
+            rows = screen.found.rows
             shown = [rows[slot] for slot in screen.found.slots]
             groups.append((f"{text.number(len(shown))} shown", shown))
         groups.append((WHOLE, None))

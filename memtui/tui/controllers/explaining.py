@@ -45,5 +45,5 @@ def _both(found: Found, position: int) -> range:
 
 
 def _hit(library: Library, found: Found, position: int) -> Hit:
-    memory = library.snapshot.rows[found.slots[position]]
+    memory = found.rows[found.slots[position]]
     return Hit(memory.headline, position + 1, dict(library.explain(found, position)))

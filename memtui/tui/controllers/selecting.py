@@ -90,8 +90,7 @@ class Selection:
         marked, library = self._screen.memories.marked, self.library
         if not marked or library is None:
             return self.memories()
-        rows = library.snapshot.rows
-        return [rows[slot] for slot in islice(marked, LOOKED_AT)]
+        return list(library.snapshot.rows.with_serials(islice(marked, LOOKED_AT)).values())
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Why this action cannot be done to this memory."""

@@ -44,7 +44,7 @@ class SimilarActs:
 
 def _picker(library: Library, ref: str) -> Picker:
     found = library.similar(ref, MOST)
-    rows = library.snapshot.rows
+    rows = found.rows
     choices = [
         Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)
         for slot, score in zip(found.slots, found.scores, strict=True)

@@ -89,7 +89,7 @@ class BrowseScreen(FindingScreen):
     def _memory_shown(self) -> None:
         self._reading.forget_trail()
         memory = self.memories.memory
-        if self.memories.slot in self.memories.fresh:
+        if self.memories.serial in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
 
@@ -124,6 +124,7 @@ class BrowseScreen(FindingScreen):
         if event.complete and self._looking is not None:
             self._looking.stop()
         self.telling.rows_changed(complete=event.complete)
+        self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
 
@@ -155,7 +156,7 @@ class BrowseScreen(FindingScreen):
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:
-        self.memories.fresh |= event.slots
+        self.memories.fresh |= event.serials
         self.memories.redraw()
         self.update_keys()
 

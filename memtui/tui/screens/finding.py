@@ -115,7 +115,7 @@ class FindingScreen(PaneScreen):
         if self._answered != self.view:
             self.memories.is_chosen = False
         self.found, self._answered = found, self.view
-        rows = self.work.library.snapshot.rows
+        rows = found.rows
         stays = self.memories.is_chosen
         cursor, top = place(self.memories.stand, found.slots, rows) if stays else (0, 0)
         self.memories.show(
@@ -166,9 +166,8 @@ class FindingScreen(PaneScreen):
 
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""
-        library = self.work.library
-        rows = library.snapshot.rows if library else ()
-        return [rows[slot] for slot in sorted(self.memories.marked)]
+        library, marked = self.work.library, self.memories.marked
+        return list(library.snapshot.rows.with_serials(marked).values()) if library else []
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""

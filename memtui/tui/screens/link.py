@@ -167,8 +167,8 @@ class LinkScreen(Fitting[tuple[str, str]]):
     def _found(self, words: str, library: Library) -> list[Memory]:
         query = queries.parse(words, self._now(), typing=True)
         query = queries.with_values(query, "store", (self._memory.store.casefold(),))
-        found, rows = library.find(query), library.snapshot.rows
-        memories = (rows[slot] for slot in found.slots[: SHOWN + 1])
+        found = library.find(query)
+        memories = (found.rows[slot] for slot in found.slots[: SHOWN + 1])
         return [memory for memory in memories if memory.ref != self._memory.ref][:SHOWN]
 
     def _show(self, number: int, memories: list[Memory]) -> None:

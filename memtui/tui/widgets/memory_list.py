@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,11 +17,13 @@ from memtui.tui import actions, signs
 from memtui.tui.layout import Pane
 from memtui.tui.messages import MemoryShown
 from memtui.tui.spans import marked_segments
-from memtui.tui.staying import Stand
+from memtui.tui.staying import Stand, followed
 from memtui.tui.widgets.window import Window
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+    from memtui.library.snapshot import Rows
 
 TYPE_WIDTH = 12
 TYPE_MIN = 8
@@ -43,13 +45,15 @@ class MemoryList(Window):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
         self._now = now
-        self._rows: Sequence[Memory] = ()
+        self._rows: Rows
         self._slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
         self._type_width = TYPE_WIDTH
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
+        """Serials of rows, which later lists share; slots they may not."""
         self.fresh: set[int] = set()
+        """Serials too."""
         self.is_chosen = False
         """The person wants the memory under the cursor: it stays there while the list changes."""
 
@@ -57,7 +61,7 @@ class MemoryList(Window):
 
     def show(
         self,
-        rows: Sequence[Memory],
+        rows: Rows,
         slots: Sequence[int],
         words: tuple[str, ...],
         *,
@@ -83,6 +87,12 @@ class MemoryList(Window):
         return int(self._slots[self.cursor]) if 0 <= self.cursor < len(self._slots) else -1
 
     @property
+    def serial(self) -> int:
+        """Serial of the row under the cursor; -1 where there is none."""
+        slot = self.slot
+        return self._rows.serial(slot) if slot >= 0 else -1
+
+    @property
     def memory(self) -> Memory | None:
         slot = self.slot
         return self._rows[slot] if slot >= 0 else None
@@ -90,7 +100,7 @@ class MemoryList(Window):
     @property
     def stand(self) -> Stand:
         """Where the cursor stands, to find it again in another list."""
-        return Stand(self.slot, self.memory, self.cursor, self.top)
+        return Stand(self.serial, self.memory, self.cursor, self.top)
 
     @property
     def slots(self) -> Sequence[int]:
@@ -99,7 +109,7 @@ class MemoryList(Window):
     def toggle_mark(self) -> None:
         """Mark the memory under the cursor, or unmark it, and go on to the next."""
         if self.slot >= 0:
-            self.marked ^= {self.slot}
+            self.marked ^= {self.serial}
             self.is_chosen = True
             self.redraw()
             self.go(self.cursor + 1)
@@ -107,10 +117,15 @@ class MemoryList(Window):
 
     def mark_all(self) -> None:
         """Mark all that are shown; when they are, none."""
-        shown = {int(slot) for slot in self._slots}
+        shown = {self._rows.serial(slot) for slot in self._slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
         self._tell_place()
+
+    def follow(self, again: Mapping[int, int]) -> None:
+        """Keep marks on memories that were read again; see `RowsChanged.again`."""
+        self.marked = followed(self.marked, again)
+        self.fresh = followed(self.fresh, again)
 
     def unmark(self) -> None:
         """Take all marks away."""
@@ -129,7 +144,7 @@ class MemoryList(Window):
 
     def looked_at(self) -> None:
         """The memory under the cursor is no longer new."""
-        self.fresh.discard(self.slot)
+        self.fresh.discard(self.serial)
         self.redraw()
 
     def next_fresh(self) -> bool:
@@ -137,7 +152,7 @@ class MemoryList(Window):
         count = len(self._slots)
         for step in range(1, count + 1):
             index = (self.cursor + step) % count
-            if int(self._slots[index]) in self.fresh:
+            if self._rows.serial(self._slots[index]) in self.fresh:
                 self.go(index)
                 return True
         return False
@@ -149,7 +164,8 @@ class MemoryList(Window):
 
     def draw_key(self, index: int) -> Hashable:
         slot = int(self._slots[index])
-        return slot, slot in self.marked, slot in self.fresh
+        serial = self._rows.serial(slot)
+        return slot, serial in self.marked, serial in self.fresh
 
     def cursor_moved(self) -> None:
         self.is_chosen = True
@@ -183,9 +199,10 @@ class MemoryList(Window):
             cells.append(Segment(words, style + ground))
 
         put("▌" if selected else " ", palette.accent if self.has_focus else palette.faint)
-        if slot in self.marked:
+        serial = self._rows.serial(slot)
+        if serial in self.marked:
             put(signs.MARKED, palette.marked)
-        elif slot in self.fresh:
+        elif serial in self.fresh:
             put(signs.FRESH, palette.fresh)
         else:
             put(" ", palette.faint)

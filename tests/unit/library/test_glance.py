@@ -73,10 +73,11 @@ def test_what_came_and_went(home: Path, library: Library) -> None:
     assert library.turnover(None, before) == ([], list(range(PLACES * 2)))
     say(file_of(home, 0), "new")
     library.glance([str(file_of(home, 0))])
-    gone, come = library.turnover(before, library.present())
-    rows = library.snapshot.rows
-    assert [rows[slot].content for slot in gone] == ["fact 0", "fact 1"]
-    assert [rows[slot].content for slot in come] == ["new", "fact 1"]
+    now = library.present()
+    gone, come = library.turnover(before, now)
+    was, new = before.rows.with_serials(gone), now.rows.with_serials(come)
+    assert [memory.content for memory in was.values()] == ["fact 0", "fact 1"]
+    assert [memory.content for memory in new.values()] == ["new", "fact 1"]
 
 
 def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -> None:

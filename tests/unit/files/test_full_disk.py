@@ -1,0 +1,112 @@
+"""No room at any place memtui writes to: said or done without, and nothing half-made is left.
+
+A limit on the size of files stands for the full disk: it needs no right to mount one.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memtui.errors import SaveError
+from memtui.files import editor, kept, save
+from memtui.library import Library
+from memtui.paths import shipped
+from memtui.stores.engram import rebuild
+from tests.bench import corpus
+from tests.torture.processes import in_child
+
+SAMPLE = shipped("sample-data") / "engram" / "engram.db"
+ROOM = 64
+"""Bytes that a file may have."""
+
+
+def without_room(work: Callable[[], None]) -> None:
+    """Do this in a process whose files cannot grow."""
+
+    def limited() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
+        work()
+
+    assert in_child(limited) == 0
+
+
+def test_a_new_file_that_has_no_room_leaves_no_folder_either(tmp_path: Path) -> None:
+    theirs = tmp_path / "entities"
+    theirs.mkdir()
+
+    def work() -> None:
+        with pytest.raises(SaveError, match="nothing was made"):
+            save.create(theirs / "new" / "deep" / "items.json", b"x" * 2 * ROOM)
+
+    without_room(work)
+    assert list(tmp_path.rglob("*")) == [theirs]
+
+
+def test_a_cache_that_has_no_room_is_done_without_and_does_not_fill_the_disk(
+    tmp_path: Path,
+) -> None:
+    home, cache = tmp_path / "memory", tmp_path / "cache"
+    corpus.write_facts(home, ["one", "two"])
+
+    def work() -> None:
+        for _ in range(3):
+            library = Library.open([home], cache=cache)
+            library.load()
+            library.index()
+            assert library.snapshot.count == 2
+
+    without_room(work)
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+    assert [path.name for path in cache.rglob("*")] == ["stores", *_homes(cache)]
+
+
+def _homes(cache: Path) -> list[str]:
+    return [path.name for path in (cache / "stores").iterdir()]
+
+
+def test_a_cache_folder_that_cannot_be_made_is_done_without(tmp_path: Path) -> None:
+    home, file = tmp_path / "memory", tmp_path / "file"
+    corpus.write_facts(home, ["one", "two"])
+    file.write_text("in the way")
+    library = Library.open([home], cache=file / "cache")
+    library.load()
+    assert library.snapshot.count == 2
+
+
+def test_a_database_that_has_no_room_is_the_fault_of_the_disk_and_not_of_the_lines(
+    tmp_path: Path,
+) -> None:
+    lines = rebuild.dump(SAMPLE)
+
+    def work() -> None:
+        with pytest.raises(SaveError, match="SQLite"):
+            rebuild.rebuild(lines, tmp_path / "new.db")
+
+    without_room(work)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_a_draft_is_not_kept(tmp_path: Path) -> None:
+    def work() -> None:
+        with pytest.raises(SaveError, match="no draft"):
+            editor.new_draft("x" * 2 * ROOM, tmp_path)
+
+    without_room(work)
+    assert list((tmp_path / editor.FOLDER).iterdir()) == []
+
+
+def test_half_a_copy_of_a_good_file_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / ("long" * 20) / "items.json"
+    path.parent.mkdir()
+    without_room(lambda: _none(kept.keep(path, b"[]", tmp_path / "state")))
+    assert not [found for found in (tmp_path / "state").rglob("*") if found.is_file()]
+
+
+def _none(value: object) -> None:
+    assert value is None
