@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import UnreadableFile
-from memtui.files.json_scan import BYTE_ORDER_MARK
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
 from memtui.model import Memory
 from memtui.stores.ambient import layout

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.bundle.ambient import VERSION
-from memtui.bundle.naming import home_of
-from memtui.bundle.unpacking import Incoming
+from memtui.bundle.archive_paths import home_of
+from memtui.bundle.bundle_reader import Incoming
 from memtui.errors import BundleError
 from memtui.model import Memory, Place
 from memtui.stores.ambient import FORMAT, layout

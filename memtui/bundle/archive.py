@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import stat
+import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -23,7 +24,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from memtui.bundle import zip_form
 from memtui.errors import BundleError
 from memtui.text import visible
 
@@ -58,7 +58,7 @@ def safe_name(name: str) -> bool:
     """Whether an entry's name stays inside the folder that it is unpacked into."""
     parts = name.split("/")
     inside = all(part not in ("", ".", "..") and "\\" not in part for part in parts)
-    return inside and name.isascii() and name.isprintable() and len(name) <= zip_form.LONGEST_NAME
+    return inside and name.isascii() and name.isprintable() and len(name) <= LONGEST_NAME
 
 
 # ---- writing ------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def pieces(archive: Archive) -> Iterator[bytes]:
         data = archive.entries[name]
         rows.append({"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
     manifest = _manifest(archive.stores, rows)
-    listing = zip_form.Listing()
+    listing = Listing()
     yield listing.header(MANIFEST, len(manifest), zlib.crc32(manifest))
     yield manifest
     for row in rows:
@@ -176,7 +176,7 @@ class _Reading:
         self._file = file
         self._path = path
         self._size = size
-        self._listing = zip_form.Listing()
+        self._listing = Listing()
 
     def archive(self) -> Archive:
         manifest = self._head()
@@ -196,13 +196,13 @@ class _Reading:
 
     def _head(self) -> dict[str, Any]:
         """The manifest, which says what everything after it must be."""
-        found = zip_form.size_of_first(self._file.read(zip_form.FIRST))
+        found = size_of_first(self._file.read(FIRST))
         if found is None:
             raise BundleError("it does not begin as one")
         if found > min(MOST_MANIFEST, self._size):
             raise BundleError("its manifest is larger than any can be")
         self._file.seek(0)
-        start = len(zip_form.Listing().header(MANIFEST, 0, 0))
+        start = len(Listing().header(MANIFEST, 0, 0))
         header, data = self._file.read(start), self._file.read(found)
         if header != self._listing.header(MANIFEST, len(data), zlib.crc32(data)):
             raise BundleError("its first entry is not a manifest")
@@ -217,7 +217,7 @@ class _Reading:
 
     def _entry(self, row: Mapping[str, Any]) -> _Place:
         name, size = row["name"], row["size"]
-        header = self._file.read(len(zip_form.Listing().header(name, 0, 0)))
+        header = self._file.read(len(Listing().header(name, 0, 0)))
         at = self._file.tell()
         crc, seen, left = 0, hashlib.sha256(), size
         while left:
@@ -265,3 +265,67 @@ def close(archive: Archive) -> None:
     if isinstance(archive.entries, Entries):
         with suppress(OSError):
             archive.entries.file.close()
+
+
+LONGEST_NAME = 4096
+"""Bytes of an entry's name; the format itself allows 65,535."""
+
+_VERSION = 20
+_VERSION_64 = 45
+_UNIX = 3
+_DATE = 0x21
+"""1980-01-01 in MS-DOS form, the earliest there is."""
+_MODE = 0o100600 << 16
+MOST_IN_END = 0xFFFE
+"""Entries up to which the end record of old counts them."""
+
+_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s4B4H3L5H2L")
+_END = struct.Struct("<4s4H2LH")
+_END_64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR_64 = struct.Struct("<4sLQL")
+
+FIRST = _LOCAL.size
+"""Bytes of a local header before the name."""
+
+
+def size_of_first(data: bytes) -> int | None:
+    """What the first local header says of its entry's size; None when it is no such header."""
+    if len(data) < FIRST or not data.startswith(b"PK\3\4"):
+        return None
+    return int(_LOCAL.unpack(data)[8])
+
+
+class Listing:
+    """Gives each entry's header in turn, and at the end the directory of them all."""
+
+    def __init__(self) -> None:
+        self._offset = 0
+        self._count = 0
+        self._central = bytearray()
+
+    def header(self, name: str, size: int, crc: int) -> bytes:
+        """What stands before an entry's bytes."""
+        written = name.encode("ascii")
+        common = (_VERSION, 0, 0, 0, _DATE, crc, size, size, len(written), 0)
+        local = _LOCAL.pack(b"PK\3\4", *common) + written
+        self._central += _CENTRAL.pack(
+            b"PK\1\2", _VERSION, _UNIX, _VERSION, 0, 0, 0, 0, _DATE,
+            crc, size, size, len(written), 0, 0, 0, 0, _MODE, self._offset,
+        )  # fmt: skip
+        self._central += written
+        self._offset += len(local) + size
+        self._count += 1
+        return local
+
+    def end(self) -> bytes:
+        """What stands after the last entry's bytes."""
+        size, at, count = len(self._central), self._offset, self._count
+        if count <= MOST_IN_END:
+            return bytes(self._central) + _END.pack(b"PK\5\6", 0, 0, count, count, size, at, 0)
+        wide = _END_64.pack(
+            b"PK\6\6", _END_64.size - 12, _VERSION_64, _VERSION_64, 0, 0, count, count, size, at
+        )
+        locator = _LOCATOR_64.pack(b"PK\6\7", 0, at + size, 1)
+        end = _END.pack(b"PK\5\6", 0, 0, 0xFFFF, 0xFFFF, size, at, 0)
+        return bytes(self._central) + wide + locator + end

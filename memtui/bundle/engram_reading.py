@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from memtui.bundle.unpacking import Incoming
+from memtui.bundle.bundle_reader import Incoming
 from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.engram import FORMAT

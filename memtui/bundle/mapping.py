@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from memtui.bundle.packing import format_of
+from memtui.bundle.bundle_writer import format_of
 from memtui.changes import Act, Change
 from memtui.model import Memory
 from memtui.stores import registry

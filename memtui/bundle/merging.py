@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from memtui.bundle.bundle_reader import Document, Incoming
+from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
 from memtui.bundle.mapping import Mapped, guessed_format, lost_in, mapped
-from memtui.bundle.packing import Cancelled, Report, format_of, silent
-from memtui.bundle.unpacking import Document, Incoming
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode

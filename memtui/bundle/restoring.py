@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memtui.bundle.naming import quoted
-from memtui.bundle.packing import Cancelled, Report, format_of, silent
-from memtui.bundle.placing import Tree, apply, is_empty
-from memtui.bundle.unpacking import Document, Incoming
+from memtui.bundle.archive_paths import quoted
+from memtui.bundle.bundle_reader import Document, Incoming
+from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
+from memtui.bundle.store_install import Tree, apply, is_empty
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode

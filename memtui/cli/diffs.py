@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import unified_diff
 
-from memtui.files.commit import FileDiff
+from memtui.files.save_transaction import FileDiff
 from memtui.text import file_name, visible
 
 

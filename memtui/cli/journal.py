@@ -63,7 +63,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
 
     In any store, unless --store names some; undo and redo do the same.
     """
-    from memtui.library.overwritten import LOOKED_BACK
+    from memtui.library.reverted_edits import LOOKED_BACK
 
     library = _journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)

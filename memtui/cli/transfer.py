@@ -21,9 +21,9 @@ from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
+    from memtui.bundle.bundle_reader import Document
     from memtui.bundle.merging import ImportPlan
     from memtui.bundle.restoring import Restoration
-    from memtui.bundle.unpacking import Document
     from memtui.library import Library
     from memtui.model import Memory
 
@@ -97,7 +97,7 @@ def _chosen(library: Library, query: Any) -> list[Memory]:
 
 
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
-    from memtui.bundle import output as out
+    from memtui.bundle import exporting as out
 
     try:
         if output is not None:
@@ -133,8 +133,8 @@ def import_(
     What is there stays as it is: the same is passed over, and a memory that differs from the one
     with its id is listed and skipped. `memtui undo` takes the whole import back.
     """
-    from memtui.bundle.placing import is_empty
-    from memtui.bundle.unpacking import read_document
+    from memtui.bundle.bundle_reader import read_document
+    from memtui.bundle.store_install import is_empty
 
     document = read_document(file)
     if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):
@@ -279,8 +279,7 @@ def _lost(lost: Mapping[str, int]) -> None:
 @json_option
 def verify(file: Path, as_json: bool) -> int:
     """Check that a file is whole and can be imported. Exit code 0 when it can, else 1."""
-    from memtui.bundle.unpacking import read_document
-    from memtui.bundle.verifying import verified
+    from memtui.bundle.bundle_reader import read_document, verified
 
     document = read_document(file)
     checked = verified(document)

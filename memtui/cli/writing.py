@@ -171,7 +171,7 @@ def _edit_outside(library: Library, memory: Memory, dry_run: bool, as_json: bool
     """The same with the text that the person leaves in an editor."""
     from memtui import config
     from memtui import paths as places
-    from memtui.files.editor import edited
+    from memtui.files.external_editor import edited
 
     editor = config.load(places.config_file()).settings.editor
     with edited(memory.content, editor, places.state_folder()) as text:

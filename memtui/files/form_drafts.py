@@ -21,7 +21,7 @@ from typing import Any
 
 from memtui.changes import Act
 from memtui.errors import SaveError
-from memtui.files.editor import FOLDER
+from memtui.files.external_editor import FOLDER
 from memtui.paths import private
 
 MOST_BYTES = 64_000_000

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from memtui.errors import Refused
-from memtui.files import yaml_block
+from memtui.files import safe_yaml
 
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
@@ -76,8 +76,8 @@ def parse(text: str) -> dict[str, Any]:
 def parse_block(front: str) -> dict[str, Any]:
     """The same for the lines between the marks."""
     try:
-        return yaml_block.read(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
-    except yaml_block.BadYaml:
+        return safe_yaml.read(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
+    except safe_yaml.BadYaml:
         pairs = map(_FIELD.match, front.split("\n"))
         return {pair[1]: pair[2].lstrip(" \t").rstrip().strip("\"'") for pair in pairs if pair}
 
@@ -172,8 +172,8 @@ def _list_lines(below: list[str], value: list[str]) -> list[str]:
 
 def _item_text(written: str) -> str | None:
     try:
-        (read,) = yaml_block.read(f"x: {written}\n").values()
-    except yaml_block.BadYaml:
+        (read,) = safe_yaml.read(f"x: {written}\n").values()
+    except safe_yaml.BadYaml:
         return None
     return read if isinstance(read, str) else None
 
@@ -208,8 +208,8 @@ def _is_plain(value: str, old: str) -> bool:
     """Whether the bare word reads back as this text (or as a date, where a date stood before)."""
     if not _PLAIN.fullmatch(value):
         return False
-    read = yaml_block.meaning(value)
-    return read == value or (old != "" and type(read) is type(yaml_block.meaning(old)))
+    read = safe_yaml.meaning(value)
+    return read == value or (old != "" and type(read) is type(safe_yaml.meaning(old)))
 
 
 def _quoted(value: str) -> str:
@@ -224,16 +224,16 @@ def _quoted(value: str) -> str:
 
 def _checked(front: str) -> dict[str, Any]:
     try:
-        return yaml_block.read(front.replace("\r\n", "\n"))
-    except yaml_block.BadYaml as error:
+        return safe_yaml.read(front.replace("\r\n", "\n"))
+    except safe_yaml.BadYaml as error:
         raise Refused(f"the frontmatter is not valid YAML: {error}", do="edit the text") from None
 
 
 def _check(front: str, expected: dict[str, Any]) -> None:
     """An edit must mean exactly what was asked, to this reader, or it is not made."""
     try:
-        read = yaml_block.read(front.replace("\r\n", "\n"))
-    except yaml_block.BadYaml:
+        read = safe_yaml.read(front.replace("\r\n", "\n"))
+    except safe_yaml.BadYaml:
         read = {}
     if not _same(read, expected):
         raise Refused("the field cannot be changed on its line", do="edit the text itself")

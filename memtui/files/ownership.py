@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 
 from memtui.errors import ForeignOwner
-from memtui.files.faults import reached
+from memtui.files.failpoints import failpoint
 
 
 def take_ownership(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> int:
@@ -36,7 +36,7 @@ def take_ownership(descriptor: int, path: Path, like: os.stat_result, *, agreed:
     own = os.fstat(descriptor)
     if (own.st_uid, own.st_gid) == (like.st_uid, like.st_gid):
         return mode
-    reached("owner")
+    failpoint("owner")
     if _given(descriptor, like.st_uid, like.st_gid):
         return mode
     mode &= ~stat.S_ISUID

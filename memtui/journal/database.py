@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.lock import locked, private_folder
+from memtui.files.locking import locked, private_folder
 
 FILE = "journal.sqlite"
 VERSION = 1

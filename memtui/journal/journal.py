@@ -16,14 +16,14 @@ from typing import Any
 
 from memtui.changes import RowEdit, SidecarEdit, TreeEdit, invert
 from memtui.errors import Refused, SaveError
-from memtui.files import kept
+from memtui.files import backups
 from memtui.files.reading import real
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.stage import clear_leftovers
+from memtui.files.staging_dir import clear_leftovers
 from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
 from memtui.journal.database import Database
-from memtui.journal.judgement import Fate, RowDigest, clean_up, judge
-from memtui.journal.trails import Trail, trails_of
+from memtui.journal.edit_history import EditHistory, edit_histories
+from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, judge
 
 KEPT_ACTIONS = 10_000
 """Actions kept; older ones are dropped at start."""
@@ -188,12 +188,12 @@ class Journal:
         fates = {verdict.fate for verdict in verdicts}
         note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
         state = wanted
-        if Fate.UNSURE in fates:
+        if WriteOutcome.UNSURE in fates:
             state = State.UNSURE
             note = note or "it was cut short, and a file has been changed since"
-        elif fates <= {Fate.AWAY}:
+        elif fates <= {WriteOutcome.AWAY}:
             state = former
-        elif Fate.AWAY in fates or len(writes) < len(_paths(whole)):
+        elif WriteOutcome.AWAY in fates or len(writes) < len(_paths(whole)):
             state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
@@ -233,7 +233,7 @@ class Journal:
             clean_up(Path(path), steps, self.state)
 
     def _prune(self) -> None:
-        kept.prune(self.state, time.time())
+        backups.prune(self.state, time.time())
         self._database.forget_dead_owners()
         with self._database.writing() as db:
             oldest = "(SELECT max(id) FROM actions) - ?"
@@ -266,14 +266,15 @@ class Journal:
         )
         return [Write(unpack(path), pre, post, bool(done)) for path, pre, post, done in rows]
 
-    def recent(self, since: float) -> list[Trail]:
+    def recent(self, since: float) -> list[EditHistory]:
         """What memtui wrote since then (Unix seconds), gathered by what it wrote to, newest first.
 
-        For an action taken back, the edits are the inverted ones. `memtui.files.standing` (and for
+        For an action taken back, the edits are the inverted ones. `memtui.files.revert_detection`
+        (and for
         table rows their format) tells whether an agent has undone them.
         """
         where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
-        return trails_of(self._actions(where, (since,)))
+        return edit_histories(self._actions(where, (since,)))
 
     @property
     def mark(self) -> tuple[object, ...]:
@@ -300,7 +301,7 @@ class Journal:
         for action in actions:
             found = self.get(action)
             for path in _paths(found):
-                kept.forget(path, self.state)
+                backups.forget(path, self.state)
             with self._database.writing() as db:
                 db.execute("DELETE FROM writes WHERE action = ?", (action,))
                 db.execute("DELETE FROM actions WHERE id = ?", (action,))

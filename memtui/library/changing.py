@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import TreeEdit
 from memtui.errors import MemtuiError, Refused
-from memtui.files.late import rescue
-from memtui.files.recorder import Unrecorded
+from memtui.files.late_writes import rescue
+from memtui.files.write_recorder import NoRecorder
 from memtui.journal import Action, Journal, Part, Recording
 from memtui.library import opening
-from memtui.library.overwritten import Overwritten, Watch
 from memtui.library.planning import Planned
+from memtui.library.reverted_edits import RevertedEdit, Watch
 from memtui.stores.base import Store, Written
 
 if TYPE_CHECKING:
-    from memtui.bundle.packing import Report
+    from memtui.bundle.bundle_writer import Report
     from memtui.bundle.restoring import Restoration
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Changing:
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
         """
-        from memtui.bundle.packing import silent
+        from memtui.bundle.bundle_writer import silent
         from memtui.bundle.restoring import restored
 
         action = self._action(restored(restoration, self._journal, report or silent))
@@ -95,7 +95,7 @@ class Changing:
         actions = self._journal.log(max(limit, LOOKED_AT), void=void)
         return [action for action in actions if self._is_open(action)][:limit]
 
-    def overwritten(self, since: float) -> list[Overwritten]:
+    def overwritten(self, since: float) -> list[RevertedEdit]:
         """What memtui wrote since then (Unix seconds) and another program has taken back.
 
         Happens when an agent read the file before memtui wrote it, and wrote it whole afterwards.
@@ -106,7 +106,7 @@ class Changing:
 
     def _rescue(self, path: Path) -> None:
         try:
-            late = rescue(path, Unrecorded(self._journal.state))
+            late = rescue(path, NoRecorder(self._journal.state))
         except MemtuiError as error:
             log.warning("a late write into %s could not be looked at: %s", path, error)
             return
@@ -151,9 +151,9 @@ class Changing:
         edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
         for edit in part.edits:
             if isinstance(edit, TreeEdit):
-                from memtui.bundle import placing
+                from memtui.bundle import store_install
 
-                placing.apply(edit, recording)
+                store_install.apply(edit, recording)
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 

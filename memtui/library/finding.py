@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Any, Literal
 
-from memtui.library.meaning import Meaning
+from memtui.errors import RefError, Refused
+from memtui.library.results import Found, Similar
+from memtui.library.semantic import Meaning
 from memtui.library.snapshot import Rows
-from memtui.library.values import Found, Similar
+from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import expansion, finder, fusion, likeness
+from memtui.search import expansion, finder, fusion, similar_words
 from memtui.search.columns import Columns
 from memtui.search.documents import document
-from memtui.search.draft import Draft
 from memtui.search.finder import Hits
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.postings import Segment
+from memtui.search.provisional_index import Draft
 from memtui.search.ranking import DEFAULTS, Part, Weights
-from memtui.text import one_line
+from memtui.text import one_line, visible
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """What may be the beginning of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -136,10 +139,10 @@ def similar(
     words: tuple[str, ...] = ()
     if near is None:
         how, alive = "words", where.columns.alive
-        telling = likeness.telling_words(document(where.rows[slot]), where.segments, alive)
-        near = likeness.by_words(telling, where.segments, len(where.columns), cancelled)
+        telling = similar_words.telling_words(document(where.rows[slot]), where.segments, alive)
+        near = similar_words.by_words(telling, where.segments, len(where.columns), cancelled)
         words = tuple(word for word, _ in telling)
-    slots, scores = likeness.nearest_current(near, where.columns, slot, limit)
+    slots, scores = similar_words.nearest_current(near, where.columns, slot, limit)
     return Similar(slots, scores, how, words, where.rows)
 
 
@@ -182,3 +185,80 @@ def _hint(query: Query, hits: Hits) -> str:
                 count -= sum(hits.facets.entity_repeats.values())
             return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
     return ""
+
+
+SHORTEST_PREFIX = 4
+"""Characters of an id that must be given at least (design: The commands)."""
+
+
+def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
+    """The slot of exactly this ref. Raises RefError."""
+    try:
+        return slots[ref]
+    except KeyError:
+        raise RefError(f"no memory has the ref {visible(ref)!r}") from None
+
+
+def slot_of(text: str, slots: Mapping[str, int]) -> int:
+    """The slot that a full ref, a full id or an unambiguous id prefix names. Raises RefError."""
+    if text in slots:
+        return slots[text]
+    label, colon, rest = text.partition(":")
+    exact: list[str] = []
+    begins: list[str] = []
+    for ref in slots:
+        store, _, id = ref.partition(":")
+        for wanted in {text, rest if colon and store == label else text}:
+            if id == wanted:
+                exact.append(ref)
+            elif id.startswith(wanted):
+                begins.append(ref)
+    if len(exact) == 1:
+        return slots[exact[0]]
+    if len(text if not colon else rest) < SHORTEST_PREFIX and not exact:
+        raise RefError(
+            f"{visible(text)!r} is too short to name a memory",
+            do=f"give at least {SHORTEST_PREFIX} characters of its id",
+        )
+    found = exact or begins
+    if not found:
+        near = get_close_matches(text, slots, n=1)
+        advice = f"did you mean {visible(near[0])}?" if near else "memtui list shows the ids"
+        raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
+    if len(found) > 1:
+        shown = ", ".join(visible(ref) for ref in found[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
+    return slots[found[0]]
+
+
+def link_target(
+    text: str, memory: Memory, among: Iterable[Memory], resolve: Callable[[str], Memory]
+) -> str:
+    """The id of the memory, or the path of the entity, that `text` names as the end of a link.
+
+    Tried in this order: the target of a link that this memory has, whatever it names; the ref or
+    id of a memory; the path of an entity or, where only one has it, its last part; the beginning
+    of a memory's id. `among` are the memories of its store. Raises RefError where nothing has that
+    name, Refused where it is a memory of another store.
+    """
+    name = text.removeprefix(f"{memory.store}:")
+    among = list(among)
+    if any(link.target == name for link in memory.links) or any(m.id == name for m in among):
+        return name
+    entities = {other.entity for other in among if other.entity}
+    named = [path for path in entities if path == name] or [
+        path for path in entities if path.rpartition("/")[2] == name
+    ]
+    if len(named) == 1:
+        return named[0]
+    try:
+        other = resolve(text)
+    except RefError as error:
+        if named:
+            paths = ", ".join(visible(path) for path in sorted(named)[:3])
+            raise RefError(f"{visible(name)!r} names {paths}", do="give the whole path") from None
+        raise RefError(f"{error.what}, and no entity is called so", do=error.do) from None
+    if other.store != memory.store:
+        raise Refused("both ends of a link must lie in one store", where=visible(other.ref))
+    return other.id

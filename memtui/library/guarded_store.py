@@ -16,7 +16,7 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.model import Memory, defect
-from memtui.stores.base import Reading, Recorder, Scan, Shard, Store, Unreadable, View
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable, View, WriteRecorder
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class GuardedStore:
         except Exception as error:
             raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """As the store does: what a failed write left behind is for the journal to judge."""
         self._store.apply(edits, recorder)
 

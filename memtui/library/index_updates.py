@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from threading import RLock
 
-from memtui.library.holdings import Holdings
 from memtui.library.indexing import Index
-from memtui.library.meaning import Meaning
+from memtui.library.loaded_stores import LoadedStores
 from memtui.library.read_write_lock import ReadWriteLock
+from memtui.library.semantic import Meaning
 
 
 class IndexUpdates:
     """Brings index and vectors up to the rows that are held; may be used from any thread."""
 
-    def __init__(self, holdings: Holdings, index: Index, meaning: Meaning) -> None:
+    def __init__(self, holdings: LoadedStores, index: Index, meaning: Meaning) -> None:
         self._holdings = holdings
         self._index = index
         self._meaning = meaning

@@ -7,18 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from memtui.library.shelf import Shelf
+from memtui.library.results import Cancelled, Progress, Report
 from memtui.library.snapshot import Picked, Rows
-from memtui.library.values import Cancelled, Progress, Report
+from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.query import Term
 from memtui.search import builder, postings
 from memtui.search.columns import Mask, Slots, as_slots
 from memtui.search.documents import Document, document
-from memtui.search.draft import Draft
 from memtui.search.matching import Exact
 from memtui.search.numbering import new_slot
 from memtui.search.postings import Segment
+from memtui.search.provisional_index import Draft
 from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Index:
         """Whoosh's searchers are not made for several threads."""
         self._kept: dict[str, tuple[int, WhooshIndex]] = {}
 
-    def add(self, shelf: Shelf, rows: Rows, report: Report, cancelled: Cancelled) -> None:
+    def add(self, shelf: StoreCache, rows: Rows, report: Report, cancelled: Cancelled) -> None:
         """Make one store's cached rows searchable."""
         if shelf.base is None or shelf.catalog is None or not len(shelf.base):
             return
@@ -116,7 +116,7 @@ class Index:
         with self._lock:
             self.state = state
 
-    def keep(self, shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
+    def keep(self, shelf: StoreCache, report: Report, cancelled: Cancelled) -> None:
         """Bring what lies on disk of one store's index up to date, for the next start.
 
         From then on, until the store changes, Whoosh answers its phrases, patterns and misspelt
@@ -131,7 +131,7 @@ class Index:
             with self._lock:
                 self._kept[shelf.store.label] = (version, WhooshIndex(shelf.home))
 
-    def exact(self, shelves: Sequence[Shelf], slots_of: SlotsOf) -> Exact | None:
+    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> Exact | None:
         """Whoosh as the authority for what is more than words; None unless it knows every row."""
         with self._lock:
             kept = [self._kept.get(shelf.store.label) for shelf in shelves]
@@ -182,7 +182,7 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         yield range(at, size)
 
 
-def _build_elsewhere(shelf: Shelf, report: Report, cancelled: Cancelled) -> None:
+def _build_elsewhere(shelf: StoreCache, report: Report, cancelled: Cancelled) -> None:
     """Let another process build it, so that the screen does not feel it."""
     if shelf.catalog is None:
         return
@@ -194,7 +194,7 @@ def _build_elsewhere(shelf: Shelf, report: Report, cancelled: Cancelled) -> None
     )
 
 
-def _save(segment: Segment, shelf: Shelf) -> None:
+def _save(segment: Segment, shelf: StoreCache) -> None:
     if shelf.catalog is None:
         return
     folder = shelf.catalog.folder

@@ -21,29 +21,30 @@ from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
-from memtui.library import finding, opening, reference
+from memtui.library import finding, opening
+from memtui.library import finding as reference
 from memtui.library.finding import Searchable
 from memtui.library.guarded_store import guarded
-from memtui.library.holdings import Holdings
 from memtui.library.index_updates import IndexUpdates
 from memtui.library.indexing import Index
-from memtui.library.meaning import Embedded, Meaning
+from memtui.library.loaded_stores import LoadedStores
+from memtui.library.results import Cancelled, Found, Report, Similar, Stopped, never, silent
+from memtui.library.semantic import Embedded, Meaning
 from memtui.library.snapshot import Present, Snapshot
-from memtui.library.values import Cancelled, Found, Report, Similar, Stopped, never, silent
 from memtui.model import Memory
 from memtui.query import Query
-from memtui.search import numbering, sums
+from memtui.search import aggregates, numbering
 from memtui.search.ranking import DEFAULTS, Part, Weights
 from memtui.stores.base import Store
 from memtui.text import visible
 
 if TYPE_CHECKING:
-    from memtui.bundle.packing import Report as BundleReport
+    from memtui.bundle.bundle_writer import Report as BundleReport
     from memtui.bundle.restoring import Restoration
     from memtui.journal import Action
     from memtui.library.changing import Changing
-    from memtui.library.overwritten import Overwritten
     from memtui.library.planning import Planned
+    from memtui.library.reverted_edits import RevertedEdit
     from memtui.upkeep.checks import Finding
 
 log = logging.getLogger(__name__)
@@ -72,7 +73,7 @@ class Library:
         self.now = now
         self._cache = cache
         self._state = state
-        self._holdings = Holdings(self.stores, cache)
+        self._holdings = LoadedStores(self.stores, cache)
         self._index = Index()
         self._weights = weights
         self._meaning = Meaning(embedding)
@@ -127,10 +128,10 @@ class Library:
         """Look at the stores again, cheaply; True when the snapshot changed."""
         return self._covered(self._holdings.refresh())
 
-    def glance(self, paths: Collection[str]) -> bool:
+    def refresh_files(self, paths: Collection[str]) -> bool:
         """Look at these files only, as far as they were read before; True when the snapshot
         changed. A look at all, which takes thousands of them longer, must follow: `refresh`."""
-        return self._covered(self._holdings.glance(paths))
+        return self._covered(self._holdings.refresh_files(paths))
 
     def _covered(self, changed: bool) -> bool:
         if changed and self._index.state.ready:
@@ -271,9 +272,9 @@ class Library:
         Not `counted`: without how many have each value, which the facets of a search tell too.
         """
         columns = found.columns
-        said = sums.sums(columns, found.slots)
+        said = aggregates.sums(columns, found.slots)
         return statistics.from_counts(
-            sums.counts(columns, found.slots) if counted else {},
+            aggregates.counts(columns, found.slots) if counted else {},
             total=found.total,
             pinned=said.pinned,
             oldest=_moment(said.oldest),
@@ -286,7 +287,7 @@ class Library:
         self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
-        days, undated = sums.days(found.columns, found.slots)
+        days, undated = aggregates.days(found.columns, found.slots)
         return timelines.build(days, undated, unit, width=width)
 
     @property
@@ -355,14 +356,14 @@ class Library:
         what failed and left nothing on disk."""
         return self._changing.log(limit, anywhere=anywhere, void=void)
 
-    def overwritten(self, since: float) -> list[Overwritten]:
+    def overwritten(self, since: float) -> list[RevertedEdit]:
         """What memtui wrote since then (Unix seconds) and another program has taken back."""
         return self._changing.overwritten(since)
 
-    def reverted(self) -> list[Overwritten]:
+    def reverted(self) -> list[RevertedEdit]:
         """What other programs have taken back in these stores in the last seven days; unlike
         `overwritten` it only looks: nothing is rescued or written."""
-        from memtui.library import overwritten
+        from memtui.library import reverted_edits as overwritten
 
         return overwritten.look_only(self._state, self.stores)
 
@@ -394,7 +395,7 @@ class Library:
 
     def check(self) -> list[Finding]:
         """Everything a person should look at, over all memories whatever their status."""
-        from memtui.library import overwritten
+        from memtui.library import reverted_edits as overwritten
         from memtui.upkeep import checks
 
         now = self._holdings.now

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit, ValueEdit
 from memtui.errors import Refused
-from memtui.files.commit import FileDiff, preview
+from memtui.files.save_transaction import FileDiff, preview
 from memtui.journal import Part
 from memtui.model import Memory
 from memtui.stores.base import Store, View

@@ -179,11 +179,11 @@ def make_whoosh(generation: Path, tell: Tell = silent) -> None:
 def make_vectors(generation: Path, tell: Tell = silent) -> None:
     """Embed what has no vector yet with the static model. Raises almost anything."""
     from memtui.config import Embedding
-    from memtui.search import embedding, vectorize
+    from memtui.search import embedding, vector_building
 
     embedder = embedding.choose(Embedding())
     if embedder is not None:
-        vectorize.vectorize(generation, embedder, tell)
+        vector_building.vectorize(generation, embedder, tell)
 
 
 def main(arguments: list[str]) -> int:

@@ -15,7 +15,7 @@ from memtui.search import filters, fusion, matching, ranking
 from memtui.search.columns import Columns, Mask
 from memtui.search.embedding import Floats
 from memtui.search.facets import Facets, facets
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.ordering import Ordered
 from memtui.search.postings import Segment, never

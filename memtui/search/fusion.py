@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.embedding import Floats
-from memtui.search.match import Match
-from memtui.search.nearness import nearest
+from memtui.search.hits import Match
 from memtui.search.postings import Segment
+from memtui.search.vector_search import nearest
 
 SUM, RANK = "sum", "rank"
 WAYS = (SUM, RANK)

@@ -17,10 +17,9 @@ import numpy as np
 
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
-from memtui.search.hits import Hits, of_terms
-from memtui.search.match import NOWHERE, Mask, Match
-from memtui.search.needles import Needle, Needles, needles
+from memtui.search.hits import NOWHERE, Hits, Mask, Match, of_terms
 from memtui.search.postings import Cancelled, Ints, Longs, Segment, never
+from memtui.search.query_terms import Needle, Needles, needles
 
 K1 = 1.2
 """How soon a further occurrence adds little (BM25's usual value)."""

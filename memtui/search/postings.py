@@ -10,7 +10,7 @@ small segment, made by the same `build`.
     weights    occurrences weighted by field, in quarters, at most 255
     stream     the spine of every text as numbers of words, -1 after each field: phrases
     starts     where the stream of each memory begins
-    heads      beginnings that many memories have (see `memtui.search.heads`)
+    heads      beginnings that many memories have (see `memtui.search.prefix_postings`)
     stems      stems that several words share, in order; stem_ptr, stem_terms: which words
 
 How rare a word is, is summed over all segments when somebody asks, so a small segment ranks like a
@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 
 from memtui import __version__
 from memtui.search import analysis, cache_files
-from memtui.search import heads as heads_module
+from memtui.search import prefix_postings as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, Document
-from memtui.search.heads import MOST_OFTEN, Heads
+from memtui.search.prefix_postings import MOST_OFTEN, Heads
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from memtui.model import KINDS
 from memtui.search.columns import Columns
-from memtui.search.match import Match
+from memtui.search.hits import Match
 
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -57,7 +57,7 @@ class Weights:
     deleted: float = -0.5
     pinned: float = 0.3
     salience: float = 0.1
-    """A memory that was used as often as counts (`memtui.search.salience`); 0 where none is
+    """A memory that was used as often as counts (`memtui.search.columns`); 0 where none is
     counted. Low: known items stand as well at .1 as without (MRR .785), at .5 worse (.784)."""
     neighbours: float = 0.3
     """Of the better neighbour's text score. LoCoMo's tuning conversations, recall@10 and MRR: 0

@@ -20,11 +20,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from whoosh import query as wq
+
 from memtui import __version__
-from memtui.query import Term
-from memtui.search import analysis, cache_files, trust
+from memtui.query import Term, TermKind
+from memtui.search import analysis, cache_files, cache_integrity, expansion
 from memtui.search.documents import FIELD_WEIGHTS, Document
 from memtui.search.postings import Segment, Tell, never, silent
+from memtui.search.query_terms import Needle, needles
+from memtui.search.whoosh_format import TEXT
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +77,7 @@ class WhooshIndex:
 
         None when there is no index that can be believed; it is then put away to be made again.
         """
-        from memtui.search.whoosh_query import queries_for
+        pass
 
         def ask() -> list[str]:
             searcher = self._open()
@@ -112,7 +116,7 @@ class WhooshIndex:
         if self._searcher is not None and stamp == self._read_stamp:
             return self._searcher
         self.close()
-        if reason := trust.fault(self.folder):
+        if reason := cache_integrity.fault(self.folder):
             raise ValueError(reason)
         told = json.loads(stamp)
         if {name: told[name] for name in _versions()} != _versions():
@@ -121,7 +125,7 @@ class WhooshIndex:
             self._check(self.folder / name, expected)
         from whoosh import index, scoring
 
-        from memtui.search.whoosh_fields import schema
+        from memtui.search.whoosh_format import schema
 
         self._index = index.open_dir(str(self.folder), schema=schema())
         if self._index.latest_generation() != told["generation"]:
@@ -135,7 +139,7 @@ class WhooshIndex:
         status = file.lstat()
         seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._checked.get(file.name) != seen:
-            if trust.checksum(file) != expected:
+            if cache_integrity.checksum(file) != expected:
                 raise ValueError(f"{file.name} is damaged")
             self._checked[file.name] = seen
 
@@ -147,7 +151,7 @@ class WhooshIndex:
         self._checked.clear()
         try:
             self._stamp.unlink(missing_ok=True)
-            trust.put_away(self.folder)
+            cache_integrity.put_away(self.folder)
         except OSError as error:
             log.warning("the index in %s cannot be removed: %s", self.home, error)
 
@@ -163,7 +167,7 @@ class WhooshIndex:
         `segment`: the arrays of exactly these documents, where they are already made. False when
         another process is writing. Raises Cancelled or OSError; the old index is then as it was.
         """
-        with trust.alone(self.home / "whoosh.lock") as alone:
+        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
             if alone:
                 self._build(documents, tell, cancelled, segment)
             return alone
@@ -177,11 +181,10 @@ class WhooshIndex:
     ) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_fields import schema
-        from memtui.search.whoosh_writing import commit
+        from memtui.search.whoosh_format import commit, schema
 
         for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
-            trust.put_away(left)
+            cache_integrity.put_away(left)
         draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
         draft.mkdir(mode=0o700)
         try:
@@ -203,7 +206,7 @@ class WhooshIndex:
 
         False when nothing was done: there is no index, or another process is writing it.
         """
-        from memtui.search.whoosh_writing import commit
+        from memtui.search.whoosh_format import commit
 
         latest = {document.ref: document for document in added}
         if not latest and not removed:
@@ -216,7 +219,7 @@ class WhooshIndex:
             self._write_stamp(self._index.latest_generation())
             return True
 
-        with trust.alone(self.home / "whoosh.lock") as alone:
+        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
             return alone and bool(self._trying(change))
 
     def _write_stamp(self, generation: int) -> None:
@@ -228,7 +231,7 @@ class WhooshIndex:
         for path in sorted(self.folder.iterdir()):
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
-                files[path.name] = known.get(path.name) or trust.checksum(path)
+                files[path.name] = known.get(path.name) or cache_integrity.checksum(path)
         told = {**_versions(), "generation": generation, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         cache_files.write_text(draft, json.dumps(told))
@@ -239,7 +242,7 @@ def _versions() -> dict[str, Any]:
     """Whatever decides what the files mean."""
     from whoosh import versionstring
 
-    from memtui.search.whoosh_fields import FORM
+    from memtui.search.whoosh_format import FORM
 
     return {
         "form": FORM,
@@ -250,3 +253,74 @@ def _versions() -> dict[str, Any]:
         "weights": list(FIELD_WEIGHTS),
         "byteorder": sys.byteorder,
     }
+
+
+def queries_for(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
+    """What the terms look for (`every`: all of them) and what they leave out, as two queries.
+
+    Two, because AndNot over several segments was seen to let through what it should leave out.
+    """
+    asked = needles(terms)
+    wanted = [_needle(needle, reader) for needle in asked.wanted]
+    required = [_needle(needle, reader) for needle in asked.required]
+    excluded = [_needle(needle, reader) for needle in asked.excluded]
+    if every:
+        required, wanted = [*required, *wanted], []
+    if required:
+        found = wq.And(required)
+    elif wanted:
+        found = wq.Or(wanted)
+    else:
+        found = wq.NullQuery if every else wq.Every()
+    return found, wq.Or(excluded) if excluded else wq.NullQuery
+
+
+def _needle(needle: Needle, reader: Any) -> Any:
+    match needle.kind:
+        case TermKind.PHRASE:
+            return _phrase(needle)
+        case TermKind.WILDCARD:
+            return wq.Wildcard(TEXT, needle.spine[0])
+        case TermKind.FUZZY:
+            return _fuzzy(needle.spine[0])
+        case _:
+            return _words(needle, reader)
+
+
+def _phrase(needle: Needle) -> Any:
+    if needle.open_end:
+        *before, last = needle.spine
+        parts = [wq.Term(TEXT, word) for word in before]
+        prefix = wq.Prefix(TEXT, last)
+        return wq.Sequence([*parts, prefix]) if parts else prefix
+    if len(needle.spine) == 1:
+        return wq.Term(TEXT, needle.spine[0])
+    return wq.Phrase(TEXT, list(needle.spine))
+
+
+def _fuzzy(word: str) -> Any:
+    most = expansion.reach(word)
+    return wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1) if most else wq.Term(TEXT, word)
+
+
+def _words(needle: Needle, reader: Any) -> Any:
+    *before, last = needle.spine
+    if not before:
+        ways = [_forms(last, reader)]
+        ways += [wq.Prefix(TEXT, last)] if needle.open_end else []
+        return wq.Or(ways)
+    parts = [_forms(word, reader) for word in before]
+    ways = [_forms(needle.whole, reader), wq.And([*parts, _forms(last, reader)])]
+    if needle.open_end:
+        ways += [wq.Prefix(TEXT, needle.whole), wq.And([*parts, wq.Prefix(TEXT, last)])]
+    return wq.Or(ways)
+
+
+def _forms(word: str, reader: Any) -> Any:
+    """Every word in the index with the stem of this one."""
+    stem = analysis.stem(word)
+    if stem == word and not analysis.has_forms(word):
+        return wq.Term(TEXT, word)
+    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.stem_head(word)))
+    found = [other for other in words if other == word or analysis.stem(other) == stem]
+    return wq.Or([wq.Term(TEXT, other) for other in found]) if found else wq.NullQuery

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.files.reading import digest
-from memtui.files.recorder import Recorder as Recorder
+from memtui.files.write_recorder import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
 if TYPE_CHECKING:
-    from memtui.files.standing import Stand, Trail
+    from memtui.files.revert_detection import EditStatus, Trail
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Store(Protocol):
         """Work out the exact edits. Writes nothing. Raises Refused or RefError."""
         ...
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> Written | None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits; None when they were made exactly as they are.
 
         Raises Conflict or SaveError, with nothing half done in any file.
@@ -198,8 +198,8 @@ class Database:
     """What the recorder would be told now about the row of this name, or about all rows where it
     is the database's path and `WHOLE`; None when it is nothing of this format. For judging what a
     crash left behind."""
-    standing: Callable[[Sequence[Trail]], list[tuple[Trail, Stand]]]
-    """How trails of row edits stand now; as `memtui.files.standing.standing`, for its rows."""
+    standing: Callable[[Sequence[Trail]], list[tuple[Trail, EditStatus]]]
+    """How edits of rows stand now; `memtui.files.revert_detection.standing` for rows."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Keep everybody else out of the database at this path, so that it can be taken away. Raises
     Refused when it holds other rows than these, or another program has it open."""

@@ -19,7 +19,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import timestamps
 from memtui.stores.acts import Acts, AnyDesk
-from memtui.stores.base import Reading, Recorder, Scan, Shard, Unreadable, View
+from memtui.stores.base import Reading, Scan, Shard, Unreadable, View, WriteRecorder
 from memtui.stores.overlay import KEPT, laid_over, read_kept
 from memtui.stores.scanning import Found, scan_of, stamped
 from memtui.stores.sidecar import Sidecar, SidecarReader
@@ -124,8 +124,8 @@ class FileStore(ABC, Generic[AnyDesk]):
         native_tags = self.acts.native_tags(memory)
         return plan_beside(change, desk.beside(memory), desk.now, native_tags)
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits. Raises Conflict or SaveError."""
-        from memtui.files.commit import commit
+        from memtui.files.save_transaction import commit
 
         commit(edits, recorder)

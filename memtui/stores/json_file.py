@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import Edit, RecordEdit, TextEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json_spans import Record, load, load_records, new_record, put_member
+from memtui.files.json.editing import Record, load, load_records, new_record, put_member
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
 from memtui.stores.unread import as_refused

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from memtui import text
-from memtui.files.commit import FileDiff
+from memtui.files.save_transaction import FileDiff
 
 CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.errors import MemtuiError
-from memtui.files.commit import FileDiff
+from memtui.files.save_transaction import FileDiff
 
 if TYPE_CHECKING:
     from memtui.journal import Action

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import SaveError
-from memtui.files import editor
+from memtui.files import external_editor
 from memtui.model import Place
 from memtui.tui.backstop import DANGEROUS
 
@@ -38,7 +38,7 @@ def open_source(app: MemtuiApp, place: Place) -> None:
         app.notify(f"{text.file_name(place.file)} is no longer there.", severity="warning")
         return
     try:
-        lend(app, editor.command(app.settings.editor, place.file, place.line))
+        lend(app, external_editor.command(app.settings.editor, place.file, place.line))
     except SuspendNotSupported:
         app.notify("This terminal cannot be lent to an editor.", severity="warning")
     except OSError as error:

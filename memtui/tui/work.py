@@ -74,7 +74,7 @@ class Workers:
             try:
                 work()
             except Exception as error:
-                from memtui.library.values import Stopped
+                from memtui.library.results import Stopped
 
                 if not isinstance(error, Stopped):  # a fault: told once the screen is gone
                     self._screen.post_message(messages.Faulted(error))
@@ -149,7 +149,7 @@ class Workers:
         if library is None or self.holding:
             return
         try:
-            news = bool(touched) and library.glance(touched)
+            news = bool(touched) and library.refresh_files(touched)
             if news:
                 self._show_news(library)
             if library.refresh():

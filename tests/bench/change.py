@@ -80,7 +80,9 @@ def _measure(library: Library, files: list[Path]) -> None:
     for number in range(CHANGES):
         file = files[number * 7 % len(files)]
         _append(file, number)
-        assert parts.timed("1 seen: a glance at the file", partial(library.glance, [str(file)]))
+        assert parts.timed(
+            "1 seen: a glance at the file", partial(library.refresh_files, [str(file)])
+        )
         now = library.present()
         parts.timed("2 seen: what came and went", partial(library.turnover, before, now))
         before = now

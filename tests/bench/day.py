@@ -72,7 +72,7 @@ def _work(library: Library, files: list[Path], changes: int) -> None:
         file = files[number * 7 % len(files)]
         change(file, number)
         start = time.process_time()
-        assert library.glance([str(file)])
+        assert library.refresh_files([str(file)])
         now = library.present()
         library.turnover(before, now)
         library.find(WORD)

@@ -27,7 +27,7 @@ from memtui.search import columns as columns_module
 from memtui.search import postings, ranking
 from memtui.search.columns import Columns
 from memtui.search.documents import Document
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
@@ -172,7 +172,7 @@ class PlainWhoosh:
     def open(self) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_fields import schema
+        from memtui.search.whoosh_format import schema
 
         folder = str(WhooshIndex(self.home).folder)
         self.searcher = index.open_dir(folder, schema=schema()).searcher()

@@ -17,7 +17,7 @@ from memtui.search import embedding, fusion, ranking
 from memtui.search.columns import Columns
 from memtui.search.documents import Document
 from memtui.search.embedding import Embedder, Floats
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.ordering import Ordered
 
 

@@ -23,7 +23,7 @@ from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
 from memtui.search.documents import document
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
 

@@ -16,10 +16,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from memtui.files.json_spans import load_records
-from memtui.files.kept import last_good
+from memtui.files.backups import last_good
+from memtui.files.json.editing import load_records
 from memtui.files.reading import decode
-from memtui.library import Library, mending
+from memtui.library import Library, repair
 from memtui.tui.watching import Watcher
 from memtui.tui.work import REFRESH_EVERY
 
@@ -117,7 +117,7 @@ def _broken_once(
     finally:
         agents.end()
     kept = _kept(path, state)
-    library.apply(mending.restoration(library.stores[0], str(path), state))
+    library.apply(repair.restoration(library.stores[0], str(path), state))
     library.refresh()
     assert not _fault(library), fault
     restored = _ids_of(library)

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit
-from memtui.files import faults
-from memtui.files.commit import commit
-from memtui.files.json_spans import load_records
-from memtui.files.recorder import Unrecorded
+from memtui.files import failpoints
+from memtui.files.json.editing import load_records
+from memtui.files.save_transaction import commit
+from memtui.files.write_recorder import NoRecorder
 from memtui.journal import Journal, State
 from tests.torture.cases import AMBIENT
 from tests.torture.kills import do
@@ -90,7 +90,7 @@ def _made_again(edits: tuple[Edit, ...], state: Path) -> int:
             if now != json.loads(edit.after or ""):
                 assert now == json.loads(edit.before or ""), "it is neither old nor new"
                 undone.append(edit)
-    commit(undone, Unrecorded(state))
+    commit(undone, NoRecorder(state))
     return len(undone)
 
 
@@ -138,11 +138,11 @@ def _in_between(store: Path) -> Iterator[list[str]]:
             while any(now == before[name] for name, now in AMBIENT.contents(store).items()):
                 time.sleep(0.001)
 
-    faults.install(hook)
+    failpoints.install(hook)
     try:
         yield exchanges
     finally:
-        faults.install(None)
+        failpoints.install(None)
 
 
 def _replace(path: Path, text: str, content: str) -> str:

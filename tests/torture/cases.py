@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
-from memtui.files.json_spans import load_records, new_record, raw_value, set_member
+from memtui.files.json.editing import load_records, new_record, raw_value, set_member
 
 RECORDS = 12
 

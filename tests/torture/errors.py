@@ -19,9 +19,9 @@ import pytest
 
 from memtui.changes import TextEdit
 from memtui.errors import SaveError, UnreadableFile
-from memtui.files import faults
-from memtui.files.commit import commit
-from memtui.files.recorder import Unrecorded
+from memtui.files import failpoints
+from memtui.files.save_transaction import commit
+from memtui.files.write_recorder import NoRecorder
 from memtui.journal import Journal, State
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, NOTE, Case
 from tests.torture.kills import do, strangers
@@ -77,11 +77,11 @@ def failing(point: str, code: int) -> Iterator[None]:
             waiting.remove(reached)
             raise OSError(code, os.strerror(code))
 
-    faults.install(hook)
+    failpoints.install(hook)
     try:
         yield
     finally:
-        faults.install(None)
+        failpoints.install(None)
 
 
 def injected(folder: Path) -> str:
@@ -147,7 +147,7 @@ def _still_saved(place: Path, case: Case, point: str, code: int) -> None:
     store = _prepared(place, case)
     old = case.contents(store)
     with failing(point, code):
-        commit(case.plan(store, random.Random(1)), Unrecorded(place / "state"))
+        commit(case.plan(store, random.Random(1)), NoRecorder(place / "state"))
     assert case.contents(store) != old
     assert not strangers(store, case.files), strangers(store, case.files)
 
@@ -164,10 +164,10 @@ def no_permission(folder: Path) -> str:
     def work() -> None:
         _drop_privileges()
         with pytest.raises(SaveError, match="no permission to write"):
-            commit(edits, Unrecorded(folder / "state"))
+            commit(edits, NoRecorder(folder / "state"))
         path.chmod(0)
         with pytest.raises(UnreadableFile, match="no permission to read"):
-            commit(edits, Unrecorded(folder / "state"))
+            commit(edits, NoRecorder(folder / "state"))
 
     assert in_child(work) == 0
     path.chmod(0o644)
@@ -193,7 +193,7 @@ def size_limit(folder: Path) -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
         with pytest.raises(SaveError, match="larger"):
-            commit(NOTE.plan(store, random.Random(1)), Unrecorded(folder / "state"))
+            commit(NOTE.plan(store, random.Random(1)), NoRecorder(folder / "state"))
 
     assert in_child(work) == 0
     assert NOTE.contents(store) == old
@@ -216,7 +216,7 @@ def full_disk(folder: Path) -> str:
             text = path.read_bytes().decode("utf-8", "surrogateescape")
             try:
                 edit = TextEdit(str(path), text, text + "x" * 3000)
-                commit([edit], Unrecorded(folder / "state"))
+                commit([edit], NoRecorder(folder / "state"))
                 saved, old = saved + 1, NOTE.contents(disk)
             except SaveError as error:
                 told = str(error)
@@ -261,7 +261,7 @@ def order(folder: Path) -> str:
     """T21: the new content is on disk before it gets the name, the name before we say saved."""
     store = _prepared(folder, AGENT)
     path = store / "items.json"
-    calls = _observed(lambda: commit(AGENT.plan(store, random.Random(3)), Unrecorded(folder / "s")))
+    calls = _observed(lambda: commit(AGENT.plan(store, random.Random(3)), NoRecorder(folder / "s")))
     size = path.stat().st_size
     names = [name for name, _ in calls]
     assert names == ["fsync file", "exchange", "fsync folder"], names
@@ -273,10 +273,10 @@ def _observed(work: Callable[[], None]) -> list[tuple[str, str]]:
     """The system calls that matter for a power cut, as the save makes them."""
     import stat
 
-    from memtui.files import exchange
+    from memtui.files import name_exchange
 
     calls: list[tuple[str, str]] = []
-    fsync, call = os.fsync, exchange._call
+    fsync, call = os.fsync, name_exchange._call
 
     def watched_fsync(descriptor: int) -> None:
         status = os.fstat(descriptor)
@@ -288,9 +288,9 @@ def _observed(work: Callable[[], None]) -> list[tuple[str, str]]:
         calls.append(("exchange", str(flags)))
         call(old, new, flags)
 
-    os.fsync, exchange._call = watched_fsync, watched_call
+    os.fsync, name_exchange._call = watched_fsync, watched_call
     try:
         work()
     finally:
-        os.fsync, exchange._call = fsync, call
+        os.fsync, name_exchange._call = fsync, call
     return calls

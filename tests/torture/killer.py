@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.commit import commit
-from memtui.files.lock import locked
-from memtui.files.recorder import Unrecorded
+from memtui.files.locking import locked
+from memtui.files.save_transaction import commit
+from memtui.files.write_recorder import NoRecorder
 from tests.torture import crowds, errors, kills
 from tests.torture.cases import AGENT, NOTE
 
@@ -26,7 +26,7 @@ def mode(folder: Path) -> None:
     NOTE.make(folder)
     path = folder / NOTE.files[0]
     path.chmod(0o644)
-    commit(NOTE.plan(folder, random.Random(1)), Unrecorded(folder / "state"))
+    commit(NOTE.plan(folder, random.Random(1)), NoRecorder(folder / "state"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 

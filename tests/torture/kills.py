@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Edit
-from memtui.files import faults
-from memtui.files.commit import commit
+from memtui.files import failpoints
+from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
-from memtui.files.rebase import rebase
+from memtui.files.save_transaction import commit
 from memtui.journal import Action, Journal, Part, State
 from tests.torture.cases import AGENT, CASES, Case
 from tests.torture.processes import KILLED, fork, wait
@@ -62,12 +62,14 @@ def _passes(place: Path, case: Case) -> list[str]:
     """`point:1`, `point:2`...: each time that a save of this kind passes a named point."""
     store = _made(place, case)
     count: Counter[str] = Counter()
-    faults.install(lambda point: count.update([point]))
+    failpoints.install(lambda point: count.update([point]))
     try:
         do(Journal(place / "state"), case.plan(store, random.Random(1)))
     finally:
-        faults.install(None)
-    return [f"{point}:{1 + number}" for point in faults.POINTS for number in range(count[point])]
+        failpoints.install(None)
+    return [
+        f"{point}:{1 + number}" for point in failpoints.POINTS for number in range(count[point])
+    ]
 
 
 def _made(place: Path, case: Case) -> Path:
@@ -101,7 +103,7 @@ def _begun(place: Path, case: Case, fault: str, seed: int) -> _Begun:
     edits = case.plan(store, random.Random(seed))
 
     def work() -> None:
-        faults.install(faults.kill_at(fault))
+        failpoints.install(failpoints.kill_at(fault))
         do(Journal(state), edits)
 
     return _Begun(case, fault, store, state, old, fork(work))

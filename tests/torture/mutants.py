@@ -28,42 +28,42 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "no fsync",
-        "save.py",
+        "atomic_replace.py",
         "        os.fsync(descriptor)\n\n\ndef _sync_folder",
         "        pass\n\n\ndef _sync_folder",
         "order",
     ),
     Mutant(
         "no folder fsync",
-        "save.py",
+        "atomic_replace.py",
         "    try:\n        os.fsync(descriptor)\n    finally",
         "    try:\n        pass\n    finally",
         "order",
     ),
     Mutant(
         "synced before it is written",
-        "save.py",
+        "atomic_replace.py",
         "        rest = memoryview(data)",
         "        _sync(descriptor)\n        rest = memoryview(data)",
         "order",
     ),
     Mutant(
         "no look at what was displaced",
-        "save.py",
+        "atomic_replace.py",
         "        return Displaced(out, displaced)\n\n\ndef remove",
         "        return Displaced(out, expected)\n\n\ndef remove",
         "foreign",
     ),
     Mutant(
         "nothing is merged",
-        "saving.py",
+        "save_transaction.py",
         "if out is not None and (came == disk or not self._job.whole(came)):",
         "if out is not None:",
         "foreign",
     ),
     Mutant(
         "written in place",
-        "save.py",
+        "atomic_replace.py",
         "            out = _exchanged(temporary, path)",
         "            _discard(temporary)\n            out = _temporary_name(path)\n"
         "            _copy(path, out)\n"
@@ -73,14 +73,14 @@ MUTANTS = (
     ),
     Mutant(
         "no lock",
-        "lock.py",
+        "locking.py",
         "            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n            return",
         "            return",
         "locked",
     ),
     Mutant(
         "mode is lost",
-        "save.py",
+        "atomic_replace.py",
         "    os.fchmod(descriptor, mode)",
         "    pass",
         "mode",
@@ -94,7 +94,7 @@ MUTANTS = (
     ),
     Mutant(
         "temp stays after an error",
-        "save.py",
+        "atomic_replace.py",
         "    except BaseException:\n        _discard(temporary)\n        raise\n    finally",
         "    except BaseException:\n        raise\n    finally",
         "limit",

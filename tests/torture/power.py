@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, TextEdit
-from memtui.files import exchange, faults
+from memtui.files import failpoints, name_exchange
 from memtui.journal import Journal, State
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, SIDECAR, Case, make_nothing
 from tests.torture.kills import do, strangers, take_back
@@ -116,7 +116,7 @@ def watching(watch: Watch) -> Iterator[None]:
     """Every call of the save that changes something is an instant."""
     real = {name: getattr(os, name) for name in ("open", "write", "fsync", "rename", "link")}
     real |= {name: getattr(os, name) for name in ("unlink", "mkdir", "truncate", "ftruncate")}
-    call = exchange._call
+    call = name_exchange._call
 
     def opened(path: Any, flags: int, *rest: Any, **more: Any) -> int:
         descriptor = real["open"](path, flags, *rest, **more)
@@ -141,15 +141,15 @@ def watching(watch: Watch) -> Iterator[None]:
 
     for name in real:
         setattr(os, name, {"open": opened, "fsync": fsynced}.get(name) or noted(name))
-    exchange._call = exchanged
-    faults.install(watch.note)
+    name_exchange._call = exchanged
+    failpoints.install(watch.note)
     try:
         yield
     finally:
         for name, function in real.items():
             setattr(os, name, function)
-        exchange._call = call
-        faults.install(None)
+        name_exchange._call = call
+        failpoints.install(None)
 
 
 def _bytes_in(folder: Path) -> dict[str, bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memtui.files.commit import FileDiff
+from memtui.files.save_transaction import FileDiff
 from memtui.tui.backstop import DANGEROUS
 from memtui.tui.diffs import counted, lines_of
 from memtui.tui.guard import Guard

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memtui.changes import Plan, RecordEdit
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json_spans import load
+from memtui.files.json.editing import load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import facts, layout

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json_spans import load, put_member
+from memtui.files.json.editing import load, put_member
 from memtui.model import Memory
 from memtui.stores.acts import Acts
 from memtui.stores.agent_memory import facts

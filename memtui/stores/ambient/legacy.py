@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import UnreadableFile
-from memtui.files.json_spans import load
+from memtui.files.json.editing import load
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Unreadable

@@ -16,7 +16,7 @@ from typing import Any
 
 from memtui.changes import Edit, ValueEdit
 from memtui.errors import Conflict
-from memtui.files.json_spans import raw_value
+from memtui.files.json.editing import raw_value
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.ambient import layout

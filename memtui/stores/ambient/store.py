@@ -16,7 +16,7 @@ from memtui.stores.ambient.legacy import read_legacy
 from memtui.stores.ambient.project_files import ProjectFiles
 from memtui.stores.ambient.reading import read_project
 from memtui.stores.ambient.rules import Rules
-from memtui.stores.base import Reading, Recorder, Shard, Unreadable, View
+from memtui.stores.base import Reading, Shard, Unreadable, View, WriteRecorder
 from memtui.stores.file_store import FileStore
 from memtui.stores.last_read import LastRead
 from memtui.stores.scanning import Found
@@ -59,7 +59,7 @@ class Ambient(FileStore[EventDesk]):
             *self.held(view), self.rules, self._marked_at, self._project_names, self._last
         )
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits. Raises Conflict or SaveError."""
         super().apply(_marked_once(edits), recorder)
 

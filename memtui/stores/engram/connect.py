@@ -40,7 +40,7 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError
-from memtui.files.faults import reached
+from memtui.files.failpoints import failpoint
 from memtui.stores.engram.wal import has_commit, has_frames
 
 BUSY_SECONDS = 5.0
@@ -181,16 +181,16 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
     there stays the same file: Engram v3 stops when it is replaced.
     """
-    reached("begin")
+    failpoint("begin")
     with _turn(path), _kept_wal(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
-        reached("lock")
+        failpoint("lock")
         _begin(connection, path)
         try:
             yield connection
-            reached("commit")
+            failpoint("commit")
             connection.execute("COMMIT")
-            reached("done")
+            failpoint("done")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")

@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import RowEdit
 from memtui.errors import MemtuiError
-from memtui.files.standing import CHANGED, HELD, Stand, Standing, Trail
+from memtui.files.revert_detection import CHANGED, HELD, EditStatus, FileEditStatus, Trail
 from memtui.stores.engram.connect import look
 from memtui.stores.engram.marks import find_row
 from memtui.stores.engram.rows import native, plain, text
@@ -28,7 +28,7 @@ COUNTED = DERIVED | {"duplicate_count", "last_seen_at", "id"}
 """Columns that Engram moves by itself."""
 
 Row = Mapping[str, Any]
-Found = list[tuple[Trail, Stand]]
+Found = list[tuple[Trail, EditStatus]]
 
 
 def standing(trails: Sequence[Trail]) -> Found:
@@ -72,7 +72,7 @@ def _row(connection: sqlite3.Connection, schema: Schema, edit: RowEdit) -> Row |
 
 def _stand(
     trail: Sequence[RowEdit], row: Row | None, updated: set[tuple[str, Any]]
-) -> Stand | None:
+) -> EditStatus | None:
     newest = trail[0]
     if newest.after is None:
         return _taken_out(newest, row)
@@ -83,27 +83,29 @@ def _stand(
     return CHANGED if row is None else _changed(trail, row)
 
 
-def _taken_out(edit: RowEdit, row: Row | None) -> Stand:
+def _taken_out(edit: RowEdit, row: Row | None) -> EditStatus:
     if row is None or row.get("judgment_status") == "orphaned":
         return HELD
     before = edit.before or {}
     if not all(_same(row[name], before[name]) for name in before if name not in COUNTED):
         return CHANGED
     now = {name: plain(row[name]) for name in before}
-    return Stand(Standing.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, None))
+    return EditStatus(FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, None))
 
 
-def _put_in(edit: RowEdit, row: Row | None) -> Stand:
+def _put_in(edit: RowEdit, row: Row | None) -> EditStatus:
     if row is None:
-        return Stand(Standing.UNDONE, edit)
+        return EditStatus(FileEditStatus.UNDONE, edit)
     gone = row.get("deleted_at")
     if gone is None or (edit.after or {}).get("deleted_at") is not None:
         return HELD
     before, after = {"deleted_at": gone}, {"deleted_at": None}
-    return Stand(Standing.UNDONE, RowEdit(edit.path, edit.table, edit.key, before, after))
+    return EditStatus(
+        FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, before, after)
+    )
 
 
-def _changed(trail: Sequence[RowEdit], row: Row) -> Stand | None:
+def _changed(trail: Sequence[RowEdit], row: Row) -> EditStatus | None:
     wanted: dict[str, Any] = {}
     former: dict[str, list[Any]] = {}
     for edit in trail:
@@ -118,7 +120,9 @@ def _changed(trail: Sequence[RowEdit], row: Row) -> Stand | None:
         now = {name: plain(row[name]) for name in back}
         again = {name: wanted[name] for name in back}
         edit = trail[0]
-        return Stand(Standing.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, again))
+        return EditStatus(
+            FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, again)
+        )
     if lost:
         return CHANGED
     return HELD if wanted else None

@@ -15,11 +15,11 @@ from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import (
     Reading,
-    Recorder,
     Scan,
     Shard,
     Unreadable,
     View,
+    WriteRecorder,
     Written,
 )
 from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
@@ -181,7 +181,7 @@ class EngramStore:
             for edit in edits
         )
 
-    def apply(self, edits: Sequence[Edit], recorder: Recorder) -> Written | None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
         made = apply(self.file, edits, recorder, self.clock)
         refs = {

@@ -23,7 +23,7 @@ from typing import Any
 
 from memtui.changes import Edit, RowEdit
 from memtui.errors import Conflict, Refused, SaveError
-from memtui.stores.base import Recorder
+from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.book import Book, insert
 from memtui.stores.engram.connect import transaction
 from memtui.stores.engram.marks import TABLES, find_row, row_digest, row_name
@@ -45,7 +45,7 @@ Row = Mapping[str, Any]
 
 
 def apply(
-    path: Path, edits: Sequence[Edit], recorder: Recorder, clock: Callable[[], datetime]
+    path: Path, edits: Sequence[Edit], recorder: WriteRecorder, clock: Callable[[], datetime]
 ) -> list[RowEdit]:
     """Make all the edits or none; returns them as they were made.
 
@@ -95,7 +95,7 @@ class _Writer:
     made: set[str] = field(default_factory=set)
     """Sessions that this transaction made."""
 
-    def run(self, edits: Sequence[RowEdit], recorder: Recorder) -> tuple[str, list[RowEdit]]:
+    def run(self, edits: Sequence[RowEdit], recorder: WriteRecorder) -> tuple[str, list[RowEdit]]:
         """Do the edits, and tell the recorder before they are committed; returns the name it was
         told and the edits as they were made.
 

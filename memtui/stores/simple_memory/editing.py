@@ -14,7 +14,7 @@ from typing import Any
 
 from memtui.changes import Change, Edit, SidecarEdit
 from memtui.errors import Refused
-from memtui.files.json_spans import has_member
+from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.asked import asked_values, content_of, same_as_seen
 from memtui.stores.native import is_number, text_of, whole_number

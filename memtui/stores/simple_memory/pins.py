@@ -6,7 +6,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit
 from memtui.errors import Refused
-from memtui.files.json_spans import has_member
+from memtui.files.json.editing import has_member
 from memtui.model import Memory
 from memtui.stores.simple_memory.records import EPISODES, SCHEMA
 from memtui.stores.simple_memory.targets import RecordDesk, Target

@@ -29,7 +29,7 @@ from datetime import datetime
 from typing import Any
 
 from memtui.files.frontmatter import parse_block, split
-from memtui.files.json_scan import BYTE_ORDER_MARK
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.model import Link, Memory, Place
 from memtui.stores.native import lower_word
 from memtui.stores.ratings import rated

@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
 from memtui.errors import Refused
-from memtui.files.json_spans import load, raw_value
+from memtui.files.json.editing import load, raw_value
 from memtui.model import UNTYPED, Memory
 from memtui.stores.workspace.desk import PageDesk
 from memtui.stores.workspace.type_map import (

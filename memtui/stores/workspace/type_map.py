@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from memtui.errors import UnreadableFile
-from memtui.files.json_spans import load
+from memtui.files.json.editing import load
 from memtui.stores.native import lower_word
 from memtui.stores.workspace import globs
 

@@ -16,7 +16,7 @@ from memtui.tui.doing import Doing
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.library.overwritten import Overwritten
+    from memtui.library.reverted_edits import RevertedEdit
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
 
@@ -44,7 +44,7 @@ class JournalActs:
         """Until when is looked, by the monotonic clock: the other one may be put on or back. The
         first look comes when everything has been read."""
         self._told: set[tuple[int, Hashable]] = set()
-        self.overwritten: tuple[Overwritten, ...] = ()
+        self.overwritten: tuple[RevertedEdit, ...] = ()
         """What an agent took back and has not been applied again."""
 
     def acts(self) -> Acts:
@@ -141,12 +141,12 @@ class JournalActs:
         if time.monotonic() > self._until or self._screen.work.holding:
             return
 
-        def found(library: Library) -> tuple[Overwritten, ...]:
+        def found(library: Library) -> tuple[RevertedEdit, ...]:
             return tuple(library.overwritten(self._since))
 
         self._doing.ask(found, self._found, lambda _: None, "overwritten")
 
-    def _found(self, overwritten: tuple[Overwritten, ...]) -> None:
+    def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:
             self._screen.update_keys()
@@ -164,7 +164,7 @@ class JournalActs:
 
     def _again(self) -> None:
         """Make the same edits once more, through the same path, as a change of its own."""
-        from memtui.library.overwritten import planned_again
+        from memtui.library.reverted_edits import planned_again
 
         planned = planned_again(self.overwritten)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from memtui.library import mending
-from memtui.library.mending import Broken
+from memtui.library import repair
+from memtui.library.repair import Broken
 from memtui.tui.controllers.changing import ChangeActs
 from memtui.tui.doing import Doing, Preview, previewed
 
@@ -66,7 +66,7 @@ class MendActs:
     def _look(self, label: str, fault: Unreadable) -> None:
         store, state = self._store(label), self._screen.app.launch.state
         self._doing.ask(
-            lambda _: mending.look(store, fault.file, fault.reason, state),
+            lambda _: repair.look(store, fault.file, fault.reason, state),
             lambda broken: self._show(store, broken),
             self._changing.failed,
             "broken",
@@ -102,7 +102,7 @@ class MendActs:
             self._screen.app.push_screen(screen, answered)
 
         def plan(_: object) -> Preview:
-            planned: Planned = mending.restoration(store, str(broken.path), state)
+            planned: Planned = repair.restoration(store, str(broken.path), state)
             return previewed(planned)
 
         self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

@@ -13,8 +13,8 @@ from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
-from memtui.files import editor, form_drafts
-from memtui.files.editor import Draft
+from memtui.files import external_editor, form_drafts
+from memtui.files.external_editor import Draft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
 from memtui.tui import doing as doings
@@ -250,12 +250,12 @@ class WriteActs:
             return
         app = self._screen.app
         try:
-            draft = editor.new_draft(memory.content, state)
+            draft = external_editor.new_draft(memory.content, state)
         except MemtuiError as error:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = editor.command(app.settings.editor, str(draft.path))
+            arguments = external_editor.command(app.settings.editor, str(draft.path))
             status = outside.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.library.mending import Broken
+from memtui.library.repair import Broken
 from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.sheet import Sheet

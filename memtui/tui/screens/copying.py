@@ -11,8 +11,8 @@ from textual import on
 from textual.widget import Widget
 
 from memtui import text
+from memtui.bundle.bundle_reader import Document, Incoming
 from memtui.bundle.merging import ImportPlan, plan_import
-from memtui.bundle.unpacking import Document, Incoming
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes

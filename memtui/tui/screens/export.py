@@ -13,7 +13,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.bundle import exporting, output
+from memtui.bundle import exporting
+from memtui.bundle import exporting as output
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
 from memtui.tui.doing import Doing

@@ -15,9 +15,9 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
+from memtui.bundle.bundle_reader import Document, read_document
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
-from memtui.bundle.unpacking import Document, read_document
 from memtui.errors import BundleError, MemtuiError
 from memtui.tui import telling_imports
 from memtui.tui.doing import Doing

@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from memtui.bundle import archive
+from memtui.bundle.bundle_reader import read_document, verified
+from memtui.bundle.bundle_writer import pack
 from memtui.bundle.merging import plan_import
-from memtui.bundle.packing import pack
 from memtui.bundle.restoring import plan_restore, restore
-from memtui.bundle.unpacking import read_document
-from memtui.bundle.verifying import verified
-from memtui.files import faults
+from memtui.files import failpoints
 from memtui.library import Library
 from memtui.query import parse
 from tests.conformance.samples import memories, open_library
@@ -160,7 +159,7 @@ class Life(Living):
         act=st.sampled_from(ACTS),
         which=PAIR,
         word=WORD,
-        point=st.sampled_from(faults.POINTS),
+        point=st.sampled_from(failpoints.POINTS),
         passing=st.integers(1, 3),
     )
     def crash(

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 
 from memtui.errors import Conflict, MemtuiError, RefError, Refused
-from memtui.files import faults
+from memtui.files import failpoints
 from memtui.files.reading import encode
 from memtui.library import Library
 from memtui.library.planning import Planned
@@ -160,7 +160,7 @@ class Living(RuleBasedStateMachine):
 
     def killed_at(self, fault: str, doing: str, planned: Planned | None) -> Callable[[], None]:
         def work() -> None:
-            faults.install(faults.kill_at(fault))
+            failpoints.install(failpoints.kill_at(fault))
             library = self.seen(state=self.state)
             if planned is not None:
                 library.apply(planned)

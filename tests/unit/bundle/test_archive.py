@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memtui.bundle import archive, zip_form
+from memtui.bundle import archive
+from memtui.bundle import archive as zip_form
 from memtui.bundle.archive import Archive
 from memtui.errors import BundleError
 

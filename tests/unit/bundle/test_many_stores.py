@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.packing import pack
+from memtui.bundle.bundle_reader import read_document
+from memtui.bundle.bundle_writer import pack
 from memtui.bundle.restoring import plan_restore, restore
-from memtui.bundle.unpacking import read_document
 from memtui.errors import BundleError
 from memtui.library import Library
 from tests.unit.bundle import small_stores

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import ambient, archive
+from memtui.bundle.bundle_reader import read_document
+from memtui.bundle.bundle_writer import Cancelled, pack
 from memtui.bundle.merging import ImportPlan, plan_import
-from memtui.bundle.packing import Cancelled, pack
-from memtui.bundle.tables import jsonl
-from memtui.bundle.unpacking import read_document
+from memtui.bundle.tabular import jsonl
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.model import to_record

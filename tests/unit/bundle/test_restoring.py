@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.packing import pack
+from memtui.bundle.bundle_reader import read_document
+from memtui.bundle.bundle_writer import pack
 from memtui.bundle.restoring import plan_restore, restore
-from memtui.bundle.unpacking import read_document
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.files import faults
-from memtui.files.stage import POINTS, clear_leftovers, stage_for
+from memtui.files import failpoints
+from memtui.files.staging_dir import POINTS, clear_leftovers, stage_for
 from memtui.journal import Journal, State
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump
@@ -232,7 +232,7 @@ def redo(folder: Path) -> None:
 
 def killed(folder: Path, point: str, work: Callable[[Path], None]) -> None:
     def to_the_point() -> None:
-        faults.install(faults.kill_at(point))
+        failpoints.install(failpoints.kill_at(point))
         work(folder)
 
     assert in_child(to_the_point) == KILLED

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.packing import pack
+from memtui.bundle.bundle_reader import Document, read_document, verified
+from memtui.bundle.bundle_writer import pack
 from memtui.bundle.restoring import plan_restore, restore
-from memtui.bundle.unpacking import Document, read_document
-from memtui.bundle.verifying import verified
 from memtui.errors import BundleError, Refused
 from memtui.journal import State
 from memtui.library import Library

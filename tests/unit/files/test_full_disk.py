@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memtui.errors import SaveError
-from memtui.files import editor, kept, save
+from memtui.files import atomic_replace, backups, external_editor
 from memtui.library import Library
 from memtui.paths import shipped
 from memtui.stores.engram import rebuild
@@ -42,7 +42,7 @@ def test_a_new_file_that_has_no_room_leaves_no_folder_either(tmp_path: Path) -> 
 
     def work() -> None:
         with pytest.raises(SaveError, match="nothing was made"):
-            save.create(theirs / "new" / "deep" / "items.json", b"x" * 2 * ROOM)
+            atomic_replace.create(theirs / "new" / "deep" / "items.json", b"x" * 2 * ROOM)
 
     without_room(work)
     assert list(tmp_path.rglob("*")) == [theirs]
@@ -95,16 +95,16 @@ def test_a_database_that_has_no_room_is_the_fault_of_the_disk_and_not_of_the_lin
 def test_half_a_draft_is_not_kept(tmp_path: Path) -> None:
     def work() -> None:
         with pytest.raises(SaveError, match="no draft"):
-            editor.new_draft("x" * 2 * ROOM, tmp_path)
+            external_editor.new_draft("x" * 2 * ROOM, tmp_path)
 
     without_room(work)
-    assert list((tmp_path / editor.FOLDER).iterdir()) == []
+    assert list((tmp_path / external_editor.FOLDER).iterdir()) == []
 
 
 def test_half_a_copy_of_a_good_file_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / ("long" * 20) / "items.json"
     path.parent.mkdir()
-    without_room(lambda: _none(kept.keep(path, b"[]", tmp_path / "state")))
+    without_room(lambda: _none(backups.keep(path, b"[]", tmp_path / "state")))
     assert not [found for found in (tmp_path / "state").rglob("*") if found.is_file()]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.errors import Refused, UnreadableFile
-from memtui.files import json_spans as spans
+from memtui.files.json import editing as spans
 from memtui.files.reading import decode, encode
 
 AGENT = b"""[

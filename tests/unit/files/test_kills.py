@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit
-from memtui.files import faults
-from memtui.files.json_spans import insert_record
+from memtui.files import failpoints
+from memtui.files.json.editing import insert_record
+from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
-from memtui.files.rebase import rebase
 from memtui.journal import Journal, State
 from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
@@ -53,7 +53,7 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
             path: Path = path, edits: tuple[Edit, ...] = edits, theirs: str = theirs,
             state: Path = state,
         ) -> None:  # fmt: skip
-            kill, written = faults.kill_at(point), []
+            kill, written = failpoints.kill_at(point), []
 
             def hook(reached: str) -> None:
                 if reached == "exchange" and not written:
@@ -62,7 +62,7 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
                     written.append(path.write_bytes(encode(grown)))
                 kill(reached)
 
-            faults.install(hook)
+            failpoints.install(hook)
             kills.do(Journal(state), edits)
 
         assert in_child(work) == KILLED

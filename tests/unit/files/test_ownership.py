@@ -33,7 +33,8 @@ from memtui.errors import ForeignOwner
 from memtui.files import commit, ownership, save, saving
 from memtui.journal import Journal
 from memtui.library import Library, changing, planning
-import memtui.stores.agent_memory.planning, memtui.library.overwritten, memtui.files.standing
+import memtui.stores.agent_memory.planning, memtui.library.reverted_edits
+import memtui.files.revert_detection
 place, groups = Path(sys.argv[1]), json.loads(sys.argv[2])
 if os.geteuid() == 0:
     os.setgroups(groups)

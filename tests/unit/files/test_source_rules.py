@@ -11,34 +11,34 @@ import memtui
 
 ROOT = Path(memtui.__file__).parent
 MAY_WRITE = {
-    "files/save.py",
-    "files/exchange.py",
-    "files/kept.py",  # copies, in the state folder
-    "files/lock.py",  # lock files, in the state folder
-    "files/editor.py",  # drafts, in the state folder
+    "files/atomic_replace.py",
+    "files/name_exchange.py",
+    "files/backups.py",  # copies, in the state folder
+    "files/locking.py",  # lock files, in the state folder
+    "files/external_editor.py",  # drafts, in the state folder
     "files/form_drafts.py",  # what was written in forms, in the state folder
     "journal/database.py",  # the journal, in the state folder
-    "journal/judgement.py",  # takes away what a killed save left
+    "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
-    "bundle/output.py",  # the file that an export is asked to make
-    "bundle/placing.py",  # a store that an import makes where there was none
-    "files/stage.py",  # the folder beside it, put in its place or thrown away
+    "bundle/exporting.py",  # the file that an export is asked to make
+    "bundle/store_install.py",  # a store that an import makes where there was none
+    "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
     "bundle/ambient_reading.py",  # a temporary folder of its own
-    "bundle/tables.py",  # a line in memory
+    "bundle/tabular.py",  # a line in memory
     "search/cache_files.py",  # from here on: the cache
     "search/catalog.py",
     "search/postings.py",
-    "search/trust.py",
+    "search/cache_integrity.py",
     "search/vectors.py",
     "search/whoosh_index.py",
 }
 """The modules that may open a file for writing; the others must save through them."""
 MAY_CUT_LINES = {
-    "bundle/unpacking.py",  # lines of ASCII that are JSON each
+    "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/saving.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/unpickle.py"}
-"""Its unpickler knows three classes (see `memtui.search.unpickle`)."""
+MAY_UNPICKLE = {"search/cache_integrity.py"}
+"""Its unpickler knows three classes (see `memtui.search.cache_integrity`)."""
 WRITING = {"write_text", "write_bytes", "rmtree", "truncate"}
 WRITING_CALLS = {"os.rename", "os.replace", "os.remove", "os.unlink", "shutil.move", "shutil.copy"}
 BANNED_NAMES = {"pickle", "marshal", "shelve", "extractall", "splitlines", "eval", "exec"}

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
-from memtui.files.commit import commit
-from memtui.files.json_spans import load_records, set_member
-from memtui.files.recorder import Unrecorded
-from memtui.files.standing import Stand, Standing, standing
+from memtui.files.json.editing import load_records, set_member
+from memtui.files.revert_detection import EditStatus, FileEditStatus, standing
+from memtui.files.save_transaction import commit
+from memtui.files.write_recorder import NoRecorder
 
-HELD, UNDONE, CHANGED = Standing.HELD, Standing.UNDONE, Standing.CHANGED
+HELD, UNDONE, CHANGED = FileEditStatus.HELD, FileEditStatus.UNDONE, FileEditStatus.CHANGED
 
 NOTE = """---
 type: feedback
@@ -29,8 +29,8 @@ The end.
 
 
 @pytest.fixture
-def recorder(tmp_path: Path) -> Unrecorded:
-    return Unrecorded(tmp_path / "state")
+def recorder(tmp_path: Path) -> NoRecorder:
+    return NoRecorder(tmp_path / "state")
 
 
 @pytest.fixture
@@ -54,13 +54,13 @@ def edit_of(path: Path, index: int, content: str | None) -> RecordEdit:
     return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
 
 
-def stand_of(*trail: Edit) -> Stand:
+def stand_of(*trail: Edit) -> EditStatus:
     ((asked, stand),) = standing([trail])
     assert asked == trail
     return stand
 
 
-def now_is(trail: tuple[Edit, ...], recorder: Unrecorded) -> Standing:
+def now_is(trail: tuple[Edit, ...], recorder: NoRecorder) -> FileEditStatus:
     """How it stands; what was taken back is made again, and must hold then."""
     stand = stand_of(*trail)
     if stand.standing is UNDONE:
@@ -78,7 +78,7 @@ def now_is(trail: tuple[Edit, ...], recorder: Unrecorded) -> Standing:
 def test_a_record_that_an_agent_puts_back_is_noticed(items: Path) -> None:
     agent_has_read = items.read_text()
     edits = [edit_of(items, 0, "mine"), edit_of(items, 1, None)]
-    commit(edits, Unrecorded(items.parent / "state"))
+    commit(edits, NoRecorder(items.parent / "state"))
     trails = [(edit,) for edit in edits]
     assert [stand.standing for _, stand in standing(trails)] == [HELD, HELD]
     items.write_text(agent_has_read)
@@ -90,7 +90,7 @@ def test_a_record_that_an_agent_puts_back_is_noticed(items: Path) -> None:
 
 
 def test_a_count_that_the_agent_moved_besides_hides_nothing_and_is_kept(
-    items: Path, recorder: Unrecorded
+    items: Path, recorder: NoRecorder
 ) -> None:
     agent_has_read = items.read_text()
     mine = edit_of(items, 0, "mine")
@@ -106,7 +106,7 @@ def test_a_count_that_the_agent_moved_besides_hides_nothing_and_is_kept(
 
 
 def test_two_edits_that_one_old_reading_takes_back_are_one_to_make_again(
-    items: Path, recorder: Unrecorded
+    items: Path, recorder: NoRecorder
 ) -> None:
     agent_has_read = items.read_text()
     first = edit_of(items, 0, "first")
@@ -118,7 +118,7 @@ def test_two_edits_that_one_old_reading_takes_back_are_one_to_make_again(
     assert json.loads(items.read_text())[0]["content"] == "second"
 
 
-def test_a_record_that_is_worked_on_further_is_not_told(items: Path, recorder: Unrecorded) -> None:
+def test_a_record_that_is_worked_on_further_is_not_told(items: Path, recorder: NoRecorder) -> None:
     mine = edit_of(items, 0, "mine")
     commit([mine], recorder)
     items.write_text(items.read_text().replace('"mine"', '"mine, and more"'))
@@ -131,7 +131,7 @@ def test_a_record_that_is_worked_on_further_is_not_told(items: Path, recorder: U
 
 
 def test_an_entry_of_a_map_that_is_put_back_is_noticed(
-    tmp_path: Path, recorder: Unrecorded
+    tmp_path: Path, recorder: NoRecorder
 ) -> None:
     path = tmp_path / "types.json"
     path.write_text('{"types": {"a.md": "note"}, "n": 1}\n')
@@ -179,7 +179,7 @@ THEIRS = {
 @pytest.mark.parametrize("theirs", THEIRS)
 @pytest.mark.parametrize("mine", MINE)
 def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
-    note: Path, recorder: Unrecorded, mine: str, theirs: str
+    note: Path, recorder: NoRecorder, mine: str, theirs: str
 ) -> None:
     edit = TextEdit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
@@ -199,27 +199,27 @@ def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
 @pytest.mark.parametrize("theirs", THEIRS)
 @pytest.mark.parametrize("mine", MINE)
 def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
-    note: Path, recorder: Unrecorded, mine: str, theirs: str
+    note: Path, recorder: NoRecorder, mine: str, theirs: str
 ) -> None:
     edit = TextEdit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
     note.write_text(THEIRS[theirs](MINE[mine]))
-    assert stand_of(edit) == Stand(HELD)
+    assert stand_of(edit) == EditStatus(HELD)
 
 
 def test_a_line_of_mine_that_is_worked_on_is_not_put_in_twice(
-    note: Path, recorder: Unrecorded
+    note: Path, recorder: NoRecorder
 ) -> None:
     edit = TextEdit(str(note), NOTE, NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"))
     commit([edit], recorder)
     note.write_text(note.read_text().replace("- Say why.", "- Say why, always."))
-    assert stand_of(edit) == Stand(CHANGED)
+    assert stand_of(edit) == EditStatus(CHANGED)
     note.write_text("# Written anew\n\nNothing of it is left.\n")
-    assert stand_of(edit) == Stand(CHANGED)
+    assert stand_of(edit) == EditStatus(CHANGED)
 
 
 def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
-    note: Path, recorder: Unrecorded
+    note: Path, recorder: NoRecorder
 ) -> None:
     one = NOTE.replace("short", "very short")
     two = one.replace("The end.", "The true end.")
@@ -235,20 +235,20 @@ def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
 
 
 def test_a_file_i_removed_and_a_program_made_anew_is_noticed(
-    note: Path, recorder: Unrecorded
+    note: Path, recorder: NoRecorder
 ) -> None:
     edit = TextEdit(str(note), NOTE, None)
     commit([edit], recorder)
     assert stand_of(edit).standing is HELD
     note.write_text("Something new under the old name.\n")
-    assert stand_of(edit) == Stand(CHANGED)
+    assert stand_of(edit) == EditStatus(CHANGED)
     note.write_text(NOTE + "\n")
     assert now_is((edit,), recorder) is UNDONE
     assert not note.exists()
 
 
 def test_a_file_i_made_and_a_program_took_away_is_noticed(
-    tmp_path: Path, recorder: Unrecorded
+    tmp_path: Path, recorder: NoRecorder
 ) -> None:
     items = tmp_path / "deep" / "items.json"
     made = TextEdit(str(items), None, "[]\n")
@@ -276,12 +276,12 @@ MADE = "---\ntype: feedback\n---\n# Today\n\nWe keep bees on the roof.\n"
     ],
 )
 def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is_left(
-    tmp_path: Path, recorder: Unrecorded, now: str, standing: Standing
+    tmp_path: Path, recorder: NoRecorder, now: str, standing: FileEditStatus
 ) -> None:
     path = tmp_path / "2026-11-20.md"
     made = TextEdit(str(path), None, MADE)
     commit([made], recorder)
-    assert stand_of(made) == Stand(HELD)
+    assert stand_of(made) == EditStatus(HELD)
     path.write_text(now)
     assert now_is((made,), recorder) is standing
     if standing is UNDONE:
@@ -290,20 +290,20 @@ def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is
         assert path.read_text().count("---") in (0, 2)
 
 
-def test_an_edited_file_that_was_deleted_is_left_deleted(note: Path, recorder: Unrecorded) -> None:
+def test_an_edited_file_that_was_deleted_is_left_deleted(note: Path, recorder: NoRecorder) -> None:
     edit = TextEdit(str(note), NOTE, MINE["two places"])
     commit([edit], recorder)
     note.unlink()
-    assert stand_of(edit) == Stand(CHANGED)
+    assert stand_of(edit) == EditStatus(CHANGED)
 
 
-def test_a_long_text_is_looked_at_fast(note: Path, recorder: Unrecorded) -> None:
+def test_a_long_text_is_looked_at_fast(note: Path, recorder: NoRecorder) -> None:
     long = "".join(f"- line {i}\n\n" for i in range(40_000))
     mine = long.replace("- line 7\n", "- line seven\n").replace("- line 39000\n", "")
     edit = TextEdit(str(note), long, mine)
     note.write_text(mine)
-    assert stand_of(edit) == Stand(HELD)
+    assert stand_of(edit) == EditStatus(HELD)
     note.write_text(long)
     assert stand_of(edit).standing is UNDONE
     note.write_text("An agent's line.\n" + long)
-    assert stand_of(edit) == Stand(CHANGED)
+    assert stand_of(edit) == EditStatus(CHANGED)

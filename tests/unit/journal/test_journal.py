@@ -13,10 +13,10 @@ import pytest
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused, SaveError
-from memtui.files import faults, kept
-from memtui.files.commit import commit
-from memtui.files.json_spans import load_records, set_member
-from memtui.files.standing import Standing, standing
+from memtui.files import backups, failpoints
+from memtui.files.json.editing import load_records, set_member
+from memtui.files.revert_detection import FileEditStatus, standing
+from memtui.files.save_transaction import commit
 from memtui.journal import Action, Journal, Part, State
 
 
@@ -229,7 +229,7 @@ def test_forgetting_leaves_no_trace_of_the_secret(tmp_path: Path) -> None:
     journal = Journal(state)
     do(journal, "oops", edit_of(path, 0, secret))
     do(journal, "mend", edit_of(path, 0, "harmless"))
-    assert kept.last_good(path, state) is not None
+    assert backups.last_good(path, state) is not None
     journal.forget([action.id for action in journal.log()])
     held = [found for found in state.rglob("*") if found.is_file()]
     assert not [found for found in held if b"hunter2-hunter2" in found.read_bytes()]
@@ -248,11 +248,11 @@ def test_recent_writes_are_known_until_the_library_has_checked_them(tmp_path: Pa
         [("two", "r0"), ("one", "r0")],
     ]
     trails = [trail.edits for trail in recent]
-    assert {stand.standing for _, stand in standing(trails)} == {Standing.HELD}
+    assert {stand.standing for _, stand in standing(trails)} == {FileEditStatus.HELD}
     path.write_text(agent_has_read.replace("fact 0", "b"))
     assert [(t[0].id, stand.standing) for t, stand in standing(trails)] == [
-        ("r1", Standing.UNDONE),
-        ("r0", Standing.HELD),
+        ("r1", FileEditStatus.UNDONE),
+        ("r0", FileEditStatus.HELD),
     ]
     undo(journal)
     back, forth = journal.recent(0)[0].edits[0], trails[0][0]
@@ -276,10 +276,10 @@ def writes_when(point: str, path: Path, text: str) -> None:
 
     def hook(reached: str) -> None:
         if reached == point:
-            faults.install(None)
+            failpoints.install(None)
             path.write_text(text)
 
-    faults.install(hook)
+    failpoints.install(hook)
 
 
 @pytest.mark.parametrize("point", ["temp", "check", "exchange"])
@@ -313,10 +313,10 @@ def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
     def hook(reached: str) -> None:
         passes.append(reached)
         if passes.count("exchange") == 2:
-            faults.install(None)
+            failpoints.install(None)
             raise OSError(errno.EIO, "the disk is full of holes")
 
-    faults.install(hook)
+    failpoints.install(hook)
     with pytest.raises(SaveError):
         do(journal, "edit both", *edits)
     assert (path.read_bytes(), second.read_bytes()) == before

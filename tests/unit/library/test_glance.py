@@ -48,9 +48,9 @@ def said(library: Library) -> set[str]:
 def test_only_the_named_file_is_looked_at(home: Path, library: Library) -> None:
     for place in range(PLACES):
         say(file_of(home, place), f"new {place}")
-    assert library.glance([str(file_of(home, 1)), str(home / "nothing")])
+    assert library.refresh_files([str(file_of(home, 1)), str(home / "nothing")])
     assert {text for text in said(library) if text.startswith("new")} == {"new 1"}
-    assert not library.glance([str(file_of(home, 1))])
+    assert not library.refresh_files([str(file_of(home, 1))])
     assert library.refresh()
     assert {text for text in said(library) if text.startswith("new")} == {"new 0", "new 1", "new 2"}
     assert not library.refresh()
@@ -61,7 +61,7 @@ def test_what_is_gone_or_new_is_for_the_look_at_all(home: Path, library: Library
     new.parent.mkdir()
     new.write_bytes(file_of(home, 1).read_bytes().replace(b"fact", b"late"))
     gone.unlink()
-    assert not library.glance([str(gone), str(new)])
+    assert not library.refresh_files([str(gone), str(new)])
     assert {"fact 0", "fact 1"} <= said(library)
     assert library.refresh()
     assert "fact 0" not in said(library)
@@ -72,7 +72,7 @@ def test_what_came_and_went(home: Path, library: Library) -> None:
     before = library.present()
     assert library.turnover(None, before) == ([], list(range(PLACES * 2)))
     say(file_of(home, 0), "new")
-    library.glance([str(file_of(home, 0))])
+    library.refresh_files([str(file_of(home, 0))])
     now = library.present()
     gone, come = library.turnover(before, now)
     was, new = before.rows.with_serials(gone), now.rows.with_serials(come)
@@ -91,6 +91,6 @@ def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -
             with contextlib.suppress(Empty):
                 paths = told.get(timeout=0.5)
                 break
-        assert library.glance(paths) if paths else library.refresh()
+        assert library.refresh_files(paths) if paths else library.refresh()
     finally:
         watcher.end()

@@ -83,7 +83,7 @@ def test_a_store_that_raises_in_any_hook_harms_no_other(tmp_path: Path, hook: st
         assert fault.reason.isprintable()
         assert any(fault.file == finding.file for finding in library.check())
     gull = next(m for m in library.memories("good") if m.content == GULLS)
-    library.glance([gull.origin.file])
+    library.refresh_files([gull.origin.file])
     library.refresh()
     change_all(library)
     assert {m.content for m in library.memories("good")} == {f"{GULLS}, many", f"{TERNS}, many"}

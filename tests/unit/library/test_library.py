@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui.errors import RefError, StoreError
-from memtui.files.kept import last_good
+from memtui.files.backups import last_good
 from memtui.library import Library
 from memtui.query import parse
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts

@@ -10,7 +10,7 @@ import pytest
 
 from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert
 from memtui.errors import Conflict, Refused
-from memtui.files.rebase import rebase
+from memtui.files.merging import rebase
 from memtui.files.sidecar_lines import added
 from memtui.library import Library
 from memtui.model import Memory

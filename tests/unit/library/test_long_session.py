@@ -57,7 +57,7 @@ def work(home: Path, library: Library, changes: int, look: Callable[[], object] 
     for number in range(1, changes + 1):
         file = files[number * 5 % FILES]
         day.change(file, number)
-        assert library.glance([str(file)])
+        assert library.refresh_files([str(file)])
         look()
 
 

@@ -16,7 +16,7 @@ import pytest
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
-from memtui.library.overwritten import planned_again
+from memtui.library.reverted_edits import planned_again
 from memtui.model import Memory
 
 Bytes = dict[str, bytes]

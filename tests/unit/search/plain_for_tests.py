@@ -12,9 +12,9 @@ import numpy as np
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import Document
-from memtui.search.match import Match
-from memtui.search.needles import Needle, Needles, needles
+from memtui.search.hits import Match
 from memtui.search.postings import Cancelled, never
+from memtui.search.query_terms import Needle, Needles, needles
 
 TITLE_SHARE = 0.5
 """What a hit in the title adds to a hit."""

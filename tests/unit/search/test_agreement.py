@@ -9,7 +9,7 @@ from pathlib import Path
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import Document
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.whoosh_index import WhooshIndex
 from tests.unit.search.plain_for_tests import scan

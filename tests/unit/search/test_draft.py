@@ -6,9 +6,9 @@ import pytest
 
 from memtui.model import Memory
 from memtui.query import Term, TermKind
-from memtui.search.draft import BATCH, Draft
 from memtui.search.matching import match
 from memtui.search.postings import Cancelled
+from memtui.search.provisional_index import BATCH, Draft
 
 
 def rows(count: int) -> list[Memory]:

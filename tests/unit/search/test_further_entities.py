@@ -12,7 +12,7 @@ import pytest
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import entity_matches, parse
-from memtui.search import columns, facets, filters, sums
+from memtui.search import aggregates, columns, facets, filters
 from memtui.tui.widgets.entity_tree import branches
 from tests.unit.stores.json_stores.programs import AmbientProgram
 
@@ -85,7 +85,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
     }
     total = sum(counted.entity.values()) - sum(counted.entity_repeats.values())
     assert total == len(active)
-    by_entity = sums.counts(table, slots.tolist())["entity"]
+    by_entity = aggregates.counts(table, slots.tolist())["entity"]
     assert by_entity == Counter(e for memory in found for e in _entities(memory))
 
 

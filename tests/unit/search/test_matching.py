@@ -13,7 +13,7 @@ from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import columns, expansion, postings, ranking
 from memtui.search.documents import document
-from memtui.search.match import Match
+from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.ordering import Ordered
 from memtui.search.postings import Cancelled

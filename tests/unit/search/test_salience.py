@@ -10,8 +10,8 @@ import pytest
 from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import columns, finder, matching, postings, ranking
+from memtui.search.columns import MOST, salience
 from memtui.search.documents import document
-from memtui.search.salience import MOST, salience
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

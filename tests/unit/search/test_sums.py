@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory
-from memtui.search import columns, sums
+from memtui.search import aggregates, columns
 
 times = st.none() | st.datetimes(datetime(1, 1, 2), timezones=st.just(UTC))
 memories = st.lists(
@@ -31,13 +31,13 @@ def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     table = columns.build(held)
     some = [held[slot] for slot in slots]
     dated = [memory.created for memory in some if memory.created]
-    said = sums.sums(table, slots)
+    said = aggregates.sums(table, slots)
     assert said.pinned == sum(memory.pinned for memory in some)
     assert said.undated == len(some) - len(dated)
     assert said.oldest == (min(dated).timestamp() if dated else None)
     assert said.newest == (max(dated).timestamp() if dated else None)
-    assert sums.counts(table, slots)["type"] == Counter(memory.type for memory in some)
+    assert aggregates.counts(table, slots)["type"] == Counter(memory.type for memory in some)
     first = datetime(1970, 1, 1, tzinfo=UTC)
-    days, undated = sums.days(table, slots)
+    days, undated = aggregates.days(table, slots)
     assert days == Counter((time - first).days for time in dated)
     assert undated == said.undated

@@ -13,7 +13,15 @@ import pytest
 from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
-from memtui.search import builder, catalog, columns, embedding, static_model, vectorize, vectors
+from memtui.search import (
+    builder,
+    catalog,
+    columns,
+    embedding,
+    static_model,
+    vector_building,
+    vectors,
+)
 from memtui.search.embedding import Counts, Floats
 from memtui.search.postings import Cancelled, never
 from tests.unit.search.carrier_for_tests import GROUPS, install
@@ -69,7 +77,7 @@ class Noting:
 
 
 def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
-    return vectorize.vectorize(folder, embedder, lambda done, total: None)
+    return vector_building.vectorize(folder, embedder, lambda done, total: None)
 
 
 # The static model
@@ -138,7 +146,7 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     home = tmp_path / "home"
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
-    state = vectorize.gather([(home, folder, [2, 1, 0])], "letters", 3)
+    state = vector_building.gather([(home, folder, [2, 1, 0])], "letters", 3)
     near = state.cosines([state.vector(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
@@ -148,11 +156,11 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
 def test_what_was_made_stays_when_it_is_called_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(vectorize, "BATCH", 4)
+    monkeypatch.setattr(vector_building, "BATCH", 4)
     folder = generation(tmp_path / "home", words(*(f"memory {n}" for n in range(10))))
     model = Noting()
     with pytest.raises(Cancelled):
-        vectorize.vectorize(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
+        vector_building.vectorize(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
     assert len(model.asked) == 8
     assert run(folder, model) == (2, 10)
     assert sorted(model.asked) == sorted(f"memory {n}" for n in range(10))
@@ -225,7 +233,7 @@ def test_damaged_files_are_no_vectors_and_are_made_again(tmp_path: Path, file: s
     run(folder, Noting())
     (damaged,) = home.glob(file)
     damaged.write_bytes(b"{")
-    vectorize.gather([(home, folder, [0, 1])], "letters", 2)
+    vector_building.gather([(home, folder, [0, 1])], "letters", 2)
     assert run(folder, Noting()) == (2, 2)
 
 

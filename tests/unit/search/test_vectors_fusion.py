@@ -15,7 +15,7 @@ from memtui.search import columns, finder, fusion, matching, postings, ranking
 from memtui.search.documents import document
 from memtui.search.embedding import Floats
 from memtui.search.finder import Hits
-from memtui.search.match import Match
+from memtui.search.hits import Match
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEXTS = (

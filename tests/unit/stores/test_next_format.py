@@ -12,7 +12,7 @@ import pytest
 
 from memtui.changes import Act, Change, Plan, RecordEdit
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.json_spans import put_member
+from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.acts import Acts
 from memtui.stores.asked import asked_values, content_of, same_as_seen

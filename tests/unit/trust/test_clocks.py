@@ -16,8 +16,8 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.errors import Conflict
 from memtui.library import Library
-from memtui.library.overwritten import planned_again
 from memtui.library.planning import Planned
+from memtui.library.reverted_edits import planned_again
 from memtui.model import Memory
 from memtui.tui.controllers.journalling import LOOK_BACK
 from tests.unit.bundle import small_stores

@@ -21,15 +21,15 @@ from typing import Any
 import pytest
 
 from memtui import query
-from memtui.bundle import archive, unpacking
+from memtui.bundle import archive, bundle_reader
 from memtui.bundle.archive import Archive
 from memtui.changes import RecordEdit, SidecarEdit
 from memtui.config import reading as config
 from memtui.errors import MemtuiError
 from memtui.files import frontmatter, sidecar_lines
-from memtui.files.json_spans import add_member, load_records, set_member
+from memtui.files.json.editing import add_member, load_records, set_member
+from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
-from memtui.files.rebase import rebase
 from memtui.model import Memory, to_record
 from memtui.stores import sidecar
 from memtui.stores.agent_memory import notes
@@ -311,7 +311,7 @@ def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None
         archive.read(file.put(data))
 
     def whole(data: bytes, number: int) -> None:
-        unpacking.read_document(file.put(data))
+        bundle_reader.read_document(file.put(data))
 
     broken = mutated([archive.to_bytes(BUNDLE)], [b"PK\1\2", b"\0", b"\xff\xff", b"../", b'"'])
     _, slowest = survive(framed, islice(broken, COUNT - sealed))

@@ -21,11 +21,11 @@ import yaml
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
-from memtui.files import json_spans as spans
-from memtui.files.commit import commit
+from memtui.files.json import editing as spans
+from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
-from memtui.files.rebase import rebase
-from memtui.files.recorder import Unrecorded
+from memtui.files.save_transaction import commit
+from memtui.files.write_recorder import NoRecorder
 from memtui.stores.workspace.documents import take_apart, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
@@ -352,7 +352,7 @@ def _body(text: str) -> None:
 @pytest.mark.parametrize("kind", ["json", "md"])
 def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
     files = [*(JSON_FILES if kind == "json" else MARKDOWN).values()][::3]
-    keeper, edits = Unrecorded(tmp_path / "state"), list[Edit]()
+    keeper, edits = NoRecorder(tmp_path / "state"), list[Edit]()
     for number, text in enumerate(files):
         path = tmp_path / f"{number}.{kind}"
         path.write_bytes(encode(text))

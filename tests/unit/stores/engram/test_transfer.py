@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memtui.bundle.unpacking import Document, read_document
+from memtui.bundle.bundle_reader import Document, read_document
 from memtui.changes import Act, Outcome, invert
 from memtui.errors import BundleError
 from memtui.stores.engram.rebuild import rebuild

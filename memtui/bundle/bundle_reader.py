@@ -1,0 +1,290 @@
+"""From a file to the stores and memories that it brings, whatever memtui can read.
+
+Bundles, Ambient's backups, Engram's own export, and memories as JSON lines. A file is read whole
+and checked whole before anything of it is used; one fault refuses all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memtui.bundle import archive as archives
+from memtui.bundle.archive import Archive
+from memtui.bundle.archive_paths import quoted, safe_path
+from memtui.bundle.bundle_writer import format_of
+from memtui.errors import BundleError
+from memtui.model import Memory, defect, from_record
+from memtui.text import visible
+
+LARGEST_TEXT = 256 << 20
+"""Bytes of a file that is no bundle; larger ones are refused unread."""
+LAST_TIME = (1 << 63) * 10**9
+"""Nanoseconds since 1970: beyond what systems count the seconds in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One store as the file has it."""
+
+    label: str
+    format: str
+    memories: Sequence[Memory] = field(repr=False)
+    whole: bool = False
+    """Whether the store can be brought back exactly."""
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    """Every file of the store by its path from the base; of a part, those that are memories."""
+    times: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """When each file was changed, in nanoseconds since 1970."""
+    root: str = ""
+    """Name of the store's root in the base; empty when they are the same."""
+    rows: Callable[[], list[str]] | None = None
+    """The rows of a database, see `stores.base.Database`."""
+    document: str = field(default="", repr=False)
+    """The file's own text, where the store's program reads such files itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that can be imported."""
+
+    path: Path
+    kind: str
+    """`bundle`, `ambient`, `engram` or `jsonl`."""
+    stores: tuple[Incoming, ...]
+    entries: int = 0
+    """Entries of a bundle, each checked by its SHA-256."""
+
+    @property
+    def count(self) -> int:
+        return sum(len(store.memories) for store in self.stores)
+
+
+def read_document(path: Path) -> Document:
+    """Read and check a file whole. Raises BundleError, or OSError when it cannot be read."""
+    if archives.is_bundle(_text_bytes(path, 4)):
+        return _bundle(path)
+    data = _text_bytes(path, LARGEST_TEXT + 1)
+    if len(data) > LARGEST_TEXT:
+        raise BundleError(f"it is larger than {LARGEST_TEXT >> 20} MiB", where=visible(str(path)))
+    try:
+        return _text(path, data.decode("utf-8-sig"))
+    except BundleError as error:
+        raise _placed(error, path) from None
+    except (ValueError, RecursionError) as error:
+        raise BundleError(
+            f"no export that memtui knows: {_why(error)}",
+            where=visible(str(path)),
+            do="it reads its own bundles and JSON lines, Ambient backups and Engram exports",
+        ) from None
+
+
+def _why(error: ValueError | RecursionError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON at line {error.lineno}, column {error.colno}"
+    if isinstance(error, UnicodeDecodeError):
+        return f"byte {error.start} is not UTF-8"
+    return "too deep" if isinstance(error, RecursionError) else str(error)
+
+
+def _placed(error: BundleError, path: Path) -> BundleError:
+    do = error.do or "nothing was imported"
+    return BundleError(error.what, where=visible(str(path)), do=do)
+
+
+def _text_bytes(path: Path, most: int) -> bytes:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            do = "memtui opens a folder that holds a store; export makes a file of it"
+            raise BundleError("it is a folder", where=visible(str(path)), do=do)
+        if not stat.S_ISREG(mode):
+            raise BundleError("it is not a file", where=visible(str(path)))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
+
+
+# ---- bundles ------------------------------------------------------------------------------------
+
+
+def _bundle(path: Path) -> Document:
+    archive = archives.read(path)
+    try:
+        stores = tuple(_incoming(archive, about) for about in archive.stores)
+        if len({store.label for store in stores}) != len(stores):
+            raise BundleError("two of its stores have the same label")
+        _refuse_strays(archive)
+    except BundleError as error:
+        archives.close(archive)
+        raise _placed(error, path) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        archives.close(archive)
+        raise BundleError(
+            f"its manifest or records are not as memtui writes them ({type(error).__name__})",
+            where=visible(str(path)),
+            do="nothing was imported",
+        ) from error
+    return Document(path, "bundle", stores, len(archive.entries))
+
+
+def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
+    label, format = str(about["label"]), str(about["format"])
+    lines = archive.entries[f"memories/{quoted(label)}.jsonl"].decode("ascii").splitlines()
+    memories = [memory_from(json.loads(line)) for line in lines]
+    if len(memories) != about["memories"] or any(m.store != label for m in memories):
+        raise BundleError("its memories are not those that its manifest names")
+    root = safe_path(quoted(about["root"])) if about["root"] else ""
+    if "/" in root:
+        raise BundleError("a store's root leads out of the bundle")
+    files, times = _files(archive, label, about["files"])
+    rows = f"rows/{quoted(label)}.jsonl"
+    return Incoming(
+        label,
+        format,
+        memories,
+        whole=about["whole"] is True,
+        files=files,
+        times=times,
+        root=root,
+        rows=_lines(archive, rows) if rows in archive.entries else None,
+    )
+
+
+def _files(
+    archive: Archive, label: str, listed: Mapping[str, Mapping[str, int]]
+) -> tuple[dict[str, Callable[[], bytes]], dict[str, int]]:
+    prefix = f"files/{quoted(label)}/"
+    held = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
+    if held != listed.keys():
+        raise BundleError("its files are not those that its manifest names")
+    files: dict[str, Callable[[], bytes]] = {}
+    times: dict[str, int] = {}
+    for name, about in listed.items():
+        path = safe_path(name)
+        time = about["mtime_ns"]
+        if type(time) is not int or abs(time) >= LAST_TIME or path in files:
+            raise BundleError("its manifest is not as memtui writes it")
+        files[path] = _loader(archive, prefix + name)
+        times[path] = time
+    folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
+    if folders & files.keys():
+        raise BundleError("one of its files stands where another has a folder")
+    return files, times
+
+
+def _loader(archive: Archive, name: str) -> Callable[[], bytes]:
+    return lambda: archive.entries[name]
+
+
+def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:
+    return lambda: archive.entries[name].decode("ascii").splitlines()
+
+
+def _refuse_strays(archive: Archive) -> None:
+    """Every entry belongs to a store that the manifest names."""
+    labels = {quoted(str(about["label"])) for about in archive.stores}
+    for name in archive.entries:
+        part, _, rest = name.partition("/")
+        label = rest.partition("/")[0] if part == "files" else rest.removesuffix(".jsonl")
+        if part not in ("memories", "files", "rows") or label not in labels:
+            raise BundleError("it holds a file that belongs to no store")
+
+
+def memory_from(record: Any) -> Memory:
+    """A memory from its record. Raises BundleError when it is none."""
+    try:
+        memory = from_record(record)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise BundleError(f"a record is no memory ({type(error).__name__})") from error
+    if why := defect(memory):
+        raise BundleError(f"a record is no whole memory: {why}")
+    return memory
+
+
+# ---- other files --------------------------------------------------------------------------------
+
+
+def _text(path: Path, text: str) -> Document:
+    """What kind of JSON this is, and its memories."""
+    head = text.lstrip()[:1]
+    if head == "[":
+        return Document(path, "jsonl", _grouped(json.loads(text)))
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines:
+        raise BundleError("it is empty")
+    if len(lines) > 1 and _is_object(lines[0]):
+        return Document(path, "jsonl", _grouped(map(json.loads, lines)))
+    whole = json.loads(text)
+    if not isinstance(whole, dict):
+        raise BundleError("it holds no memories")
+    if "projects" in whole:
+        from memtui.bundle import ambient_reading
+
+        return Document(path, "ambient", (ambient_reading.incoming(whole),))
+    if "observations" in whole:
+        from memtui.bundle import engram_reading
+
+        return Document(path, "engram", (engram_reading.incoming(text),))
+    return Document(path, "jsonl", _grouped([whole]))
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
+
+
+def _grouped(records: Iterable[Any]) -> tuple[Incoming, ...]:
+    """The memories by the store they came from; nobody says of which format that was."""
+    found: dict[str, list[Memory]] = {}
+    for record in records:
+        memory = memory_from(record)
+        found.setdefault(memory.store, []).append(memory)
+    return tuple(Incoming(label, "", memories) for label, memories in found.items())
+
+
+def verified(document: Document) -> list[str]:
+    """What was checked, a line each. Raises BundleError for what only building shows."""
+    lines = []
+    if document.kind == "bundle":
+        lines.append(
+            f"every byte: {document.entries + 1} entries, each with its SHA-256, and the frame"
+        )
+    else:
+        lines.append("every record was read; this kind of file has no checksums")
+    for store in document.stores:
+        lines.append(_store(store))
+    return lines
+
+
+def _store(store: Incoming) -> str:
+    what = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
+    if store.rows is not None:
+        return f"{what}, {_built(store)} rows that make a sound database"
+    if store.whole:
+        return f"{what}, {len(store.files)} files"
+    return f"{what}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
+
+
+def _built(store: Incoming) -> int:
+    """Build the database in a private place; the number of its lines."""
+    known = format_of(store.format)
+    if known is None or known.database is None or store.rows is None:
+        raise BundleError(f"it holds rows of a format memtui does not know: {store.format!r}")
+    lines = store.rows()
+    with tempfile.TemporaryDirectory(prefix="memtui-verify-") as folder:
+        known.database.rebuild(lines, Path(folder) / known.database.name)
+        if known.database.dump(Path(folder)) != lines:
+            raise BundleError("its rows make another database than they describe")
+    return len(lines)

@@ -1,0 +1,1 @@
+"""JSON texts: where each value lies, how it is written, and edits of single values."""

@@ -1,0 +1,279 @@
+"""Edit JSON where it lies: every byte outside the value that changes stays as it was.
+
+No JSON library keeps spelling, order, duplicates and spacing, so this splices text at the spans
+that `json_scan` finds. A "raw" text is a slice of a file that holds exactly one JSON value.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from memtui.errors import Refused
+from memtui.files.json.locating import (
+    BYTE_ORDER_MARK,
+    Member,
+    Record,
+    items_at,
+    load,
+    load_records,
+    locate,
+    members,
+)
+from memtui.files.json.style import Layout, Spelling
+
+__all__ = [
+    "Member",
+    "Record",
+    "add_member",
+    "has_member",
+    "insert_record",
+    "insert_records",
+    "load",
+    "load_records",
+    "locate",
+    "members",
+    "new_record",
+    "put_member",
+    "raw_value",
+    "remove_member",
+    "remove_record",
+    "remove_records",
+    "replace_record",
+    "replace_records",
+    "set_member",
+    "set_value",
+    "splice",
+]
+
+
+def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """The text with each span [start, end) replaced; spans must not overlap."""
+    pieces, seen = [], 0
+    for start, end, new in sorted(changes, key=lambda change: change[:2]):
+        if start < seen:
+            raise Refused("two edits touch the same text")
+        pieces += [text[seen:start], new]
+        seen = end
+    return "".join([*pieces, text[seen:]])
+
+
+# ---- one object -----------------------------------------------------------------------------
+
+
+def has_member(raw_object: str, key: str) -> bool:
+    return any(member.key == key for member in members(raw_object))
+
+
+def set_member(raw_object: str, key: str, value: Any) -> str:
+    """The object with the value of `key` replaced, in the style of the old one.
+
+    Nothing else changes by a byte, and an equal value changes nothing at all. Raises Refused when
+    the key is missing or stands there twice.
+    """
+    member = _only(raw_object, key)
+    if member is None:
+        raise Refused(f"the record has no {key!r}")
+    old = raw_object[member.start : member.end]
+    if _same(load(old), value):
+        return raw_object
+    layout, spelling = _layout(raw_object) or Layout.PLAIN, Spelling.of(old, raw_object)
+    new = layout.write(value, spelling, like=_layout(old, layout.colon))
+    return splice(raw_object, [(member.start, member.end, new)])
+
+
+def add_member(raw_object: str, key: str, value: Any, index: int | None = None) -> str:
+    """The object with a new member, spaced like its neighbours. Refused if the key exists.
+
+    It is put before the member at `index`; at the end when None or beyond.
+    """
+    found = members(raw_object)
+    if any(member.key == key for member in found):
+        raise Refused(f"the record has a {key!r} already")
+    layout, spelling = _layout(raw_object) or Layout.PLAIN, Spelling.of("", raw_object)
+    new = spelling.string(key) + layout.colon + layout.write(value, spelling)
+    if not found:
+        return "{" + new + "}"
+    if index is not None and index < len(found):
+        start = found[index].key_start
+        return splice(raw_object, [(start, start, new + layout.between)])
+    end = found[-1].end
+    return splice(raw_object, [(end, end, layout.between + new)])
+
+
+def put_member(raw_object: str, key: str, value: Any) -> str:
+    """`set_member` where the key exists, else `add_member`."""
+    act = set_member if has_member(raw_object, key) else add_member
+    return act(raw_object, key, value)
+
+
+def remove_member(raw_object: str, key: str) -> str:
+    """The object without `key`, and without the comma that went with it."""
+    target = _only(raw_object, key)
+    if target is None:
+        raise Refused(f"the record has no {key!r}")
+    found = members(raw_object)
+    index = found.index(target)
+    if len(found) == 1:
+        return "{}"
+    if index:
+        return splice(raw_object, [(found[index - 1].end, target.end, "")])
+    return splice(raw_object, [(target.key_start, found[1].key_start, "")])
+
+
+def new_record(neighbour_raw: str | None, value: Mapping[str, Any], indent: str = "") -> str:
+    """A new object in the layout and spelling of its neighbour.
+
+    Without a neighbour: two spaces a level, as jq and JSON.stringify(x, null, 2) write, on lines
+    that begin with `indent` (the white space before the record's own brace).
+    """
+    layout = _layout(neighbour_raw) if neighbour_raw else None
+    spelling = Spelling.of("", neighbour_raw or "")
+    return (layout or Layout.indented(indent)).write_object(value, spelling)
+
+
+def _only(raw_object: str, key: str) -> Member | None:
+    found = [member for member in members(raw_object) if member.key == key]
+    if len(found) > 1:
+        raise Refused(f"the record has the key {key!r} twice", do="mend the file by hand")
+    return found[0] if found else None
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Equal as JSON: True is not 1, and 1.0 is not 1."""
+    try:
+        return bool(old == new) and json.dumps(old) == json.dumps(new)
+    except (TypeError, ValueError):
+        return False
+
+
+def _layout(raw: str, colon: str = ": ") -> Layout | None:
+    """The layout of an object or array that holds something; None for any other value.
+
+    `colon` is what surrounds an array, which has none of its own to show.
+    """
+    if raw.startswith("{"):
+        found = members(raw)
+        if found:
+            last, left = found[-1], found[-2].end if len(found) > 1 else found[-1].key_start
+            return Layout.of(
+                opening=raw[1 : found[0].key_start],
+                between=raw[left : last.key_start],
+                colon=raw[last.key_end : last.start],
+                closing=raw[last.end : -1],
+            )
+    elif raw.startswith("["):
+        items, _ = items_at(raw, 0)
+        if items:
+            left = items[-2].end if len(items) > 1 else items[-1].start
+            return Layout.of(
+                opening=raw[1 : items[0].start],
+                between=raw[left : items[-1].start],
+                colon=colon,
+                closing=raw[items[-1].end : -1],
+            )
+    return None
+
+
+# ---- a file ---------------------------------------------------------------------------------
+
+
+def raw_value(text: str, pointer: tuple[str, ...]) -> str:
+    """The value that `pointer` leads to, exactly as it is written."""
+    start, end = locate(text, pointer)
+    return text[start:end]
+
+
+def set_value(text: str, pointer: tuple[str, ...], raw: str) -> str:
+    """The file with the value that `pointer` leads to replaced by a raw text.
+
+    Raises Refused on a duplicated key, UnreadableFile when there is no such place.
+    """
+    load(raw)
+    return splice(text, [(*locate(text, pointer), raw)])
+
+
+def replace_records(text: str, array: tuple[str, ...], changes: Mapping[int, str]) -> str:
+    """The file with the items at these indexes replaced by raw texts."""
+    records = _editable(text, array)
+    return splice(text, [(records[i].start, records[i].end, raw) for i, raw in changes.items()])
+
+
+def replace_record(text: str, array: tuple[str, ...], index: int, raw: str) -> str:
+    return replace_records(text, array, {index: raw})
+
+
+def remove_records(text: str, array: tuple[str, ...], indexes: Iterable[int]) -> str:
+    """The file without the items at these indexes, each with one comma."""
+    records, gone = _editable(text, array), set(indexes)
+    first_kept = next((i for i in range(len(records)) if i not in gone), None)
+    if not gone:
+        return text
+    if first_kept is None:
+        return set_value(text, array, "[]")
+    cuts = [(records[0].start, records[first_kept].start, "")]
+    cuts += [(records[i - 1].end, records[i].end, "") for i in gone if i > first_kept]
+    return splice(text, cuts)
+
+
+def remove_record(text: str, array: tuple[str, ...], index: int) -> str:
+    return remove_records(text, array, [index])
+
+
+def insert_records(
+    text: str, array: tuple[str, ...], raws: Iterable[str], index: int | None = None
+) -> str:
+    """The file with new items before the one at `index` (at the end when None or beyond).
+
+    Separators are copied from the neighbours, or made to fit the items in an empty array.
+    """
+    new, records = list(raws), _editable(text, array)
+    start, end = locate(text, array)
+    if not new:
+        return text
+    if not records:
+        return splice(text, [(start, end, _filled(text, start, new))])
+    first = records[0].start
+    place = len(records) if index is None else min(index, len(records))
+    left = min(max(place, 1), len(records) - 1) - 1
+    if left >= 0:
+        gap = text[records[left].end : records[left + 1].start]
+    else:
+        gap = _gap_after(records[0].raw, text[start + 1 : first])
+    if place == 0:
+        return splice(text, [(first, first, "".join(raw + gap for raw in new))])
+    at = records[place - 1].end
+    return splice(text, [(at, at, "".join(gap + raw for raw in new))])
+
+
+def _gap_after(raw: str, lead: str) -> str:
+    """What would stand between the only item and another: as before it, or as inside it."""
+    if lead:
+        return "," + lead
+    layout = _layout(raw)
+    return layout.between if layout is not None and "\n" not in layout.between else ","
+
+
+def insert_record(text: str, array: tuple[str, ...], raw: str, index: int | None = None) -> str:
+    return insert_records(text, array, [raw], index)
+
+
+def _editable(text: str, array: tuple[str, ...]) -> list[Record]:
+    if array:
+        locate(text, array)  # refuses a way that leads over a duplicated key
+    return load_records(text, array)
+
+
+def _filled(text: str, at: int, raws: list[str]) -> str:
+    """The array at `at`, empty so far, with these items."""
+    if not any("\n" in raw for raw in raws):
+        return "[" + ", ".join(raws) + "]"
+    newline = "\r\n" if "\r\n" in text or "\r\n" in raws[0] else "\n"
+    outer = newline + _indent(text[text.rfind("\n", 0, at) + 1 : at].lstrip(BYTE_ORDER_MARK))
+    inner = newline + _indent(raws[0][raws[0].rfind("\n") + 1 :])
+    return "[" + ",".join(inner + raw for raw in raws) + outer + "]"
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,0 +1,104 @@
+"""One memtui at a time saves a file: a lock in memtui's own folder, never beside the memory."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memtui.errors import SaveError
+from memtui.files.failpoints import failpoint
+
+PATIENCE = 10.0
+"""Seconds to wait for another memtui (a save takes milliseconds)."""
+PATIENCE_WITH_OTHERS = 2.0
+"""Seconds to wait for a program that holds `NAME.lock` beside the file."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004
+"""Seconds between tries."""
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder (and those above it) that only its owner can enter; whatever the umask."""
+    made_folders(path)
+    return path
+
+
+def made_folders(path: Path) -> list[Path]:
+    """As `private_folder`; returns the folders that were not there before, the outermost first."""
+    try:
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)
+    except FileNotFoundError:
+        return [*made_folders(path.parent), *made_folders(path)]
+    except FileExistsError:
+        return []
+    return [path]
+
+
+def lock_file(path: Path, state: Path) -> Path:
+    """Where the lock of a file lies; `path` must be resolved."""
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+    return state / "locks" / name
+
+
+@contextmanager
+def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None]:
+    """Hold the lock of a (resolved) file. Raises SaveError when it cannot be had.
+
+    A program that keeps a `flock` on `NAME.lock` beside the file, as some agents do, is waited for
+    as well.
+    """
+    try:
+        failpoint("lock")
+        private_folder(state / "locks")
+        own = os.open(
+            lock_file(path, state), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+        )
+    except OSError as error:
+        raise SaveError(
+            f"no lock can be made: {error.strerror}", where=str(path), do="nothing was saved"
+        ) from None
+    try:
+        _acquire(own, patience, path, "another memtui is saving it")
+        theirs = _lock_of_others(path)
+        try:
+            if theirs is not None:
+                _acquire(theirs, PATIENCE_WITH_OTHERS, path, "another program has locked it")
+            yield
+        finally:
+            if theirs is not None:
+                os.close(theirs)
+    finally:
+        os.close(own)
+
+
+def _lock_of_others(path: Path) -> int | None:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+    try:
+        return os.open(f"{path}.lock", flags)
+    except OSError:
+        return None
+
+
+def _acquire(descriptor: int, patience: float, path: Path, why: str) -> None:
+    until, pause = time.monotonic() + patience, _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EWOULDBLOCK, errno.EINTR):
+                raise SaveError(
+                    f"it cannot be locked: {error.strerror}",
+                    where=str(path),
+                    do="nothing was saved",
+                ) from None
+        if time.monotonic() > until:
+            raise SaveError(why, where=str(path), do="try again")
+        time.sleep(pause)
+        pause = min(pause * 2, _LONGEST_PAUSE)

@@ -1,0 +1,206 @@
+"""A hidden folder where a whole folder is prepared, or thrown away, out of sight.
+
+It lies beside a place that is not there yet, and is put there in one step. A folder that is there
+stays the same folder, since shells stand in it and it may be a mount point: the hidden one lies
+inside it, and entries move between the two. While they do, its name says that what it holds
+belongs in the place, so that after a kill the next memtui moves the rest there.
+
+It is named like memtui's temporary files and locked while its process lives. One that a killed
+process left behind is cleared by the next memtui that has to do with the place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memtui.files.failpoints import failpoint
+from memtui.files.locking import private_folder
+from memtui.files.reading import TEMPORARY_MARK, real
+
+POINTS = ("stage", "fill", "put", "move", "clear")
+"""Where a test may break the making or taking away of a folder (see `memtui.files.failpoints`)."""
+
+_LONGEST = 200
+"""Bytes of the place's own name in the hidden one."""
+_MOVING = "-moving"
+"""Ends the name of a hidden folder that holds what belongs in the place."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def stage_for(place: Path) -> Iterator[Path]:
+    """A new private folder on the file system of the place.
+
+    Taken away at the end, unless it was put in the place. Raises OSError.
+    """
+    place = real(place)
+    private_folder(place.parent)
+    clear_leftovers(place)
+    failpoint("stage")
+    stage = _hidden(place, place if place.is_dir() else place.parent)
+    os.mkdir(stage, 0o700)
+    with _locked(stage):
+        try:
+            yield stage
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def put(stage: Path, place: Path) -> None:
+    """Put the stage where the place is, or what it holds into the place, which must be empty.
+
+    Raises OSError; then the stage is as it was.
+    """
+    place = real(place)
+    failpoint("put")
+    if stage.parent != place:
+        os.rename(stage, place)
+        sync(place.parent)
+        return
+    _see_alone(stage, place)
+    moving = _renamed(stage, stage.name + _MOVING)
+    try:
+        _move_all(moving, place)
+    except BaseException:
+        os.rename(moving, stage)
+        raise
+    sync(place)
+    os.rmdir(moving)
+
+
+@contextmanager
+def taken_out(place: Path) -> Iterator[Path]:
+    """Take a folder out of its place in one step, and away at the end; yields where it is.
+
+    After an exception it is back in its place. Raises OSError.
+    """
+    place = real(place)
+    clear_leftovers(place)
+    hidden = _hidden(place, place.parent)
+    with _locked(place):
+        failpoint("put")
+        os.rename(place, hidden)
+        try:
+            yield hidden
+        except BaseException:
+            os.rename(hidden, place)
+            raise
+        sync(place.parent)
+        failpoint("clear")
+        shutil.rmtree(hidden)
+
+
+@contextmanager
+def emptied(place: Path) -> Iterator[Path]:
+    """The same for all that a folder holds; the folder stays."""
+    place = real(place)
+    clear_leftovers(place)
+    hidden = _hidden(place, place)
+    moving = hidden.with_name(hidden.name + _MOVING)
+    os.mkdir(moving, 0o700)
+    with _locked(moving):
+        failpoint("put")
+        try:
+            _move_all(place, moving)
+            yield moving
+            _see_alone(moving, place)
+        except BaseException:
+            _move_all(moving, place)
+            os.rmdir(moving)
+            raise
+        _renamed(moving, hidden.name)
+        sync(place)
+        failpoint("clear")
+        shutil.rmtree(hidden)
+
+
+def is_hidden(name: str, place: Path) -> bool:
+    """Whether a folder of this name, in the place or beside it, is memtui's own."""
+    return bool(re.fullmatch(f"{re.escape(_prefix(place))}[0-9a-f]{{8}}({_MOVING})?", name))
+
+
+def clear_leftovers(place: Path) -> None:
+    """Clear what killed processes left in the place and beside it: ours by name, owner and lock."""
+    place = real(place)
+    for folder in (place.parent, place):
+        with contextlib.suppress(OSError):
+            for entry in list(os.scandir(folder)):
+                if is_hidden(entry.name, place) and entry.is_dir(follow_symlinks=False):
+                    with contextlib.suppress(OSError):
+                        _clear(Path(entry.path), place)
+
+
+def _clear(hidden: Path, place: Path) -> None:
+    if hidden.stat().st_uid != os.geteuid():
+        return
+    with _locked(hidden, wait=False):
+        if hidden.parent == place and hidden.name.endswith(_MOVING):
+            _move_all(hidden, place)
+        shutil.rmtree(hidden)
+
+
+def _move_all(source: Path, target: Path) -> None:
+    """Move every entry that is not memtui's own: all of them, or after an OSError none."""
+    place = target if source.parent == target else source
+    names = sorted(name for name in os.listdir(source) if not is_hidden(name, place))
+    moved: list[str] = []
+    try:
+        for name in names:
+            failpoint("move")
+            if os.path.lexists(target / name):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
+            os.rename(source / name, target / name)
+            moved.append(name)
+    except BaseException:
+        for name in moved:
+            os.rename(target / name, source / name)
+        raise
+
+
+def _see_alone(hidden: Path, place: Path) -> None:
+    """Raises OSError when the place holds anything else."""
+    if any(entry != hidden for entry in place.iterdir()):
+        raise OSError(errno.ENOTEMPTY, "another program wrote there meanwhile")
+
+
+def _renamed(folder: Path, name: str) -> Path:
+    new = folder.with_name(name)
+    os.rename(folder, new)
+    return new
+
+
+def _prefix(place: Path) -> str:
+    return f".{os.fsdecode(os.fsencode(place.name)[:_LONGEST])}{TEMPORARY_MARK}"
+
+
+def _hidden(place: Path, folder: Path) -> Path:
+    return folder / f"{_prefix(place)}{secrets.token_hex(4)}"
+
+
+@contextmanager
+def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock of a folder, wherever it is moved. Raises OSError."""
+    descriptor = os.open(folder, _FOLDER)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def sync(path: Path) -> None:
+    """See a file or the names in a folder on disk. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

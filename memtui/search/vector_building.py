@@ -1,0 +1,193 @@
+"""Make the vectors that a store's rows still lack, and hand all of them to a search by slot.
+
+Making is resumable, batch by batch: see `memtui.search.vectors`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from memtui.errors import EmbeddingError
+from memtui.model import Memory
+from memtui.search import builder, catalog, documents, vectors
+from memtui.search.catalog import CachedRows
+from memtui.search.embedding import Cancel, Counts, Embedder, text_of
+from memtui.search.postings import Cancelled, never
+from memtui.search.vector_search import Nearness, Part
+from memtui.search.vectors import Head, Keys, Vectors
+
+Tell = Callable[[int, int], None]
+
+BATCH = 512
+REMOTE_BATCH = 32
+"""Texts between two looks at `cancelled`, and lost at most when the process dies."""
+IN_PROCESS = 1_000
+"""Memories up to which no process is started: a third of a second."""
+AT_ONCE = 500
+"""Changed memories that are embedded as soon as they are read."""
+COUNTED = 8_000
+"""Memories whose pieces are counted; more tell no more about how common a piece is."""
+GROWN = 1.5
+"""Pieces are counted again, and all is embedded again, when the memories are so many times more."""
+MOSTLY_DEAD = 2
+"""With so many times more rows than texts, the rows of no text are let go."""
+
+
+Place = tuple[Path, Path, Sequence[int]]
+"""Of one store: its cache folder, its catalog generation, the slot of each row there (-1: none)."""
+
+
+def make(
+    generation: Path, embedder: Embedder, tell: Tell, cancelled: Cancel = never
+) -> tuple[int, int]:
+    """As `vectorize`; what keeps a processor busy for long is done by a process of its own."""
+    if embedder.remote or len(catalog.load_generation(generation).rows) <= IN_PROCESS:
+        return vectorize(generation, embedder, tell, cancelled)
+    before = _count(generation, embedder)
+    if not builder.build_vectors(generation, tell, cancelled):
+        if cancelled():
+            raise Cancelled
+        raise EmbeddingError("not all vectors could be made", do="memtui.log says why")
+    return max(0, _count(generation, embedder) - before), _count(generation, embedder)
+
+
+def _count(generation: Path, embedder: Embedder) -> int:
+    held = vectors.load(generation.parent, embedder.name)
+    return 0 if held is None else len(held.keys)
+
+
+def gather(places: Sequence[Place], model: str, slots: int) -> Nearness:
+    """All vectors in the cache, by slot."""
+    parts: list[Part] = []
+    row_of = np.full(slots, -1, np.int64)
+    before = 0
+    for home, generation, slot_of_row in places:
+        held = vectors.load(home, model)
+        keys = vectors.keys_of_rows(generation)
+        where = np.asarray(slot_of_row, np.int64)
+        if held is None or not len(held.keys) or keys is None or len(keys) != len(where):
+            continue
+        rows = held.find(keys)
+        known = (rows >= 0) & (where >= 0) & (where < slots)
+        row_of[where[known]] = rows[known] + before
+        parts.append(Part(held.rows, held.counts, held.keys))
+        before += len(held.rows)
+    return Nearness(tuple(parts), row_of)
+
+
+def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Nearness:
+    """The same with the slots that came since. A text that has a vector keeps it; a few new ones
+    are embedded at once, unless a server would have to be waited for.
+
+    Raises what `embed` raises.
+    """
+    size = len(state.row_of)
+    texts = [text_of(documents.document(rows[slot])) for slot in range(size, len(rows))]
+    keys = np.array([vectors.key_of(text) for text in texts], vectors.KEY)
+    held = np.concatenate([part.keys for part in state.parts])
+    found = vectors.find_rows(held, keys)
+    new = np.flatnonzero(found < 0)
+    parts = state.parts
+    if len(new) and len(new) <= AT_ONCE and not embedder.remote:
+        counts = parts[-1].counts
+        made = embedder.embed([texts[at] for at in new], counts)
+        found[new] = len(held) + np.arange(len(new))
+        parts = state.with_part(Part(made, counts, keys[new]))
+    return Nearness(parts, np.concatenate([state.row_of, found]))
+
+
+def vectorize(
+    generation: Path, embedder: Embedder, tell: Tell, cancelled: Cancel = never
+) -> tuple[int, int]:
+    """Embed what has no vector yet: how many texts were embedded, of how many different ones.
+
+    Raises EmbeddingError, Cancelled, OSError; what was done until then stays.
+    """
+    home = generation.parent
+    rows = catalog.load_generation(generation).rows
+    with vectors.writing(home):
+        keys = _keys(generation, rows, cancelled)
+        held = vectors.load(home, embedder.name)
+        if held is not None and embedder.remote is False and _outgrown(held, len(rows)):
+            held = None
+        wanted, first = np.unique(keys, return_index=True)
+        if held is not None:
+            held = _without_dead(home, held, wanted)
+        missing = np.ones(len(wanted), np.bool_) if held is None else held.find(wanted) < 0
+        todo = np.sort(first[missing])
+        counts: Counts | None
+        if held is None:
+            head, counts = None, embedder.counts(_sample(rows))
+        else:
+            head, counts = held.head, held.counts
+        _embed(home, rows, keys, todo, embedder, head, counts, tell, cancelled)
+    return len(todo), len(wanted)
+
+
+def _outgrown(held: Vectors, count: int) -> bool:
+    return held.counts is None or count > GROWN * max(1, held.head.counted)
+
+
+def _without_dead(home: Path, held: Vectors, wanted: Keys) -> Vectors:
+    """The same, or new files without the rows that belong to nothing."""
+    if len(held.keys) <= MOSTLY_DEAD * len(wanted):
+        return held
+    kept = vectors.taken(held, np.flatnonzero(np.isin(held.keys, wanted)))
+    head = held.head
+    fresh = vectors.start(home, head.model, head.size, head.counted, held.counts, kept)
+    return Vectors(fresh, kept.keys, kept.rows, held.counts)
+
+
+def _embed(
+    home: Path,
+    rows: CachedRows,
+    keys: Keys,
+    todo: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]],
+    embedder: Embedder,
+    head: Head | None,
+    counts: Counts | None,
+    tell: Tell,
+    cancelled: Cancel,
+) -> None:
+    size = REMOTE_BATCH if embedder.remote else BATCH
+    for at in range(0, len(todo), size):
+        if cancelled():
+            raise Cancelled
+        tell(at, len(todo))
+        batch = todo[at : at + size]
+        made = embedder.embed([_text(rows, int(row)) for row in batch], counts, cancelled)
+        if head is None or made.shape[1] != head.size:
+            # A server may have another model under the old name: its vectors are not mixed.
+            head = vectors.start(home, embedder.name, made.shape[1], len(rows), counts, None)
+        vectors.append(home, head, keys[np.asarray(batch, np.int64)], made)
+    tell(len(todo), len(todo))
+
+
+def _text(rows: CachedRows, row: int) -> str:
+    return text_of(documents.from_record(json.loads(rows.raw(row))))
+
+
+def _sample(rows: CachedRows) -> Iterator[str]:
+    step = max(1, -(-len(rows) // COUNTED))
+    return (_text(rows, row) for row in range(0, len(rows), step))
+
+
+def _keys(generation: Path, rows: CachedRows, cancelled: Cancel) -> Keys:
+    """The key of each row; worked out once for each generation."""
+    known = vectors.keys_of_rows(generation)
+    if known is not None and len(known) == len(rows):
+        return known
+    keys = np.array([vectors.key_of(text) for text in _texts(rows, cancelled)], vectors.KEY)
+    vectors.save_keys_of_rows(generation, keys)
+    return keys
+
+
+def _texts(rows: CachedRows, cancelled: Cancel) -> Iterable[str]:
+    for row in range(len(rows)):
+        if row % BATCH == 0 and cancelled():
+            raise Cancelled
+        yield _text(rows, row)

@@ -1,0 +1,214 @@
+"""What a Whoosh document is: a ref to name it, a sum to know it by, and its words with positions.
+
+Nothing else is stored, and there is no numeric, date or sortable field: filters, order and counts
+come from `memtui.search.columns`, at a hundredth of the cost. This module and its neighbours
+`whoosh_index`, `whoosh_query` and `unpickle` are the only ones that import Whoosh.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.search import cache_integrity
+from memtui.search import postings as arrays
+from memtui.search.documents import Document, summed
+from memtui.search.postings import Cancelled, Segment, Tell, never, silent
+
+with warnings.catch_warnings():
+    # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
+    warnings.simplefilter("ignore", SyntaxWarning)
+    from whoosh import fields, formats
+    from whoosh.codec.whoosh3 import W3Codec
+
+cache_integrity.guard()
+
+FORM = 1
+"""Raised whenever documents or terms are written otherwise."""
+REF, SUM, TEXT = "ref", "sum", "text"
+_POSITION_BYTES = 4
+_BATCH = 1 << 16
+"""Postings that are taken out of the arrays at once."""
+_NO_POSITION = b"-"
+"""Wholes have no place in a phrase; a posting's value may not be empty."""
+
+
+class Positions(formats.Positions):  # type: ignore[misc]
+    """Positions as four bytes each: smaller to read than Whoosh's pickles, and only numbers."""
+
+    def word_values(self, value: Any, analyzer: Any, **kwargs: Any) -> Iterator[Any]:
+        raise NotImplementedError("terms come from the arrays")
+
+    def decode_positions(self, valuestring: bytes) -> list[int]:
+        if len(valuestring) % _POSITION_BYTES:
+            return []
+        places: list[int] = np.frombuffer(valuestring, "<u4").tolist()
+        return places
+
+
+class _Text(fields.FieldType):  # type: ignore[misc]
+    """Words that are analysed before they come here."""
+
+    def __init__(self) -> None:
+        self.format = Positions()
+        self.analyzer = None
+        self.scorable = False
+        self.stored = False
+        self.unique = False
+        self.indexed = True
+        self.vector = None
+        self.spelling = False
+        self.column_type = None
+        self.multitoken_query = "default"
+
+
+def schema() -> Any:
+    """The fields. Always passed to Whoosh, which then does not unpickle the one in the index."""
+    return fields.Schema(
+        **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Text()}
+    )
+
+
+def codec() -> Any:
+    """Uncompressed blocks: a tenth faster to write, and the files carry sums of their own."""
+    made = W3Codec(compression=0)
+    made.length_stats = False
+    return made
+
+
+Posting = tuple[str, bytes, int, float, bytes]
+"""Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
+
+
+def postings(segment: Segment, documents: Iterable[Document], first: int) -> Iterator[Posting]:
+    """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
+    refs = sorted((document.ref.encode(), at) for at, document in enumerate(documents, first))
+    for ref, at in refs:
+        yield REF, ref, at, 1.0, _NO_POSITION
+    yield from _text_postings(segment, first)
+
+
+def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
+    """The arrays of a segment, word by word."""
+    if not len(segment.ids):
+        return
+    held = np.flatnonzero(segment.stream >= 0)
+    memory = np.repeat(np.arange(segment.count), np.diff(segment.starts))[held]
+    keys = segment.stream[held].astype(np.int64) * segment.count + memory
+    order = np.argsort(keys, kind="stable")
+    places = (held - segment.starts[memory])[order].astype("<u4").tobytes()
+    keys = keys[order]
+    del memory, order
+    first_term = 0
+    while first_term < len(segment.terms):
+        reach = segment.indptr[first_term] + _BATCH
+        last_term = int(np.searchsorted(segment.indptr, reach, "right")) - 1
+        last_term = max(last_term, first_term + 1)
+        yield from _batch(segment, first, range(first_term, last_term), keys, places)
+        first_term = last_term
+
+
+def _batch(
+    segment: Segment, first: int, terms: range, keys: NDArray[np.int64], places: bytes
+) -> Iterator[Posting]:
+    """The postings of some neighbouring words: whole lists of numbers would take a gigabyte."""
+    pointers = segment.indptr[terms.start : terms.stop + 1]
+    begin, end = int(pointers[0]), int(pointers[-1])
+    numbers = np.repeat(np.arange(terms.start, terms.stop, dtype=np.int64), np.diff(pointers))
+    wanted = numbers * segment.count + segment.ids[begin:end]
+    starts = (np.searchsorted(keys, wanted, "left") * _POSITION_BYTES).tolist()
+    ends = (np.searchsorted(keys, wanted, "right") * _POSITION_BYTES).tolist()
+    ids = (segment.ids[begin:end] + first).tolist()
+    weights = (segment.weights[begin:end] / 4.0).tolist()
+    cuts = (pointers - begin).tolist()
+    for number, term in enumerate(segment.terms[terms.start : terms.stop]):
+        text = term.encode("utf-8", "surrogatepass")
+        for at in range(cuts[number], cuts[number + 1]):
+            yield TEXT, text, ids[at], weights[at], places[starts[at] : ends[at]] or _NO_POSITION
+
+
+MOST_SEGMENTS = 8
+"""Commits before small segments are merged: with 16 an OR query took twice the time."""
+MEMORY_MB = 512
+_TICK = 4096
+"""Documents or postings between two looks at `cancelled`."""
+
+
+def commit(
+    index: Any,
+    documents: Sequence[Document],
+    gone: Collection[str],
+    tell: Tell = silent,
+    cancelled: Callable[[], bool] = never,
+    segment: Segment | None = None,
+    whole: bool = False,
+) -> None:
+    """Add documents to an index and forget the refs in `gone`, in one commit.
+
+    `segment`: the arrays of exactly these documents. `whole`: the index is empty, and gets all it
+    will hold, straight in the order of the arrays. Raises Cancelled or anything of Whoosh's.
+    """
+    writer = index.writer(codec=codec(), limitmb=MEMORY_MB)
+    try:
+        if gone:
+            with index.reader() as reader:
+                for ref in gone:
+                    if (REF, ref) in reader:
+                        matcher = reader.postings(REF, ref)
+                        for number in list(matcher.all_ids()):
+                            writer.delete_document(number)
+        first = writer.docnum
+        held = schema()
+        for at, document in enumerate(documents):
+            if at % _TICK == 0 and cancelled():
+                raise Cancelled
+            store = writer.perdocwriter
+            store.start_doc(writer.docnum)
+            store.add_field(REF, held[REF], document.ref, 0)
+            store.add_field(SUM, held[SUM], summed(document), 0)
+            store.finish_doc()
+            writer.docnum += 1
+            writer._added = True
+        if segment is None:
+            segment = arrays.build(documents, 0, cancelled)
+        items = postings(segment, documents, first)
+        if whole:
+            total = len(segment.ids) + len(documents)
+            writer.pool = _Sorted(_watched(items, total, tell, cancelled))
+        else:
+            for item in items:
+                writer.pool.add(item)
+        merge = not whole and len(writer.segments) >= MOST_SEGMENTS
+        writer.commit(merge=merge)
+    except BaseException:
+        if not writer.is_closed:
+            writer.cancel()
+        raise
+
+
+class _Sorted:
+    """Stands in for Whoosh's sorting pool: the arrays are in order already."""
+
+    def __init__(self, items: Iterator[Posting]) -> None:
+        self._items = items
+
+    def iter_postings(self) -> Iterator[Posting]:
+        return self._items
+
+    def cleanup(self) -> None:
+        """Nothing lies on disk."""
+
+
+def _watched(
+    items: Iterator[Posting], total: int, tell: Tell, cancelled: Callable[[], bool]
+) -> Iterator[Posting]:
+    for at, item in enumerate(items):
+        if at % _TICK == 0:
+            if cancelled():
+                raise Cancelled
+            tell(at, total)
+        yield item
