@@ -21,7 +21,7 @@ from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
 from memtui.model import Memory
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import IDLE_LIMIT, SHORT_KEY
+from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
 from memtui.stores.base import Unreadable
 
 ARCHIVED = "of archived branches, as in Ambient"

@@ -12,9 +12,9 @@ from memtui.bundle.bundle_reader import Incoming
 from memtui.errors import BundleError
 from memtui.model import Memory
 from memtui.stores.engram import FORMAT
-from memtui.stores.engram.intake import read_export
+from memtui.stores.engram.import_document import read_export
 from memtui.stores.engram.new_database import database_lines
-from memtui.stores.engram.rows import Home, Relation, observation, prompt, session, text
+from memtui.stores.engram.records import Home, Relation, observation, prompt, session, text
 
 Row = dict[str, Any]
 

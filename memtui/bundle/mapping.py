@@ -49,12 +49,12 @@ def guessed_format(label: str) -> str:
 def mapped(memory: Memory, format: str, target: Store, document: str | None = None) -> Mapped:
     """The change that adds the memory to the target. `document`: the text of its whole file."""
     known = format_of(target.format)
-    if format == target.format or known is None or known.adopt is None:
+    if format == target.format or known is None or known.convert is None:
         values = _fields(memory)
         if document is not None:
             values["document"] = document
         return Mapped(memory, _add(target, values), True)
-    adopted = known.adopt(memory)
+    adopted = known.convert(memory)
     return Mapped(memory, _add(target, adopted.fields), False, adopted.lost)
 
 

@@ -4,4 +4,4 @@ from memtui.journal.action import Action, Part, State, Write
 from memtui.journal.edit_history import EditHistory
 from memtui.journal.journal import Journal, Recording
 
-__all__ = ["Action", "Journal", "Part", "Recording", "State", "EditHistory", "Write"]
+__all__ = ["Action", "EditHistory", "Journal", "Part", "Recording", "State", "Write"]

@@ -11,7 +11,7 @@ from memtui.files.save_transaction import FileDiff, preview
 from memtui.journal import Part
 from memtui.model import Memory
 from memtui.stores.base import Store, View
-from memtui.stores.together import Together, asked_before
+from memtui.stores.batch_view import BatchView, asked_before
 from memtui.text import cut, one_line
 
 _TITLE_CELLS = 60
@@ -109,7 +109,7 @@ def plan(
     """Plan each change in its store. Raises Refused, Conflict or RefError."""
     plans: list[Plan] = []
     edits: dict[str, list[Edit]] = {}
-    together = Together(view, plans)
+    together = BatchView(view, plans)
     for change in changes:
         store = stores.get(change.store)
         if store is None:

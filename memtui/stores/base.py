@@ -160,12 +160,12 @@ class Format:
     """How to carry a store that is a database; None when it is made of text files."""
     identity: str = ""
     """Key of `extra` that names a memory across stores, where the id is only a row's number."""
-    adopt: Callable[[Memory], Adopted] | None = None
+    convert: Callable[[Memory], ConvertedMemory] | None = None
     """What a memory of another format becomes here; None: its fields as they are."""
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class ConvertedMemory:
     """A memory of another format as this one would hold it."""
 
     fields: Mapping[str, Any]

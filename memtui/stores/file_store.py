@@ -1,8 +1,8 @@
-"""A store that is made of files: what every such format does alike.
+"""Base class of stores made of files.
 
-A format says what a look at its folders finds, how one find is read, what planning starts from, and
-what it does for each act (`Acts`). The rest is done here: shards and their stamps, the sidecar laid
-over the memories, what only the sidecar keeps, refusing, acts that lie beside any store, saving.
+A format lists its shards, reads one of them, gives the context of planning and the handlers of its
+acts (`ActionSupport`). This class does the rest: stamps, the sidecar laid over the memories, acts
+whose result lies only in the sidecar, refusals, saving.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import timestamps
-from memtui.stores.acts import Acts, AnyDesk
+from memtui.stores.action_support import ActionSupport, AnyDesk
 from memtui.stores.base import Reading, Scan, Shard, Unreadable, View, WriteRecorder
 from memtui.stores.overlay import KEPT, laid_over, read_kept
 from memtui.stores.scanning import Found, scan_of, stamped
@@ -33,7 +33,7 @@ class FileStore(ABC, Generic[AnyDesk]):
     """One store at a root, under a label."""
 
     format: str
-    acts: Acts[AnyDesk]
+    acts: ActionSupport[AnyDesk]
 
     def __init__(
         self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
@@ -105,8 +105,8 @@ class FileStore(ABC, Generic[AnyDesk]):
             return self.read_only
         if act is Act.ADD:
             return ""
-        if act not in self.acts.doing and act not in BESIDE:
-            return self.acts.no_way.get(act, "this format has no way to do it")
+        if act not in self.acts.handlers and act not in BESIDE:
+            return self.acts.unsupported.get(act, "this format has no way to do it")
         return "" if memory is None else self.acts.not_on(act, memory)
 
     def plan(self, change: Change, view: View) -> Plan:
@@ -118,7 +118,7 @@ class FileStore(ABC, Generic[AnyDesk]):
         desk = self.desk(view)
         if memory is None:
             return self.acts.add(change, desk)
-        doing = self.acts.doing.get(change.act)
+        doing = self.acts.handlers.get(change.act)
         if doing is not None:
             return doing(change, memory, desk)
         native_tags = self.acts.native_tags(memory)

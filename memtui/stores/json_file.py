@@ -18,7 +18,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.json.editing import Record, load, load_records, new_record, put_member
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-from memtui.stores.unread import as_refused
+from memtui.stores.scanning import as_refused
 
 MOST_FAULTS = 20
 """Bad records listed one by one for one file; the rest are counted."""

@@ -43,8 +43,8 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Link
+from memtui.stores.json_values import texts_of
 from memtui.stores.last_read import LastRead
-from memtui.stores.native import texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})

@@ -14,7 +14,7 @@ from pathlib import Path
 from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Link, Memory
-from memtui.stores.native import is_number
+from memtui.stores.json_values import is_number
 from memtui.stores.outcomes import done
 from memtui.stores.sidecar import Sidecar, link_value, links_of, sidecar_edits
 from memtui.stores.timestamps import from_iso, to_iso_seconds

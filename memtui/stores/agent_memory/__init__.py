@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from memtui.stores.agent_memory.layout import detect
 from memtui.stores.base import Format
-from memtui.stores.later import later
+from memtui.stores.lazy_import import lazy_function
 
 FORMAT = Format(
     name="agent-memory",
     title="agent-memory: facts, summaries and daily notes",
     places=("$MEMORY_HOME",),
     detect=detect,
-    open=later("memtui.stores.agent_memory.store", "AgentMemory"),
+    open=lazy_function("memtui.stores.agent_memory.store", "AgentMemory"),
     belongings=(
         "entities/*",
         "metrics/*",
@@ -20,6 +20,6 @@ FORMAT = Format(
         "pipelines/*",
         "status.json",
     ),
-    configure=later("memtui.stores.rule_settings", "configure"),
-    adopt=later("memtui.stores.agent_memory.adopting", "adopt"),
+    configure=lazy_function("memtui.stores.rule_settings", "configure"),
+    convert=lazy_function("memtui.stores.agent_memory.importing", "convert"),
 )

@@ -10,18 +10,23 @@ from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
-from memtui.stores.agent_memory.carried import beside_fact, carried_fact, plan_add_note
-from memtui.stores.agent_memory.desk import FactDesk
-from memtui.stores.agent_memory.fact_file import INDENT, FactFile
-from memtui.stores.agent_memory.facts import ACTIVE, HISTORICAL, MANUAL, PLURALS
+from memtui.stores.agent_memory.importing import beside_fact, carried_fact, plan_add_note
 from memtui.stores.agent_memory.notes import NOTES
+from memtui.stores.agent_memory.records import (
+    ACTIVE,
+    HISTORICAL,
+    INDENT,
+    MANUAL,
+    PLURALS,
+    FactContext,
+    FactFile,
+)
 from memtui.stores.agent_memory.rules import Rules
-from memtui.stores.asked import content_of, created_of, word_of
-from memtui.stores.carrying import is_carried, texts_in
+from memtui.stores.batch_view import planned_before
+from memtui.stores.change_validation import UNADDRESSABLE, content_of, created_of, word_of
+from memtui.stores.importing import is_carried, texts_in
 from memtui.stores.outcomes import there_already
-from memtui.stores.same_ids import UNADDRESSABLE
 from memtui.stores.timestamps import to_iso_seconds
-from memtui.stores.together import planned_before
 
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
@@ -61,7 +66,7 @@ def _type(change: Change, file: FactFile, stated: str) -> str:
     return word_of(change, "type", "") or file.type or stated or UNTYPED_FACT
 
 
-def _plan_carried(change: Change, desk: FactDesk, file: FactFile, stated: str) -> Plan:
+def _plan_carried(change: Change, desk: FactContext, file: FactFile, stated: str) -> Plan:
     value = carried_fact(change, _type(change, file, stated), desk.now)
     id = value["id"]
     if any(named.id == id for named in file.records):
@@ -107,7 +112,7 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
     return Plan((change,), outcome=Outcome.ADDED)
 
 
-def plan_add(change: Change, desk: FactDesk) -> Plan:
+def plan_add(change: Change, desk: FactContext) -> Plan:
     """What adding this fact would come to. Writes nothing."""
     if change.fields.get("kind") == "note":
         return plan_add_note(change, desk)
@@ -154,7 +159,7 @@ def _reason(id: str, slug: str, old: list[Memory]) -> str:
 
 
 def _edits(
-    change: Change, desk: FactDesk, file: FactFile, value: dict[str, Any], old: list[Memory]
+    change: Change, desk: FactContext, file: FactFile, value: dict[str, Any], old: list[Memory]
 ) -> tuple[Edit, ...]:
     """Old facts first, then the new one; what the file cannot hold goes beside.
 

@@ -14,8 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import present
 from memtui.stores.base import Unreadable
-from memtui.stores.folders import any_in, folders_in, listed
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import Found, any_in, folders_in, listed
 
 ENTITIES = "entities"
 ITEMS = "items.json"

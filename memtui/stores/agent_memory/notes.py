@@ -13,8 +13,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
+from memtui.stores.change_validation import asked_values, content_of, same_as_seen
+from memtui.stores.outcomes import done
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import as_refused
+from memtui.stores.sidecar_acts import BESIDE, tag_edits
 from memtui.stores.timestamps import from_iso
 
 NOTES = "notes"
@@ -148,3 +155,38 @@ def tacit(prose: Prose, label: str, id: str) -> Memory:
     """MEMORY.md: how the human works."""
     title = heading(prose.content) or id
     return _note(prose, label, id, type="tacit", title=title, entity=NOTES)
+
+
+NOTE_FIELDS = frozenset({"content", "tags"})
+NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | BESIDE
+
+
+def _opened(memory: Memory) -> tuple[str, Prose]:
+    """The file's text, and what it says. Raises Refused."""
+    path = Path(memory.origin.file)
+    try:
+        text = decode(read_bytes(path, path.parent))
+    except UnreadableFile as error:
+        raise as_refused(error, path) from None
+    return text, to_prose(path, text)
+
+
+def edit_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
+    before, prose = _opened(memory)
+    asked = asked_values(change, memory, NOTE_FIELDS)
+    edits: tuple[Edit, ...] = ()
+    if "content" in asked:
+        path = str(prose.path)
+        same_as_seen(memory, prose.content, path, asked["content"])
+        edits = (TextEdit(path, before, to_text(content_of(change), prose)),)
+    if "tags" in asked:
+        edits += tag_edits(desk.beside(memory), asked["tags"])
+    return done(change, memory, edits)
+
+
+def delete_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
+    before, prose = _opened(memory)
+    path = str(prose.path)
+    same_as_seen(memory, prose.content, path, None)
+    edits: tuple[Edit, ...] = (TextEdit(path, before, None), *desk.beside(memory).forget())
+    return done(change, memory, edits)

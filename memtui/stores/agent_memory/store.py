@@ -10,27 +10,26 @@ from pathlib import Path
 from memtui.errors import UnreadableFile
 from memtui.model import Memory
 from memtui.stores import timestamps
-from memtui.stores.agent_memory import facts, layout, notes, planning
-from memtui.stores.agent_memory.desk import FactDesk
-from memtui.stores.agent_memory.fact_file import FactFile
+from memtui.stores.agent_memory import editing, layout, notes
+from memtui.stores.agent_memory import records as facts
+from memtui.stores.agent_memory.records import FactContext, FactFile
 from memtui.stores.agent_memory.rules import Rules
 from memtui.stores.base import Reading, Shard, Unreadable, View
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.last_read import LastRead
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import Found, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.unread import as_unreadable
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
 
 
-class AgentMemory(FileStore[FactDesk]):
+class AgentMemory(FileStore[FactContext]):
     """The memory of one MEMORY_HOME."""
 
     format = "agent-memory"
-    acts = planning.ACTS
+    acts = editing.ACTS
     rules = Rules()
     """The program's own constants."""
 
@@ -45,8 +44,8 @@ class AgentMemory(FileStore[FactDesk]):
         yield from layout.entities(self.root)
         yield from layout.notes(self.root)
 
-    def desk(self, view: View) -> FactDesk:
-        return FactDesk(*self.held(view), self.rules, self._last)
+    def desk(self, view: View) -> FactContext:
+        return FactContext(*self.held(view), self.rules, self._last)
 
     def read(self, shard: Shard) -> Reading:
         """The memories, with what only the sidecar knows of their lineage said on both sides."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from memtui.stores.ambient.layout import detect
 from memtui.stores.base import Format
-from memtui.stores.later import later
+from memtui.stores.lazy_import import lazy_function
 
 FORMAT = Format(
     name="ambient",
     title="Ambient: decisions and events per project and branch",
     places=("~/.ambient/memory",),
     detect=detect,
-    open=later("memtui.stores.ambient.store", "Ambient"),
+    open=lazy_function("memtui.stores.ambient.store", "Ambient"),
     belongings=("*.json", "*.json.migrated"),
-    configure=later("memtui.stores.rule_settings", "configure"),
-    adopt=later("memtui.stores.ambient.adopting", "adopt"),
+    configure=lazy_function("memtui.stores.rule_settings", "configure"),
+    convert=lazy_function("memtui.stores.ambient.importing", "convert"),
 )

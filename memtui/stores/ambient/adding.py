@@ -17,15 +17,21 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.carried import Arrival, plan_carried
-from memtui.stores.ambient.desk import EventDesk
-from memtui.stores.ambient.events import Copy, EventFile
-from memtui.stores.ambient.kept import taken_out
-from memtui.stores.ambient.new_files import new_branch_file, new_project_file
-from memtui.stores.ambient.project_files import ProjectFiles, insert_into, revived, touched
+from memtui.stores.ambient.importing import Arrival, plan_carried
+from memtui.stores.ambient.project_files import (
+    EventContext,
+    ProjectFiles,
+    insert_into,
+    new_branch_file,
+    new_project_file,
+    revived,
+    taken_out,
+    touched,
+)
+from memtui.stores.ambient.records import Copy, EventFile
 from memtui.stores.ambient.rules import DECISION, Rules, fitted, superseded
-from memtui.stores.asked import content_of, created_of, importance_of, word_of
-from memtui.stores.carrying import is_carried, texts_in
+from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
+from memtui.stores.importing import is_carried, texts_in
 from memtui.stores.timestamps import to_milliseconds
 
 
@@ -60,7 +66,7 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
     return next(iter(best.items()))
 
 
-def target_of(entity: str, desk: EventDesk) -> Target:
+def target_of(entity: str, desk: EventContext) -> Target:
     """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
@@ -72,7 +78,7 @@ def target_of(entity: str, desk: EventDesk) -> Target:
     return Target(desk.open(layout.key_of_name(name)), branch, new_name=name)
 
 
-def new_event(change: Change, content: str, desk: EventDesk) -> dict[str, Any]:
+def new_event(change: Change, content: str, desk: EventContext) -> dict[str, Any]:
     """The event's keys in the order in which Ambient writes them.
 
     Type and importance default to what `r remember` gives: a decision, high.
@@ -182,7 +188,7 @@ def _one_replaced(id: str, score: float, left: list[EventFile], copies: list[Cop
     return Replaced(id, score, leaving, staying)
 
 
-def _warnings(files: Iterable[EventFile], desk: EventDesk) -> tuple[str, ...]:
+def _warnings(files: Iterable[EventFile], desk: EventContext) -> tuple[str, ...]:
     """A warning for each file that Ambient will shorten next, or had given up."""
     warnings = list(revived(files, desk.now))
     rules = desk.rules
@@ -196,7 +202,7 @@ def _warnings(files: Iterable[EventFile], desk: EventDesk) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def plan_add(change: Change, desk: EventDesk) -> Plan:
+def plan_add(change: Change, desk: EventContext) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_carried(change):
         return plan_carried(Arrival(change, desk))
@@ -237,7 +243,7 @@ def _reason(id: str, target: Target, old: Iterable[Replaced]) -> str:
 
 def _edits(
     change: Change,
-    desk: EventDesk,
+    desk: EventContext,
     target: Target,
     event: Mapping[str, Any],
     destination: Destination,

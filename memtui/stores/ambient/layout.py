@@ -15,8 +15,7 @@ from pathlib import Path
 
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
-from memtui.stores.folders import OUTSIDE, any_in, closed, folders_in, leads_into, listed
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import OUTSIDE, Found, any_in, closed, folders_in, leads_into, listed
 
 PROJECTS = "projects"
 PROJECT = "project.json"

@@ -7,22 +7,35 @@ text would come back: on a merge Ambient copies it from there into project.json.
 from __future__ import annotations
 
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, ValueEdit
-from memtui.errors import Conflict
+from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.events import Copy, EventFile, Project, copies_by_id
-from memtui.stores.ambient.reading import read_project
+from memtui.stores.ambient.records import (
+    EVENTS,
+    Copy,
+    EventFile,
+    Project,
+    copies_by_id,
+    event,
+    read_project,
+)
+from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Unreadable
+from memtui.stores.json_file import to_be_made
+from memtui.stores.last_read import LastRead
+from memtui.stores.overlay import keep
+from memtui.stores.plan_context import PlanContext
 
 INDENT = "    "
 """What stands before an event: two levels of JSON.stringify(x, null, 2)."""
@@ -133,3 +146,150 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
             path = str(file.file.path)
             edits.append(ValueEdit(path, ("lastActive",), before, str(now), book_keeping=True))
     return tuple(edits)
+
+
+def taken_out(
+    desk: EventContext, files: ProjectFiles, id: str, status: str, successors: tuple[str, ...] = ()
+) -> tuple[Edit, ...]:
+    """Take an event out of every file that holds it, and keep it."""
+    copies = files.copies(id)
+    now = event(files.project, id, copies, desk.label, desk.now)
+    memory = replace(now, status=status, superseded_by=successors)
+    kept = keep(memory, (_place(copy, desk) for copy in copies))
+    removals = tuple(copy.set(None) for copy in copies)
+    return (*removals, *desk.noted(id, files.shard, kept=kept))
+
+
+def _place(copy: Copy, desk: EventContext) -> Mapping[str, Any]:
+    return {
+        "file": os.path.relpath(copy.where.file.path, desk.root),
+        "index": copy.named.index,
+        "raw": copy.named.record.raw,
+    }
+
+
+def put_back(desk: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
+    """Put a kept event into the files it stood in, where they still exist.
+
+    Raises Refused when none of them does.
+    """
+    present = {str(file.file.path): file for file in files.project.files}
+    into: list[EventFile] = []
+    edits: list[Edit] = []
+    for place in _places(desk.sidecar.entry(id)):
+        file = present.get(str(desk.root / place["file"]))
+        if file is None or any(named.id == id for named in file.records):
+            continue
+        index = place["index"] if place["index"] < len(file.file.records) else None
+        edits += file.file.insert_raw(id, place["raw"], index)
+        into.append(file)
+    if not edits:
+        raise Refused(
+            "none of the files it stood in is there any more",
+            where=str(files.folder),
+            do="add it anew",
+        )
+    return (*edits, *touched(into, desk.milliseconds), *desk.noted(id, files.shard, kept=None))
+
+
+def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The places of a kept event that are whole."""
+    kept = entry.get("kept")
+    places = kept.get("places") if isinstance(kept, dict) else None
+    for place in places if isinstance(places, list) else ():
+        if (
+            isinstance(place, dict)
+            and isinstance(place.get("file"), str)
+            and isinstance(place.get("raw"), str)
+            and isinstance(place.get("index"), int)
+            and place["index"] >= 0
+        ):
+            yield place
+
+
+@dataclass(frozen=True, slots=True)
+class EventContext(PlanContext):
+    """One Ambient memory, while one change is planned."""
+
+    rules: Rules
+    marked_at: Callable[[datetime], int] = field(repr=False)
+    keys: Callable[[], Mapping[str, str]] = field(repr=False)
+    """Project directories by key, with the name each goes by as an entity."""
+    last: LastRead[ProjectFiles] = field(repr=False)
+
+    @property
+    def milliseconds(self) -> int:
+        """The time that files are marked with: the same for the plans of one action, so that two
+        events added to a new branch make its file once, and many edits mark a file once."""
+        return self.marked_at(self.now)
+
+    def open(self, key: str) -> ProjectFiles:
+        """A project's files as they are now. Raises Refused."""
+        folder = safe_join(self.root / layout.PROJECTS, key)
+        found, _ = layout.project_files(str(folder))
+        files = found.files if found else ()
+        return self.last.get(files, lambda: open_project(self.root, key), key)
+
+
+def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
+    """What project.json says before its events; `now` in milliseconds."""
+    return {
+        "projectKey": key,
+        "projectName": name,
+        "origin": origin,
+        "createdAt": now,
+        "lastActive": now,
+    }
+
+
+def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> dict[str, Any]:
+    """What a branch's file says before its events; `key` is the project's."""
+    return {
+        "branchKey": task_key(branch),
+        "branchName": branch,
+        "projectKey": key,
+        "createdAt": now,
+        "lastActive": now,
+        "archived": archived,
+    }
+
+
+def _made(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
+    text = stringified({**head, "events": []})
+    if event is None:
+        return [TextEdit(str(path), None, text)]
+    return [*to_be_made(path, EVENTS, text).insert(event, INDENT)]
+
+
+def new_project_file(
+    files: ProjectFiles, name: str, origin: str, event: Mapping[str, Any] | None, now: int
+) -> list[Edit]:
+    """The edits that make project.json, with its first event if there is one. Raises Refused."""
+    path = safe_join(files.folder, layout.PROJECT)
+    if os.path.lexists(path):
+        raise Refused("project.json cannot be read, so it is not written", where=str(path))
+    return _made(path, project_head(files.folder.name, name, origin, now), event)
+
+
+def new_branch_file(
+    files: ProjectFiles,
+    branch: str,
+    event: Mapping[str, Any],
+    now: int,
+    *,
+    archived: bool = False,
+) -> list[Edit]:
+    """The edits that make a branch's file with its first event. Raises Refused."""
+    key = task_key(branch)
+    path = safe_join(files.folder / (layout.ARCHIVED if archived else layout.TASKS), f"{key}.json")
+    for fault in files.unreadable:
+        if fault.file == str(path):
+            raise Refused(
+                f"it cannot be read, so it is not written: {fault.reason}", where=str(path)
+            )
+    if not key or os.path.lexists(path):
+        raise Refused(
+            "the branch has no file of its own: another one's name is too much like its own",
+            where=str(path),
+        )
+    return _made(path, branch_head(files.folder.name, branch, now, archived=archived), event)

@@ -9,12 +9,9 @@ from pathlib import Path
 from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import stamp
 from memtui.stores import timestamps
-from memtui.stores.ambient import layout, planning
-from memtui.stores.ambient.desk import EventDesk
-from memtui.stores.ambient.events import events
-from memtui.stores.ambient.legacy import read_legacy
-from memtui.stores.ambient.project_files import ProjectFiles
-from memtui.stores.ambient.reading import read_project
+from memtui.stores.ambient import editing, layout
+from memtui.stores.ambient.project_files import EventContext, ProjectFiles
+from memtui.stores.ambient.records import events, read_legacy, read_project
 from memtui.stores.ambient.rules import Rules
 from memtui.stores.base import Reading, Shard, Unreadable, View, WriteRecorder
 from memtui.stores.file_store import FileStore
@@ -26,11 +23,11 @@ ONE_ACTION = 60_000
 """Milliseconds within which plans count as those of one action."""
 
 
-class Ambient(FileStore[EventDesk]):
+class Ambient(FileStore[EventContext]):
     """The memory of one `~/.ambient/memory`."""
 
     format = "ambient"
-    acts = planning.ACTS
+    acts = editing.ACTS
     rules = Rules()
     """The program's own constants."""
 
@@ -54,8 +51,8 @@ class Ambient(FileStore[EventDesk]):
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
-    def desk(self, view: View) -> EventDesk:
-        return EventDesk(
+    def desk(self, view: View) -> EventContext:
+        return EventContext(
             *self.held(view), self.rules, self._marked_at, self._project_names, self._last
         )
 

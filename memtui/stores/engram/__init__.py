@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui.stores.base import Database, Format
-from memtui.stores.later import later
+from memtui.stores.lazy_import import lazy_function
 
 DATABASE = "engram.db"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """Files of another name that are worth a look inside."""
 
-_detect = later("memtui.stores.engram.store", "detect")
+_detect = lazy_function("memtui.stores.engram.store", "detect")
 
 
 def detect(path: Path) -> Path | None:
@@ -29,16 +29,16 @@ FORMAT = Format(
     title="Engram: persistent memory for coding agents (SQLite)",
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
-    open=later("memtui.stores.engram.store", "open_store"),
+    open=lazy_function("memtui.stores.engram.store", "open_store"),
     nearby=(".", ".engram"),
     database=Database(
         DATABASE,
-        later("memtui.stores.engram.store", "dump_store"),
-        later("memtui.stores.engram.rebuild", "rebuild"),
-        later("memtui.stores.engram.marks", "digest_of"),
-        later("memtui.stores.engram.standing", "standing"),
-        later("memtui.stores.engram.rebuild", "alone_with"),
+        lazy_function("memtui.stores.engram.store", "dump_store"),
+        lazy_function("memtui.stores.engram.rebuild", "rebuild"),
+        lazy_function("memtui.stores.engram.row_digests", "digest_of"),
+        lazy_function("memtui.stores.engram.revert_detection", "standing"),
+        lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),
     identity="sync_id",
-    adopt=later("memtui.stores.engram.adopting", "adopt"),
+    convert=lazy_function("memtui.stores.engram.importing", "convert"),
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.rebuild import lines_of
-from memtui.stores.engram.rows import text
+from memtui.stores.engram.records import text
 from memtui.stores.engram.schema import Schema, inspect
 
 _TIME = "TEXT NOT NULL DEFAULT (datetime('now'))"

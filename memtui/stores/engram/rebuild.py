@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError, StoreError
-from memtui.stores.engram.connect import look, sole_use
-from memtui.stores.engram.rows import encode, is_whole
+from memtui.stores.engram.connection import look, sole_use
+from memtui.stores.engram.records import encode, is_whole
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")

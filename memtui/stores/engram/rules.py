@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
-from memtui.stores.engram.rows import is_whole
+from memtui.model import Memory
+from memtui.stores.engram.records import is_whole
 
 CONTENT_BYTES = 50_000
 """Longest content; Engram cuts there (store.go, MaxObservationLength)."""
@@ -197,3 +199,8 @@ def go_json(document: Mapping[str, Any], indent: int | None = None) -> str:
     for letter in "<>&\u2028\u2029":
         written = written.replace(letter, f"\\u{ord(letter):04x}")
     return written
+
+
+def nothing(change: Change, memory: Memory, reason: str) -> Plan:
+    """The memory already is as asked."""
+    return Plan((change,), (), Outcome.NOTHING, reason=reason, refs=(memory.ref,))

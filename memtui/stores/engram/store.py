@@ -22,14 +22,16 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
-from memtui.stores.engram import DATABASE, SUFFIXES, export, intake, read
-from memtui.stores.engram.connect import SMALLEST_DATABASE, Trace, is_settled, look, trace
-from memtui.stores.engram.plan import Planner, refusal
+from memtui.stores.batch_view import planned_before
+from memtui.stores.engram import DATABASE, SUFFIXES, import_document
+from memtui.stores.engram import export_document as export
+from memtui.stores.engram import reading as read
+from memtui.stores.engram.connection import SMALLEST_DATABASE, Trace, is_settled, look, trace
+from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.rows import Home
+from memtui.stores.engram.records import Home
+from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
-from memtui.stores.engram.write import apply, number_of
-from memtui.stores.together import planned_before
 
 
 def detect(path: Path) -> Path | None:
@@ -201,7 +203,7 @@ class EngramStore:
 
     def plan_import(self, document: str) -> Plan:
         """What Engram's own JSON would add. Raises BundleError, Refused, StoreError."""
-        return intake.plan_import(self.file, document)
+        return import_document.plan_import(self.file, document)
 
 
 def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:

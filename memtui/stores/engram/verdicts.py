@@ -16,9 +16,9 @@ from memtui.changes import Change, Plan, RowEdit
 from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules
-from memtui.stores.engram.outcome import nothing
-from memtui.stores.engram.read import relations
-from memtui.stores.engram.rows import Relation
+from memtui.stores.engram.reading import relations
+from memtui.stores.engram.records import Relation
+from memtui.stores.engram.rules import nothing
 from memtui.stores.engram.schema import Schema
 
 _STANDING = ("judged", "pending")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui.stores.base import Format
-from memtui.stores.later import later
+from memtui.stores.lazy_import import lazy_function
 
 FILES = ("facts.json", "episodes.json", "schema.json")
 
-_detect = later("memtui.stores.simple_memory.store", "detect")
+_detect = lazy_function("memtui.stores.simple_memory.store", "detect")
 
 
 def detect(path: Path) -> Path | None:
@@ -28,7 +28,7 @@ FORMAT = Format(
     title="Simple Memory: facts, episodes and schema (acta.so white paper)",
     places=(),
     detect=detect,
-    open=later("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
+    open=lazy_function("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
     nearby=(".", "simple-memory"),
-    adopt=later("memtui.stores.simple_memory.adopting", "adopt"),
+    convert=lazy_function("memtui.stores.simple_memory.importing", "convert"),
 )

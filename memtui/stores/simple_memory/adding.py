@@ -14,11 +14,11 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.asked import content_of, created_of
-from memtui.stores.carrying import texts_in
-from memtui.stores.ratings import RATING_OF
+from memtui.stores.batch_view import planned_before
+from memtui.stores.change_validation import RATING_OF, content_of, created_of
+from memtui.stores.importing import texts_in
 from memtui.stores.simple_memory.editing import schema_kind
-from memtui.stores.simple_memory.reading import KEPT_STATUS
+from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, Target
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -31,8 +31,6 @@ from memtui.stores.simple_memory.records import (
     Part,
     importance,
 )
-from memtui.stores.simple_memory.targets import RecordDesk, Target
-from memtui.stores.together import planned_before
 
 ID_DIGITS = 6
 """Of a new id. The white paper's examples have two or three, counted up by their program."""
@@ -45,7 +43,7 @@ DEFAULT_KIND = "preference"
 """Of a schema item that is added without one."""
 
 
-def add(change: Change, desk: RecordDesk) -> Plan:
+def add(change: Change, desk: RecordContext) -> Plan:
     """The plan of an ADD. Raises Refused."""
     part = _part_for(change)
     value = new_value(part, change, desk)
@@ -61,7 +59,7 @@ def add(change: Change, desk: RecordDesk) -> Plan:
     )
 
 
-def supersede(change: Change, memory: Memory, desk: RecordDesk) -> Plan:
+def supersede(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     """The plan of a SUPERSEDE: a successor, and the old one no longer current."""
     old = desk.target(memory)
     text = content_of(change)
@@ -92,7 +90,7 @@ def _inherited(old: Target) -> dict[str, Any]:
     return {key: item for key, item in old.value.items() if key not in gone}
 
 
-def _said(old: Target, text: str, desk: RecordDesk) -> dict[str, Any]:
+def _said(old: Target, text: str, desk: RecordContext) -> dict[str, Any]:
     if old.part is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
     words = {**_fact_words(text), "time": _today(desk.now), "source_ids": []}
@@ -110,7 +108,7 @@ def _part_for(change: Change) -> Part:
 
 
 def new_value(
-    part: Part, change: Change, desk: RecordDesk, words: Mapping[str, Any] | None = None
+    part: Part, change: Change, desk: RecordContext, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keys of a new record; `words` are a fact's own three, where they are known."""
     text = content_of(change)
@@ -168,7 +166,7 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def new_id(part: Part, text: str, desk: RecordDesk) -> str:
+def new_id(part: Part, text: str, desk: RecordContext) -> str:
     """An id that nothing in the store has or names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can

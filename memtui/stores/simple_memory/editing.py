@@ -8,19 +8,19 @@ item whose text changes gets the next version, and the sidecar keeps the former 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memtui.changes import Change, Edit, SidecarEdit
+from memtui.changes import Act, Change, Edit, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.asked import asked_values, content_of, same_as_seen
-from memtui.stores.native import is_number, text_of, whole_number
+from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
+from memtui.stores.json_values import is_number, list_of, text_of, whole_number
+from memtui.stores.outcomes import merged
 from memtui.stores.overlay import keep
-from memtui.stores.ratings import RATING_OF
-from memtui.stores.simple_memory.reading import KEPT_STATUS
+from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, Target
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -31,7 +31,6 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
-from memtui.stores.simple_memory.targets import RecordDesk, Target
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
 
@@ -57,7 +56,7 @@ class Draft:
         )
 
 
-def edit(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
+def edit(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
     target = desk.target(memory)
     draft = Draft()
@@ -65,7 +64,7 @@ def edit(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
     return draft.edits(target)
 
 
-def _fill(draft: Draft, change: Change, target: Target, desk: RecordDesk) -> None:
+def _fill(draft: Draft, change: Change, target: Target, desk: RecordContext) -> None:
     for name, value in asked_values(change, target.memory, EDITABLE).items():
         if name == "content":
             _content(change, target, draft, desk)
@@ -73,7 +72,7 @@ def _fill(draft: Draft, change: Change, target: Target, desk: RecordDesk) -> Non
             _FIELDS[name](value, target, draft)
 
 
-def _content(change: Change, target: Target, draft: Draft, desk: RecordDesk) -> None:
+def _content(change: Change, target: Target, draft: Draft, desk: RecordContext) -> None:
     text = content_of(change)
     same_as_seen(target.memory, _content_now(target), target.path, text)
     if target.part is FACTS:
@@ -110,7 +109,7 @@ def _object(text: str, target: Target) -> object:
     return words
 
 
-def _next_version(target: Target, draft: Draft, desk: RecordDesk) -> None:
+def _next_version(target: Target, draft: Draft, desk: RecordContext) -> None:
     version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
     former = former_text(target.memory, f"{target.memory.id}@v{version}")
@@ -202,7 +201,7 @@ _FIELDS: Mapping[str, Callable[[object, Target, Draft], None]] = {
 # ---- status ---------------------------------------------------------------------------------
 
 
-def retire(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
+def retire(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
     target = desk.target(memory)
     if target.part is SCHEMA:
@@ -210,7 +209,7 @@ def retire(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...
     return target.beside.set(**{KEPT_STATUS: "retired"})
 
 
-def restore(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
+def restore(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """Current again: a schema item confirmed, a fact or an episode as its file has it."""
     target = desk.target(memory)
     lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
@@ -219,7 +218,7 @@ def restore(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ..
     return lineage
 
 
-def accept(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
+def accept(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
     target = desk.target(memory)
     draft = Draft({"status": CONFIRMED})
@@ -227,6 +226,101 @@ def accept(change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]
     return draft.edits(target)
 
 
-def decline(_change: Change, memory: Memory, desk: RecordDesk) -> tuple[Edit, ...]:
+def decline(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """A proposed schema item becomes outdated: kept, not shown by default."""
     return desk.target(memory).with_members({"status": OUTDATED})
+
+
+def merge(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+    """The plan of a MERGE. Raises Refused."""
+    kept = desk.target(memory)
+    others = [desk.target(other) for other in desk.others(change, memory)]
+    if any(target.part is not FACTS for target in (kept, *others)):
+        raise Refused("only facts can be merged", where=memory.ref)
+    lineage = dict.fromkeys([*kept.memory.supersedes, *(one.memory.id for one in others)])
+    edits: list[Edit] = [
+        *kept.with_members(_joined(kept.value, [one.value for one in others])),
+        *kept.beside.set(supersedes=list(lineage)),
+    ]
+    for one in others:
+        edits += [one.removed(), *_kept(one, kept)]
+    gone = [one.memory for one in others]
+    return merged(change, memory, gone, tuple(edits), _differences(kept, others))
+
+
+def _kept(one: Target, into: Target) -> tuple[Edit, ...]:
+    former = replace(one.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False)
+    place = {"file": one.part.file, "raw": one.raw}
+    return one.beside.set(kept=keep(former, [place]), superseded_by=[into.memory.id], pinned=None)
+
+
+def _joined(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The keys of the fact that stays which the others add to."""
+    values: dict[str, Any] = {}
+    every = [kept, *others]
+    for key in ("source_ids", "links"):
+        items = [item for value in every for item in list_of(value.get(key))]
+        distinct = [item for index, item in enumerate(items) if item not in items[:index]]
+        if distinct and distinct != kept.get(key):
+            values[key] = distinct
+    hits = [whole_number(value.get("hits")) for value in every]
+    if sum(hits) != hits[0]:
+        values["hits"] = sum(hits)
+    known = [value["confidence"] for value in every if is_number(value.get("confidence"))]
+    if known and max(known) != kept.get("confidence"):
+        values["confidence"] = max(known)
+    if any(value.get("pinned") is True for value in others) and kept.get("pinned") is not True:
+        values["pinned"] = True
+    return values
+
+
+def _differences(kept: Target, others: Sequence[Target]) -> tuple[str, ...]:
+    """What would be lost from view because it differs."""
+    return tuple(
+        f"{one.memory.id} does not say the same as {kept.memory.id}: its text is only kept beside"
+        for one in others
+        if any(one.value.get(key) != kept.value.get(key) for key in ("s", "p", "o"))
+    )
+
+
+def pin(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+    """PIN and UNPIN: the record's own `pinned` where it has one."""
+    target = desk.target(memory)
+    wanted = change.act is Act.PIN
+    if has_member(target.raw, "pinned"):
+        native = target.with_members({"pinned": wanted})
+        return (*native, *target.beside.set(pinned=None))
+    return target.beside.set(pinned=True if wanted else None)
+
+
+def native_link(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...] | None:
+    """LINK and UNLINK in the record's own lists; None when the link belongs to the sidecar."""
+    target = desk.target(memory)
+    relation = str(change.fields.get("relation") or "")
+    other = str(change.fields.get("target") or "").removeprefix(f"{desk.label}:")
+    if not relation or not other:
+        raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
+    key, item = _place(target, relation, other)
+    old = target.value.get(key)
+    if not isinstance(old, list):
+        return None
+    if change.act is Act.LINK:
+        there = any(_same_link(known, item) for known in old)
+        return () if there else target.with_members({key: [*old, item]})
+    left = [known for known in old if not _same_link(known, item)]
+    return None if len(left) == len(old) else target.with_members({key: left})
+
+
+def _place(target: Target, relation: str, other: str) -> tuple[str, Any]:
+    """The key of the list that holds links of this relation, and what stands there for one."""
+    if relation == "evidence" and target.part is SCHEMA:
+        return "evidence", other
+    if relation == "fact" and target.part is EPISODES:
+        return "facts", other
+    return "links", {"rel": relation, "to": other}
+
+
+def _same_link(known: object, item: object) -> bool:
+    if isinstance(known, dict) and isinstance(item, dict):
+        return (known.get("rel"), known.get("to")) == (item["rel"], item["to"])
+    return known == item

@@ -27,8 +27,8 @@ from datetime import datetime
 from typing import Any
 
 from memtui.model import IMPORTANCES, Link, Memory, Place
-from memtui.stores.native import is_number, lower_word, text_of, texts_of
-from memtui.stores.ratings import rated
+from memtui.stores.change_validation import rated
+from memtui.stores.json_values import is_number, lower_word, text_of, texts_of
 from memtui.stores.timestamps import from_iso
 
 STRONG_AFFECT = 0.7

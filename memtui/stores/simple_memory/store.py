@@ -7,15 +7,108 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from memtui.changes import Act, Change, Edit, Plan
+from memtui.model import CURRENT, Memory
 from memtui.stores import timestamps
+from memtui.stores.action_support import ActionSupport, Doing
 from memtui.stores.base import Reading, Shard, View
 from memtui.stores.file_store import FileStore
+from memtui.stores.importing import is_carried
 from memtui.stores.last_read import LastRead
+from memtui.stores.outcomes import done, left_dangling
 from memtui.stores.scanning import Found
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.simple_memory import planning, reading
-from memtui.stores.simple_memory.records import PARTS
-from memtui.stores.simple_memory.targets import PartFile, RecordDesk
+from memtui.stores.sidecar_acts import plan_beside
+from memtui.stores.simple_memory import adding, editing, record_files
+from memtui.stores.simple_memory import editing as pins
+from memtui.stores.simple_memory.editing import merge
+from memtui.stores.simple_memory.importing import plan_carried
+from memtui.stores.simple_memory.record_files import SHARD, PartFile, RecordContext, fixed
+from memtui.stores.simple_memory.records import (
+    EPISODES,
+    FACTS,
+    PART_OF_KIND,
+    PARTS,
+    SCHEMA,
+    tags_of,
+)
+
+Editing = Callable[[Change, Memory, RecordContext], tuple[Edit, ...]]
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    why = fixed(memory)
+    if why:
+        return why
+    if act in (Act.ACCEPT, Act.DECLINE) and memory.status != "proposed":
+        return "it is not a proposal"
+    if act is Act.RETIRE and memory.status == "retired":
+        return "it is retired already"
+    if act is Act.RESTORE and memory.status in CURRENT:
+        return "it is current already"
+    if act is Act.RETYPE and memory.kind != SCHEMA.kind:
+        return "only a schema item has a type"
+    if act is Act.SUPERSEDE and memory.kind == EPISODES.kind:
+        return "an episode is what happened; it has no successor"
+    if act is Act.MERGE and memory.kind != FACTS.kind:
+        return "only facts can be merged"
+    return ""
+
+
+def _native_tags(memory: Memory) -> tuple[str, ...]:
+    return tags_of(PART_OF_KIND[memory.kind], memory.extra)
+
+
+def _add(change: Change, desk: RecordContext) -> Plan:
+    return plan_carried(change, desk) if is_carried(change) else adding.add(change, desk)
+
+
+def _one(editing: Editing, *, ends: bool = False) -> Doing[RecordContext]:
+    """An act whose edits are all of one record and its entry."""
+
+    def plan(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+        return done(change, memory, editing(change, memory, desk), ends=ends)
+
+    return plan
+
+
+def _link(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+    native = pins.native_link(change, memory, desk)
+    if native is None:
+        return plan_beside(change, desk.beside(memory), desk.now)
+    return done(change, memory, native)
+
+
+def _delete(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+    target = desk.target(memory)
+    edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
+    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
+
+
+ACTS = ActionSupport(
+    editable=editing.EDITABLE,
+    add=_add,
+    handlers={
+        Act.EDIT: _one(editing.edit),
+        Act.RETYPE: _one(editing.edit),
+        Act.RETIRE: _one(editing.retire, ends=True),
+        Act.RESTORE: _one(editing.restore),
+        Act.ACCEPT: _one(editing.accept),
+        Act.DECLINE: _one(editing.decline, ends=True),
+        Act.PIN: _one(pins.pin),
+        Act.UNPIN: _one(pins.pin),
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+        Act.SUPERSEDE: adding.supersede,
+        Act.MERGE: merge,
+        Act.DELETE: _delete,
+    },
+    unsupported={},
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+    native_tags=_native_tags,
+)
+
 
 FEWEST_FILES = 2
 """Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
@@ -41,11 +134,11 @@ def _is_array(path: Path) -> bool:
     return not head or head.startswith(b"[")
 
 
-class SimpleMemoryStore(FileStore[RecordDesk]):
+class SimpleMemoryStore(FileStore[RecordContext]):
     """Facts, episodes and schema items in three JSON arrays of one folder."""
 
     format = "simple-memory"
-    acts = planning.ACTS
+    acts = ACTS
 
     def __init__(
         self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
@@ -56,11 +149,11 @@ class SimpleMemoryStore(FileStore[RecordDesk]):
     def found(self) -> list[Found]:
         """All files together: the records refer to each other across them."""
         paths = (str(self.root / part.file) for part in PARTS)
-        return [Found(reading.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
+        return [Found(record_files.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
-        return reading.read(self.root, self.label, sidecar)
+        return record_files.read(self.root, self.label, sidecar)
 
-    def desk(self, view: View) -> RecordDesk:
-        return RecordDesk(*self.held(view), self._last)
+    def desk(self, view: View) -> RecordContext:
+        return RecordContext(*self.held(view), self._last)

@@ -13,14 +13,13 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.reading import safe_join
 from memtui.model import IMPORTANCES
-from memtui.stores.asked import content_of, created_of, word_of
-from memtui.stores.carrying import texts_in
+from memtui.stores.batch_view import planned_before
+from memtui.stores.change_validation import content_of, created_of, word_of
+from memtui.stores.importing import texts_in
 from memtui.stores.timestamps import to_iso_seconds
-from memtui.stores.together import planned_before
-from memtui.stores.workspace.desk import PageDesk
-from memtui.stores.workspace.documents import TASKS
+from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.outline import outline
-from memtui.stores.workspace.walking import SKIPPED, SUFFIX
+from memtui.stores.workspace.records import TASKS, DocumentContext
 
 JOURNAL = "journal"
 LONGEST_STEM = 80
@@ -31,7 +30,7 @@ NEW_TASK_STATE = "backlog"
 _NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 
-def new_document(change: Change, desk: PageDesk) -> tuple[str, TextEdit]:
+def new_document(change: Change, desk: DocumentContext) -> tuple[str, TextEdit]:
     """The id and the edit of a new document. Raises Refused when it cannot be there."""
     content = content_of(change)
     title = word_of(change, "title", "")
@@ -43,7 +42,7 @@ def new_document(change: Change, desk: PageDesk) -> tuple[str, TextEdit]:
     return path, made
 
 
-def _path(change: Change, folder: str, name: str, desk: PageDesk) -> str:
+def _path(change: Change, folder: str, name: str, desk: DocumentContext) -> str:
     stem = _stem(name)
     if not stem:
         raise Refused("no file name can be made of this title", do="give it a title in letters")
@@ -87,7 +86,7 @@ def _twin(folder: Path, name: str) -> str:
     return next((found for found in names if found.casefold() == name.casefold()), "")
 
 
-def _text(change: Change, desk: PageDesk, folder: str, title: str) -> str:
+def _text(change: Change, desk: DocumentContext, folder: str, title: str) -> str:
     body = content_of(change)
     if title and outline(body).title != title:
         body = f"# {title}\n\n{body}"
@@ -97,7 +96,7 @@ def _text(change: Change, desk: PageDesk, folder: str, title: str) -> str:
     return text
 
 
-def _fields(change: Change, desk: PageDesk, folder: str) -> dict[str, Any]:
+def _fields(change: Change, desk: DocumentContext, folder: str) -> dict[str, Any]:
     """What stands in the frontmatter: a task always has some, another document where needed."""
     fields: dict[str, Any] = {}
     importance = change.fields.get("importance")

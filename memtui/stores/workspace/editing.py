@@ -1,26 +1,236 @@
-"""Change one document's own file: its text, its title, the fields of its frontmatter.
-
-A field is changed on its line; a field that is missing is added where the document has frontmatter
-at all. A document without any never gets some by the way: its tags and its importance are kept in
-the sidecar, and its title is its first heading.
-"""
+"""Which act is done how, and which acts a document cannot have."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Change, Edit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
-from memtui.model import IMPORTANCES
-from memtui.stores.asked import content_of, same_as_seen
-from memtui.stores.ratings import RATING_OF
-from memtui.stores.workspace.desk import Page, PageDesk
-from memtui.stores.workspace.documents import TASKS, state_key, with_body
+from memtui.files.json.editing import load, raw_value
+from memtui.model import IMPORTANCES, UNTYPED, Memory
+from memtui.stores.action_support import ActionSupport
+from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
+from memtui.stores.importing import is_carried
+from memtui.stores.outcomes import done, left_dangling
+from memtui.stores.workspace.adding import new_document
+from memtui.stores.workspace.importing import plan_carried
 from memtui.stores.workspace.outline import outline
-from memtui.stores.workspace.type_map import words
+from memtui.stores.workspace.records import (
+    LESSONS,
+    TASKS,
+    DocumentContext,
+    Page,
+    state_key,
+    with_body,
+)
+from memtui.stores.workspace.type_map import (
+    EXACT,
+    PATTERNS,
+    TASK_RULES,
+    TYPES,
+    TypeMap,
+    is_pattern,
+    matches,
+    words,
+)
+
+EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if memory.extra.get("kept"):
+        return "it is a former text that only memtui keeps"
+    if act in (Act.RETIRE, Act.RESTORE):
+        folders = memory.id.split("/")[:-1]
+        if TASKS not in folders and LESSONS not in folders:
+            return "its program heeds a state in tasks and lessons only: delete it instead"
+        if (memory.status == "retired") == (act is Act.RETIRE):
+            return "it is so already"
+    return ""
+
+
+def _edit(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
+    asked = asked_values(change, memory, EDITABLE)
+    edits: tuple[Edit, ...] = ()
+    if asked.keys() - {"type"}:
+        edits = edit_document(change, asked, desk.open(memory), desk)
+    if "type" in asked:
+        edits += _typed(memory, str(asked["type"] or ""), desk)
+    return done(change, memory, edits)
+
+
+def _typed(memory: Memory, wanted: str, desk: DocumentContext) -> tuple[Edit, ...]:
+    types = desk.types.value
+    if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
+        pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
+        raise Refused(
+            "a pattern of the type map gives this type",
+            where=memory.ref,
+            do=f"change the type of the pattern {pattern}",
+        )
+    if not wanted and memory.id not in types.exact:
+        raise Refused("the task rules of the type map give this type", where=memory.ref)
+    return entry_edits(memory.id, wanted, desk)
+
+
+def retype_by_pattern(change: Change, desk: DocumentContext) -> Plan:
+    """Type every document that fits a pattern; the warnings name each."""
+    pattern, wanted = str(change.fields["pattern"]), str(change.fields.get("type") or "")
+    edits = entry_edits(pattern, wanted, desk)
+    types = with_entry(desk.types.value, pattern, wanted)
+    changed = type_changes(types, desk.view.memories(desk.label))
+    count = len(changed)
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.DONE if edits else Outcome.NOTHING,
+        reason=f"{pattern} would change the type of {count} document{'s' * (count != 1)}",
+        refs=tuple(desk.ref(path) for path, _, _ in changed),
+        warnings=in_words(changed),
+    )
+
+
+def _add(change: Change, desk: DocumentContext) -> Plan:
+    if is_carried(change):
+        return plan_carried(change, desk)
+    path, made = new_document(change, desk)
+    edits: tuple[Edit, ...] = (made,)
+    wanted = str(change.fields.get("type") or "")
+    if wanted and desk.types.value.by_path(path).type != wanted:
+        edits += entry_edits(path, wanted, desk)
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.ADDED,
+        reason=f"Added the document {path}",
+        refs=(desk.ref(path),),
+    )
+
+
+def _retire(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
+    return done(change, memory, with_state(desk.open(memory), RETIRED_WORD), ends=True)
+
+
+def _restore(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
+    return done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
+
+
+def _delete(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
+    edits: tuple[Edit, ...] = (*desk.open(memory).written(None), *desk.beside(memory).forget())
+    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
+
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=_add,
+    handlers={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.TAG: _edit,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+    },
+    unsupported={
+        Act.SUPERSEDE: "a document is edited; git keeps the former text",
+        Act.MERGE: "documents are edited, not merged",
+        Act.ACCEPT: "a workspace has no proposals",
+        Act.DECLINE: "a workspace has no proposals",
+    },
+    shard_of=lambda memory: memory.id,
+    not_on=_not_on,
+)
+
+
+EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\n"
+"""What a workspace without a map gets, before its first entry."""
+
+
+def entry_edits(entry: str, wanted: str, desk: DocumentContext) -> tuple[Edit, ...]:
+    """The edit that makes one entry, a path or a pattern, give this type ("": no entry).
+
+    Raises Refused.
+    """
+    if wanted not in ("", *TYPES):
+        raise Refused(
+            f"the workspace knows the types {', '.join(TYPES)} and ignores every other",
+            where=wanted,
+        )
+    if desk.types.fault or desk.types.value.faults:
+        fault = desk.types.fault or desk.types.value.faults[0]
+        raise Refused(
+            f"the type map cannot be read whole, so it is not written: {fault}",
+            where=str(desk.map_path),
+            do="mend it by hand",
+        )
+    section = PATTERNS if is_pattern(entry) else EXACT
+    if not os.path.lexists(desk.map_path):
+        made = TextEdit(str(desk.map_path), None, EMPTY_MAP)
+        return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
+    return _in_map(desk.text(desk.map_path), section, entry, wanted, str(desk.map_path))
+
+
+def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
+    whole = load(text)
+    after = _json(wanted) if wanted else ""
+    if section not in whole:
+        made = ValueEdit(path, (section,), "", "{}")
+        return (made, ValueEdit(path, (section, entry), "", after)) if wanted else ()
+    entries = whole[section]
+    if entry not in entries:
+        return (ValueEdit(path, (section, entry), "", after),) if wanted else ()
+    if [*entries] == [entry] and not wanted:  # only the whole says how the last one stood in it
+        return (ValueEdit(path, (section,), raw_value(text, (section,)), "{}"),)
+    before, index = raw_value(text, (section, entry)), [*entries].index(entry)
+    return (
+        () if before == after else (ValueEdit(path, (section, entry), before, after, index=index),)
+    )
+
+
+def _json(word: str) -> str:
+    return json.dumps(word, ensure_ascii=False)
+
+
+def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
+    """The map as it would be with this entry."""
+    if not is_pattern(entry):
+        exact = {**types.exact, entry: wanted}
+        return replace(types, exact=_without_empty(exact))
+    return replace(
+        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
+    )
+
+
+def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: word for key, word in entries.items() if word}
+
+
+def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
+    """Path, present and coming type of each document whose type this map would change."""
+    changed = []
+    for memory in memories:
+        will = types.of(memory.id, _task_fields(memory)).type
+        if will != memory.type and not memory.extra.get("kept"):
+            changed.append((memory.id, memory.type, will))
+    return changed
+
+
+def _task_fields(memory: Memory) -> dict[str, Any]:
+    """What the task rules look at, as the memory holds it."""
+    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
+    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
+
+
+def in_words(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """One line for each document."""
+    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
+
 
 RETIRED_WORD = {"state": "cancelled", "status": "archived"}
 """What RETIRE writes: a task is not said to be done, a lesson goes to the archive."""
@@ -32,7 +242,7 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 def edit_document(
-    change: Change, asked: Mapping[str, Any], page: Page, desk: PageDesk
+    change: Change, asked: Mapping[str, Any], page: Page, desk: DocumentContext
 ) -> tuple[Edit, ...]:
     """The edits of the fields asked for, but for the type. Raises Refused or Conflict."""
     before, beside = page, dict[str, Any]()
@@ -58,7 +268,7 @@ def _has_frontmatter(page: Page) -> bool:
     return split(page.text).front is not None
 
 
-def _title(value: object, page: Page, _desk: PageDesk, _beside: dict[str, Any]) -> Page:
+def _title(value: object, page: Page, _desk: DocumentContext, _beside: dict[str, Any]) -> Page:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
     wanted = value.strip()
@@ -81,7 +291,7 @@ def _with_heading(page: Page, wanted: str) -> Page:
     return page.again(with_body(page.document, body))
 
 
-def _tags(value: object, page: Page, desk: PageDesk, beside: dict[str, Any]) -> Page:
+def _tags(value: object, page: Page, desk: DocumentContext, beside: dict[str, Any]) -> Page:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
     wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
@@ -98,7 +308,7 @@ def _tags(value: object, page: Page, desk: PageDesk, beside: dict[str, Any]) -> 
     return page.again(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
 
 
-def _importance(value: object, page: Page, _desk: PageDesk, beside: dict[str, Any]) -> Page:
+def _importance(value: object, page: Page, _desk: DocumentContext, beside: dict[str, Any]) -> Page:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
@@ -108,7 +318,7 @@ def _importance(value: object, page: Page, _desk: PageDesk, beside: dict[str, An
     return page
 
 
-_FIELDS: Mapping[str, Callable[[object, Page, PageDesk, dict[str, Any]], Page]] = {
+_FIELDS: Mapping[str, Callable[[object, Page, DocumentContext, dict[str, Any]], Page]] = {
     "title": _title,
     "tags": _tags,
     "importance": _importance,

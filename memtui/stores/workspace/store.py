@@ -19,16 +19,13 @@ from memtui.files.reading import decode, read_bytes
 from memtui.stores import timestamps
 from memtui.stores.base import Reading, Shard, Unreadable, View
 from memtui.stores.file_store import FileStore
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import Found, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.unread import as_unreadable
-from memtui.stores.workspace import injections, planning, type_map
-from memtui.stores.workspace.desk import PageDesk
-from memtui.stores.workspace.documents import memory_of, take_apart
-from memtui.stores.workspace.injections import LOG_PATH, Log, Usage
-from memtui.stores.workspace.remembered import Parsed, Remembered
+from memtui.stores.workspace import editing, injections, type_map
+from memtui.stores.workspace.injections import LOG_PATH, Log, Parsed, Remembered, Usage
+from memtui.stores.workspace.layout import SUFFIX, documents
+from memtui.stores.workspace.records import DocumentContext, memory_of, take_apart
 from memtui.stores.workspace.type_map import MAP_PATH, TypeMap
-from memtui.stores.workspace.walking import SUFFIX, documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +37,11 @@ class _Surroundings:
     sidecar: Sidecar
 
 
-class WorkspaceStore(FileStore[PageDesk]):
+class WorkspaceStore(FileStore[DocumentContext]):
     """One workspace."""
 
     format = "workspace"
-    acts = planning.ACTS
+    acts = editing.ACTS
 
     def __init__(
         self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
@@ -58,8 +55,8 @@ class WorkspaceStore(FileStore[PageDesk]):
         self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
-    def desk(self, view: View) -> PageDesk:
-        return PageDesk(*self.held(view), self._map.current(), self._map.path)
+    def desk(self, view: View) -> DocumentContext:
+        return DocumentContext(*self.held(view), self._map.current(), self._map.path)
 
     def plan(self, change: Change, view: View) -> Plan:
         """The exact edits of a change; a RETYPE may be of every document that fits a pattern."""
@@ -68,7 +65,7 @@ class WorkspaceStore(FileStore[PageDesk]):
         why = self.refusal(change.act, None)
         if why:
             raise Refused(why, where=str(self.root))
-        return planning.retype_by_pattern(change, self.desk(view))
+        return editing.retype_by_pattern(change, self.desk(view))
 
     def found(self) -> Iterator[Found | Unreadable]:
         """Each document, by one stat, its mark made of all that is said of it."""

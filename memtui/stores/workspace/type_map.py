@@ -7,15 +7,16 @@ were not there; the first such word is kept, so that a person can see what the m
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import load
-from memtui.stores.native import lower_word
-from memtui.stores.workspace import globs
+from memtui.stores.json_values import lower_word
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 """Relative to the root of the workspace."""
@@ -101,7 +102,7 @@ class TypeMap:
         if path in self.exact:
             yield self.exact[path]
         for pattern, word in self.patterns:
-            if globs.matches(pattern, path):
+            if matches(pattern, path):
                 yield word
 
 
@@ -162,3 +163,51 @@ def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]
 
 def _lowered(value: object) -> frozenset[str]:
     return frozenset(word.lower() for word in words(value))
+
+
+LONGEST_PATTERN = 1_000
+"""Characters. A longer pattern matches nothing: no path needs it."""
+
+_DOUBLE_STAR = re.compile(r"(?<![^/])\*\*/|\*\*")
+"""`**/` means folders only where a name may begin; inside a name it is `**` and a slash."""
+
+_ANYTHING = r".*?"
+_FOLDERS = r"(?:[^/]*/)*?"
+_IN_NAME = r"[^/]*?"
+
+
+def _literal(text: str) -> str:
+    return "".join("[^/]" if char == "?" else re.escape(char) for char in text)
+
+
+def _piece(text: str, last: bool) -> str:
+    """A part of the pattern without double stars; `last`: it must reach the end of the path."""
+    head, *rest = text.split("*")
+    parts = [_literal(head)]
+    for index, chunk in enumerate(rest):
+        run = _IN_NAME + _literal(chunk)
+        ends = last and index == len(rest) - 1
+        parts.append(run + r"\Z" if ends else f"(?>{run})")
+    if last and not rest:
+        parts.append(r"\Z")
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4_096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern as a regular expression to be used with `match`."""
+    if len(pattern) > LONGEST_PATTERN:
+        return re.compile(r"(?!)")
+    pieces = _DOUBLE_STAR.split(pattern)
+    stars = _DOUBLE_STAR.findall(pattern)
+    expression = _piece(pieces[0], last=not stars)
+    for index, (star, text) in enumerate(zip(stars, pieces[1:], strict=True)):
+        last = index == len(stars) - 1
+        run = (_FOLDERS if star == "**/" else _ANYTHING) + _piece(text, last)
+        expression += run if last else f"(?>{run})"
+    return re.compile(expression, re.DOTALL)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Does the whole path, written with slashes and relative to the workspace, fit the pattern?"""
+    return compiled(pattern).match(path) is not None

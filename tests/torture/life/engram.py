@@ -15,7 +15,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from memtui.changes import RowEdit
 from memtui.library.planning import Planned
-from memtui.stores.engram.connect import POINTS
+from memtui.stores.engram.connection import POINTS
 from tests.torture.life.acts import ACTS
 from tests.torture.life.machine import NUMBER, PAIR, WORD, Life
 from tests.torture.life.model import Done, Expected, FileChange

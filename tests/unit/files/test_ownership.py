@@ -33,7 +33,7 @@ from memtui.errors import ForeignOwner
 from memtui.files import commit, ownership, save, saving
 from memtui.journal import Journal
 from memtui.library import Library, changing, planning
-import memtui.stores.agent_memory.planning, memtui.library.reverted_edits
+import memtui.stores.agent_memory.editing, memtui.library.reverted_edits
 import memtui.files.revert_detection
 place, groups = Path(sys.argv[1]), json.loads(sys.argv[2])
 if os.geteuid() == 0:

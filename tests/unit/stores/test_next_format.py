@@ -14,24 +14,23 @@ from memtui.changes import Act, Change, Plan, RecordEdit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
-from memtui.stores.acts import Acts
-from memtui.stores.asked import asked_values, content_of, same_as_seen
+from memtui.stores.action_support import ActionSupport
 from memtui.stores.base import Format, Reading, Shard, View
-from memtui.stores.desk import Desk
+from memtui.stores.change_validation import asked_values, content_of, same_as_seen
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.native import text_of
+from memtui.stores.json_values import text_of
 from memtui.stores.outcomes import done
-from memtui.stores.scanning import Found
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import Found, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.unread import as_unreadable
 
 from .json_stores.opened import LABEL, Opened
 
 FILE = "jotter.json"
 
 
-def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
+def _edit(change: Change, memory: Memory, desk: PlanContext) -> Plan:
     asked = asked_values(change, memory, {"content"})
     path = desk.root / FILE
     records, _ = named_records(read_json(path, desk.root), FILE)
@@ -41,19 +40,19 @@ def _edit(change: Change, memory: Memory, desk: Desk) -> Plan:
     return done(change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),))
 
 
-def _add(_change: Change, desk: Desk) -> Plan:
+def _add(_change: Change, desk: PlanContext) -> Plan:
     raise Refused("a jotter is written by its own program", where=str(desk.root))
 
 
-class Jotter(FileStore[Desk]):
+class Jotter(FileStore[PlanContext]):
     """Jottings: one JSON file of `{"id", "text"}`."""
 
     format = "jotter"
-    acts = Acts(
+    acts = ActionSupport(
         editable=frozenset({"content"}),
         add=_add,
-        doing={Act.EDIT: _edit},
-        no_way={Act.DELETE: "a jotter forgets nothing"},
+        handlers={Act.EDIT: _edit},
+        unsupported={Act.DELETE: "a jotter forgets nothing"},
         shard_of=lambda _: FILE,
     )
 
@@ -82,8 +81,8 @@ class Jotter(FileStore[Desk]):
             tuple(faults),
         )
 
-    def desk(self, view: View) -> Desk:
-        return Desk(*self.held(view))
+    def desk(self, view: View) -> PlanContext:
+        return PlanContext(*self.held(view))
 
 
 FORMAT = Format(

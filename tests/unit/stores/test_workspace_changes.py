@@ -13,7 +13,7 @@ from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.files.reading import decode
 from memtui.model import Link
-from memtui.stores.workspace.documents import take_apart, with_body
+from memtui.stores.workspace.records import take_apart, with_body
 from memtui.stores.workspace.type_map import MAP_PATH, TypeMap, parse
 
 from .json_stores.opened import LABEL, Opened, files_below

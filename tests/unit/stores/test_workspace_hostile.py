@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
 from memtui.stores.workspace import injections, type_map
-from memtui.stores.workspace.documents import memory_of, take_apart
+from memtui.stores.workspace.records import memory_of, take_apart
 
 LONG = 300_000
 LIMIT = 2.0

@@ -26,7 +26,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
 from memtui.files.write_recorder import NoRecorder
-from memtui.stores.workspace.documents import take_apart, with_body
+from memtui.stores.workspace.records import take_apart, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""

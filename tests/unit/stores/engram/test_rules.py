@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.stores.engram import rules
-from memtui.stores.engram.rows import entity_of
+from memtui.stores.engram.records import entity_of
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import pytest
 from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, invert
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
-from memtui.stores.engram import connect as connecting
+from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
 from memtui.stores.engram.store import EngramStore
 

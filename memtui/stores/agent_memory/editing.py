@@ -1,0 +1,284 @@
+"""Changes of facts that exist, as exact edits.
+
+Nothing is deleted unless `delete` is said: retiring and superseding make a fact historical, and
+restoring makes it active again. A note is a file: its text can be changed, or the file deleted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.errors import Refused
+from memtui.files.json.editing import load, put_member
+from memtui.model import Memory
+from memtui.stores.action_support import ActionSupport
+from memtui.stores.agent_memory import records
+from memtui.stores.agent_memory import rules as asking
+from memtui.stores.agent_memory.adding import made_historical, new_fact, plan_add, slug_and_type
+from memtui.stores.agent_memory.layout import shard_key
+from memtui.stores.agent_memory.notes import NOTE_ACTS, delete_note, edit_note
+from memtui.stores.agent_memory.records import (
+    ACTIVE,
+    HISTORICAL,
+    INDENT,
+    FactContext,
+    FactFile,
+    edge_link,
+)
+from memtui.stores.change_validation import (
+    UNADDRESSABLE,
+    asked_values,
+    content_of,
+    same_as_seen,
+    word_of,
+)
+from memtui.stores.importing import texts_in
+from memtui.stores.json_file import Named
+from memtui.stores.json_values import text_of
+from memtui.stores.outcomes import done, left_dangling, merged, successors_stay
+from memtui.stores.sidecar import ids_in
+from memtui.stores.sidecar_acts import asked_link, plan_beside, tag_edits
+
+FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
+
+
+def not_on(act: Act, memory: Memory) -> str:
+    """Why this act cannot be done on this memory; empty when it can."""
+    if memory.kind == "note" and act not in NOTE_ACTS:
+        return "a note is a file without a status: edit its text, or delete it"
+    fault = memory.extra.get(UNADDRESSABLE)
+    if fault:
+        return f"it cannot be changed: {fault}"
+    historical = memory.extra.get("status") == HISTORICAL
+    if act is Act.RETIRE and historical:
+        return "it is historical already"
+    if act is Act.RESTORE and not historical:
+        return "it is active already"
+    return ""
+
+
+def slug_of(memory: Memory) -> str:
+    """The entity folder that a fact lies in."""
+    return Path(memory.origin.file).parent.name
+
+
+def shard_of(memory: Memory) -> str:
+    """Key of the shard that holds the memory."""
+    if memory.kind == "note" and memory.type != "summary":
+        return memory.id
+    return shard_key(slug_of(memory))
+
+
+def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
+    named = file.record(memory.id)
+    now = text_of(named.value.get("content"))
+    same_as_seen(memory, now, str(file.items.path), wanted)
+    return named
+
+
+def _edit(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    if memory.kind == "note":
+        return edit_note(change, memory, desk)
+    asked = asked_values(change, memory, FACT_FIELDS)
+    file = desk.open(slug_of(memory))
+    wanted = content_of(change) if "content" in asked else None
+    named = _seen(memory, file, wanted)
+    raw = named.record.raw
+    warnings: list[str] = []
+    if wanted is not None:
+        raw = put_member(raw, "content", wanted)
+        broken = asking.broken_rule(wanted, desk.rules)
+        warnings += [f"agent-memory would reject this as new: {broken}"] if broken else []
+    if "type" in asked:
+        raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
+    edits: tuple[Edit, ...] = ()
+    if "entity" in asked:
+        edits = _moved(change, memory, desk, file, named, raw)
+        warnings += _moved_warnings(memory, file, named)
+    elif raw != named.record.raw:
+        edits = (file.items.edit(named, raw),)
+        warnings += _renamed_entity(file, named, raw)
+    if "tags" in asked:
+        edits += tag_edits(desk.beside(memory), asked["tags"])
+    return done(change, memory, edits, tuple(warnings))
+
+
+def _moved(
+    change: Change, memory: Memory, desk: FactContext, file: FactFile, named: Named, raw: str
+) -> tuple[Edit, ...]:
+    """Take the fact out of one entity's file and put it into another's."""
+    slug, stated = slug_and_type(word_of(change, "entity", memory.entity))
+    if slug == file.slug:
+        raise Refused(
+            "the entity's first word follows from the type of its first fact",
+            do="change the type instead",
+        )
+    target = desk.open(slug)
+    if any(other.id == memory.id for other in target.records):
+        raise Refused(f"{slug} holds a fact with this id already")
+    if stated and not target.items.exists:
+        raw = put_member(raw, "entityType", stated)
+    entry = dict(desk.sidecar.entry(memory.id))
+    entry.pop("shard", None)
+    noted = desk.noted_fact(slug, memory.id, **entry) if entry else ()
+    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *noted)
+
+
+def _moved_warnings(memory: Memory, file: FactFile, named: Named) -> list[str]:
+    warnings = _renamed_entity(file, named, None)
+    if memory.supersedes or memory.superseded_by:
+        warnings.append("links between this fact and those it leaves now dangle")
+    return warnings
+
+
+def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
+    """A warning when the other facts get another path because this one changes (None: goes).
+
+    The program's own index takes the type of the first fact too (build-entity-index.sh:81), so the
+    path could only be kept by not doing what is asked.
+    """
+    before = records.first_type(each.value for each in file.records)
+    changed = [] if raw is None else [load(raw)]
+    after = records.first_type(
+        value for each in file.records for value in (changed if each is named else [each.value])
+    )
+    if before == after or len(file.records) == 1:
+        return []
+    was, will = (records.entity_path(word, file.slug) for word in (before, after))
+    return [f"{was} becomes {will}: an entity goes by the type of its first fact"]
+
+
+def _retire(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    file = desk.open(slug_of(memory))
+    _seen(memory, file)
+    return done(change, memory, made_historical(file, memory.id), ends=True)
+
+
+def _restore(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    file = desk.open(slug_of(memory))
+    edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
+    return done(change, memory, edits, successors_stay(memory))
+
+
+def _supersede(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    file = desk.open(slug_of(memory))
+    content = content_of(change)
+    named = _seen(memory, file, content)
+    broken = asking.broken_rule(content, desk.rules)
+    if broken and not change.force:
+        return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
+    value = new_fact(change, file, text_of(named.value.get("entityType")), desk.now)
+    value["supersedes"] = memory.id
+    if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
+        value["entityType"] = named.value["entityType"]
+    others = [fact for fact in file.active if fact.id != memory.id]
+    same = asking.most_similar(content, others, desk.rules)
+    warnings = [f"forced: {broken}"] if broken else []
+    if same is not None:
+        warnings.append(f"it is {same[1]:.2f} similar to another active fact, {same[0].id}")
+    return Plan(
+        changes=(change,),
+        edits=(
+            *made_historical(file, memory.id),
+            *file.items.insert(value, INDENT),
+            *desk.noted_fact(file.slug, value["id"], tags=texts_in(change, "tags")),
+        ),
+        outcome=Outcome.SUPERSEDED,
+        reason=f"Added fact {value['id']} to {file.slug}, marked {memory.id} historical",
+        refs=(desk.ref(value["id"]), memory.ref),
+        supersedes=(memory.ref,),
+        warnings=tuple(warnings),
+    )
+
+
+def _delete(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    if memory.kind == "note":
+        return delete_note(change, memory, desk)
+    file = desk.open(slug_of(memory))
+    named = _seen(memory, file)
+    edits: tuple[Edit, ...] = (file.items.edit(named, None), *desk.beside(memory).forget())
+    warnings = (*left_dangling(memory, file.memories), *_renamed_entity(file, named, None))
+    return done(change, memory, edits, warnings)
+
+
+def _merge(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    """Keep this fact, with a new text if one is given; the others become historical."""
+    others = desk.others(change, memory)
+    if any(other.kind != "fact" for other in others):
+        raise Refused("only facts can be merged", where=memory.ref)
+    file = desk.open(slug_of(memory))
+    edits: tuple[Edit, ...] = ()
+    if change.fields.get("content") not in (None, "", memory.content):
+        named = _seen(memory, file, content_of(change))
+        edits = file.items.put(named, {"content": content_of(change)})
+    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
+    ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
+    edits += desk.noted_fact(file.slug, memory.id, supersedes=ids)
+    for other in others:
+        edits += _merged_away(other, memory, desk)
+    return merged(change, memory, others, edits)
+
+
+def _merged_away(other: Memory, into: Memory, desk: FactContext) -> tuple[Edit, ...]:
+    why = not_on(Act.SUPERSEDE, other)
+    if why:
+        raise Refused(why, where=other.ref)
+    file = desk.open(slug_of(other))
+    _seen(other, file)
+    edits: tuple[Edit, ...] = ()
+    if other.extra.get("status") != HISTORICAL:
+        edits = made_historical(file, other.id)
+    return edits + desk.succeeded(file.slug, other.id, into.id)
+
+
+def _by_slug(change: Change, memory: Memory, desk: FactContext) -> Change:
+    """The change with an entity's path as its slug, which is what edges of the format name.
+
+    `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
+    has already, stay as they are.
+    """
+    _, target = asked_link(change, memory)
+    known = {other.id for other in desk.view.memories(desk.label)}
+    if target in known or any(link.target == target for link in memory.links):
+        return change
+    if any(other.entity == target for other in desk.view.memories(desk.label)):
+        return replace(change, fields={**change.fields, "target": slug_and_type(target)[0]})
+    return change
+
+
+def _link(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    return plan_beside(_by_slug(change, memory, desk), desk.beside(memory), desk.now)
+
+
+def _unlink(change: Change, memory: Memory, desk: FactContext) -> Plan:
+    """A fact's own edge becomes null, which the format reads as none."""
+    change = _by_slug(change, memory, desk)
+    edge = edge_link(memory.extra.get("edge"))
+    if edge is None or asked_link(change, memory) != (edge.relation, edge.target):
+        return plan_beside(change, desk.beside(memory), desk.now)
+    file = desk.open(slug_of(memory))
+    return done(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
+
+
+_NO_PROPOSALS = "agent-memory has no proposals to decide on"
+
+ACTS = ActionSupport(
+    editable=FACT_FIELDS,
+    add=plan_add,
+    handlers={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.SUPERSEDE: _supersede,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+        Act.MERGE: _merge,
+        Act.LINK: _link,
+        Act.UNLINK: _unlink,
+    },
+    unsupported=dict.fromkeys((Act.ACCEPT, Act.DECLINE), _NO_PROPOSALS),
+    shard_of=shard_of,
+    not_on=not_on,
+)

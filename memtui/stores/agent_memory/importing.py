@@ -1,0 +1,148 @@
+"""Facts and notes that come from elsewhere with an id (see `carrying`), as their records.
+
+The keys of a record stand in the order in which the program writes them.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Refused
+from memtui.files.reading import safe_join
+from memtui.model import Memory
+from memtui.stores.agent_memory import layout
+from memtui.stores.agent_memory.notes import Prose, to_text
+from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
+from memtui.stores.base import ConvertedMemory
+from memtui.stores.change_validation import content_of, created_of, word_of
+from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
+from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
+from memtui.stores.outcomes import there_already
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.timestamps import to_iso_seconds
+
+_TOLD = frozenset(
+    {"id", "content", "createdAt", "entityType", "sourceRef"}
+    | {"status", "supersedes", "byte_order_mark", "line_endings"}
+)
+"""Of `extra`: what stands in another key of the record, or was never in one."""
+
+
+def _status(change: Change) -> str:
+    native = extra_of(change).get("status")
+    if isinstance(native, str) and native:
+        return native
+    return HISTORICAL if change.fields.get("status") in ("superseded", "retired") else ACTIVE
+
+
+def _source(change: Change) -> tuple[str, str]:
+    """`source` and `sourceRef`, which a memory shows as one text."""
+    reference = str(extra_of(change).get("sourceRef") or "")
+    source = word_of(change, "source", MANUAL)
+    return source.removesuffix(f" {reference}") if reference else source, reference
+
+
+def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, Any]:
+    """The fact's record."""
+    extra = extra_of(change)
+    source, reference = _source(change)
+    written = extra.get("createdAt")
+    created = to_iso_seconds(created_of(change, now))
+    supersedes = texts_in(change, "supersedes")
+    record: dict[str, Any] = {
+        "id": str(change.fields["id"]),
+        "content": content_of(change),
+        "source": source,
+        "sourceRef": reference,
+        "entityType": entity_type,
+        "createdAt": written if isinstance(written, str) else created,
+        "status": _status(change),
+        "supersedes": supersedes[-1] if supersedes else None,
+    }
+    return record | native_keys(change, _TOLD)
+
+
+def beside_fact(change: Change) -> dict[str, Any]:
+    """What the sidecar keeps of the fact: all that its record cannot hold."""
+    values = kept_beside(change, links=(edge_link(extra_of(change).get("edge")),))
+    return values | {
+        "supersedes": values["supersedes"][:-1],
+        "superseded_by": values["superseded_by"] if _is_succeeded_elsewhere(change) else (),
+    }
+
+
+def _is_succeeded_elsewhere(change: Change) -> bool:
+    """Whether no other fact's record will name what it was replaced by."""
+    return change.fields.get("status") == "superseded" and "createdAt" not in extra_of(change)
+
+
+def _note_path(root: Path, id: str) -> Path:
+    """Where the note with this id lies. Raises Refused for an id that is no note's."""
+    if id == layout.TACIT:
+        return root.parent / layout.TACIT
+    if layout.DAILY.fullmatch(id):
+        return root / id
+    parts = id.split("/")
+    if len(parts) == 3 and (parts[0], parts[2]) == (layout.ENTITIES, layout.SUMMARY):
+        return safe_join(root / layout.ENTITIES, parts[1]) / layout.SUMMARY
+    raise Refused(
+        "agent-memory has no place for a note of this name",
+        where=id,
+        do="2026-11-21.md is a daily note, entities/NAME/summary.md a summary",
+    )
+
+
+def plan_add_note(change: Change, desk: PlanContext) -> Plan:
+    """A new daily note, summary or MEMORY.md; its id says which. Without one: today's note."""
+    id = word_of(change, "id", f"{desk.now:%Y-%m-%d}.md")
+    path = _note_path(desk.root, id)
+    if os.path.lexists(path):
+        return there_already(change, "this note")
+    extra = extra_of(change)
+    like = Prose(
+        path,
+        "",
+        marked=extra.get("byte_order_mark") is True,
+        crlf=extra.get("line_endings") == "crlf",
+    )
+    edits: tuple[Edit, ...] = (TextEdit(str(path), None, to_text(content_of(change), like)),)
+    return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (desk.ref(id),))
+
+
+SOURCE = "import"
+_KINDS = {**dict.fromkeys(PLURALS), **dict.fromkeys(PLURALS.values())}
+ENTITY = "projects"
+"""What an entity of another format is taken for, where its own path does not say."""
+_STATUS = {"deleted": "retired", "proposed": "active"}
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """The fields of the fact: `people/alice` stays so, `shop-api/main` is the project shop-api."""
+    parts = parts_of(memory)
+    kind, name, rest = ENTITY, parts[0], parts[1:]
+    if len(parts) > 1 and parts[0] in _KINDS:
+        kind, name, rest = parts[0], parts[1], parts[2:]
+    tags = dict.fromkeys([memory.type, *rest, *memory.tags])
+    fields = {
+        "id": uuid_of(memory.store, memory.id),
+        "content": told(memory),
+        "entity": f"{kind}/{name}",
+        "created": memory.created or memory.updated,
+        "status": _STATUS.get(memory.status, memory.status),
+        "source": SOURCE,
+        "tags": tuple(tag for tag in tags if tag),
+        "pinned": memory.pinned,
+        "supersedes": ids_of(memory, memory.supersedes),
+        "superseded_by": ids_of(memory, memory.superseded_by),
+        "links": links_of(memory),
+        "extra": {"sourceRef": memory.ref},
+    }
+    changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type else ()
+    if memory.status in _STATUS:
+        changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
+    names = ("importance", "updated", "confidence", "source")
+    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))

@@ -1,0 +1,266 @@
+"""Facts of agent-memory as memories.
+
+A fact's `type` is its `entityType`; its `entity` is a path such as `people/alice`, made of the
+folder's slug and the first `entityType` in the file (what build-entity-index.sh:81 takes as the
+entity's type). `active` stays active. `historical` is superseded when a fact of the same file names
+it in `supersedes`, else retired: nothing took its place. Any other status is shown as active and
+stands in `extra`.
+
+Importance is not in the format. It is derived from the record alone: low when historical, else high
+when it has an edge or a person wrote it (source `manual`), else medium.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Plan, RecordEdit, SidecarEdit
+from memtui.errors import Conflict, UnreadableFile
+from memtui.files.json.editing import load
+from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.model import UNTYPED, Link, Memory, Place
+from memtui.stores.agent_memory import layout
+from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY, shard_key
+from memtui.stores.agent_memory.notes import stated_type
+from memtui.stores.agent_memory.rules import Rules
+from memtui.stores.change_validation import UNADDRESSABLE, told_apart
+from memtui.stores.json_file import JsonFile, Named, named_records, read_to_change
+from memtui.stores.json_values import text_of
+from memtui.stores.last_read import LastRead
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.sidecar import ids_in
+from memtui.stores.timestamps import from_iso
+
+ACTIVE = "active"
+HISTORICAL = "historical"
+MANUAL = "manual"
+
+PLURALS = {
+    "person": "people",
+    "company": "companies",
+    "project": "projects",
+    "organization": "organizations",
+}
+"""The four types that templates/entities/README.md names; any other word stays as it is."""
+
+_SHOWN_IN_FIELDS = frozenset({"id", "content", "source", "entityType", "status", "supersedes"})
+
+
+def entity_path(entity_type: str, slug: str) -> str:
+    """`people/alice`: the path a person sees for an entity folder."""
+    return f"{PLURALS.get(entity_type, entity_type) or UNTYPED}/{slug}"
+
+
+def first_type(values: Iterable[Mapping[str, Any]]) -> str:
+    """The type of an entity: the first one that a fact of its file states."""
+    for value in values:
+        entity_type = value.get("entityType")
+        if isinstance(entity_type, str) and entity_type:
+            return entity_type
+    return ""
+
+
+def edge_link(edge: object) -> Link | None:
+    """The relation that an edge states; None when it is null or not whole."""
+    if not isinstance(edge, dict):
+        return None
+    predicate, target = edge.get("predicate"), edge.get("object")
+    if isinstance(predicate, str) and isinstance(target, str) and predicate and target:
+        return Link(relation=predicate, target=target)
+    return None
+
+
+def importance(value: Mapping[str, Any]) -> str:
+    """The derived importance; the rule stands at the top of this module."""
+    if value.get("status") == HISTORICAL:
+        return "low"
+    return "high" if value.get("edge") or value.get("source") == MANUAL else "medium"
+
+
+def _status(value: Mapping[str, Any], has_successor: bool) -> str:
+    if value.get("status") != HISTORICAL:
+        return "active"
+    return "superseded" if has_successor else "retired"
+
+
+def _source(value: Mapping[str, Any]) -> str:
+    parts = (text_of(value.get("source")), text_of(value.get("sourceRef")))
+    return " ".join(part for part in parts if part)
+
+
+def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Every key that no field shows as it is; empty and absent say the same in this format."""
+    extra = {
+        key: item
+        for key, item in value.items()
+        if key not in _SHOWN_IN_FIELDS and item is not None and item != ""
+    }
+    if value.get("status") != ACTIVE and "status" in value:
+        extra["status"] = value["status"]
+    for key in ("id", "content", "entityType", "supersedes"):
+        if value.get(key) is not None and not isinstance(value[key], str):
+            extra[key] = value[key]
+    return extra
+
+
+def _fact(
+    named: Named, file: JsonFile, label: str, entity: str, successors: tuple[str, ...]
+) -> Memory:
+    value = named.value
+    supersedes = value.get("supersedes")
+    link = edge_link(value.get("edge"))
+    extra = _extra(value)
+    if named.fault:
+        extra[UNADDRESSABLE] = named.fault
+    return Memory(
+        ref=f"{label}:{named.id}",
+        id=named.id,
+        store=label,
+        kind="fact",
+        type=text_of(value.get("entityType")),
+        content=text_of(value.get("content")),
+        entity=entity,
+        created=from_iso(value.get("createdAt")),
+        importance=importance(value),
+        status=_status(value, bool(successors)),
+        supersedes=(supersedes,) if isinstance(supersedes, str) and supersedes else (),
+        superseded_by=successors,
+        links=(link,) if link else (),
+        source=_source(value),
+        origin=Place(str(file.path), named.record.line, file.key(named.index)),
+        extra=extra,
+    )
+
+
+def _successors(records: Iterable[Named]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for named in records:
+        old = named.value.get("supersedes")
+        if isinstance(old, str) and old and old != named.id:
+            found[old].append(named.id)
+    return {old: tuple(dict.fromkeys(new)) for old, new in found.items()}
+
+
+def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[Memory]:
+    """The memories of one items.json, in its order.
+
+    A second record with the same id goes by `<id>#2`: both are shown, neither can be changed.
+    """
+    entity = entity_path(first_type(named.value for named in records), slug)
+    successors = _successors(records)
+    made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
+    return told_apart(list(made))
+
+
+def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
+    """The memories with what only the sidecar knows of their lineage said on both sides."""
+    memories = tuple(memories)
+    successors: dict[str, list[str]] = defaultdict(list)
+    for memory in memories:
+        for old in memory.supersedes:
+            successors[old].append(memory.id)
+    return tuple(_succeeded(memory, successors.get(memory.id, ())) for memory in memories)
+
+
+def _succeeded(memory: Memory, by: Iterable[str]) -> Memory:
+    known = tuple(dict.fromkeys([*memory.superseded_by, *by]))
+    if known == memory.superseded_by:
+        return memory
+    status = "superseded" if memory.status == "retired" else memory.status
+    return replace(memory, superseded_by=known, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class FactContext(PlanContext):
+    """One MEMORY_HOME, while one change is planned."""
+
+    rules: Rules
+    last: LastRead[FactFile] = field(repr=False)
+
+    def open(self, slug: str) -> FactFile:
+        """An entity's facts as they are now. Raises Refused."""
+        folder = safe_join(self.root / ENTITIES, slug)
+        files = (folder / ITEMS, folder / SUMMARY)
+        return self.last.get(files, lambda: open_facts(self.root, slug, self.label), slug)
+
+    def noted_fact(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+        """The edit that sets these keys of one fact's entry; none when it says so already."""
+        return self.noted(id, shard_key(slug), **values)
+
+    def succeeded(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
+        """The edit that names one more successor of a fact."""
+        known = ids_in(self.sidecar.entry(id), "superseded_by")
+        return self.noted_fact(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
+
+
+INDENT = "  "
+"""What jq puts before each level."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactFile:
+    """The facts of one entity."""
+
+    items: JsonFile
+    slug: str
+    type: str
+    """The entity's type: of its first fact, else of its summary, else empty."""
+    records: tuple[Named, ...] = field(default=(), repr=False)
+    memories: tuple[Memory, ...] = field(default=(), repr=False)
+
+    def record(self, id: str) -> Named:
+        """The record with this id. Raises Conflict when another program took it away."""
+        for named in self.records:
+            if named.id == id:
+                return named
+        raise Conflict("another program removed this fact", where=str(self.items.path))
+
+    @property
+    def active(self) -> list[Memory]:
+        """The facts whose status is exactly `active`: those that the program compares with.
+
+        It ignores those of any other status, also of none.
+        """
+        each = zip(self.records, self.memories, strict=True)
+        return [memory for named, memory in each if named.value.get("status") == ACTIVE]
+
+    def coming(self, planned: Iterable[Plan], label: str) -> list[Memory]:
+        """The active facts that these plans would add here; their texts are all that counts."""
+        path = str(self.items.path)
+        raws = [
+            edit.after
+            for plan in planned
+            for edit in plan.edits
+            if isinstance(edit, RecordEdit) and edit.path == path and edit.before is None
+        ]
+        values = [load(raw) for raw in raws if raw is not None]
+        return [
+            Memory(f"{label}:{value['id']}", value["id"], label, "fact", content=value["content"])
+            for value in values
+            if value.get("status") == ACTIVE
+        ]
+
+
+def _summary_type(folder: Path, root: Path) -> str:
+    try:
+        return stated_type(decode(read_bytes(folder / layout.SUMMARY, root)))
+    except UnreadableFile:
+        return ""
+
+
+def open_facts(root: Path, slug: str, label: str) -> FactFile:
+    """Read an entity's facts for a change; an entity that does not exist yet is an empty one.
+
+    Raises Refused when the slug cannot be a folder, or the file cannot be read: what cannot be read
+    must not be written.
+    """
+    folder = safe_join(root / layout.ENTITIES, slug)
+    file = read_to_change(folder / layout.ITEMS, root)
+    records, _ = named_records(file, slug)
+    kind = first_type(named.value for named in records) or _summary_type(folder, root)
+    memories = facts(file, records, label, slug)
+    return FactFile(file, slug, kind, tuple(records), tuple(memories))

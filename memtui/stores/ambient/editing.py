@@ -1,0 +1,227 @@
+"""Changes of events that exist, as exact edits of every file that holds them.
+
+Ambient knows editing the text and deleting. Type and importance can be changed in the files too.
+Retiring and superseding remove the event as Ambient would, and memtui keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores.action_support import ActionSupport
+from memtui.stores.ambient.adding import new_event, plan_add
+from memtui.stores.ambient.project_files import (
+    EventContext,
+    ProjectFiles,
+    insert_into,
+    key_of,
+    put_back,
+    revived,
+    shard_of,
+    taken_out,
+    touched,
+)
+from memtui.stores.ambient.records import ARCHIVED_TAG, Copy, EventFile
+from memtui.stores.ambient.rules import fitted
+from memtui.stores.change_validation import (
+    UNADDRESSABLE,
+    asked_values,
+    content_of,
+    importance_of,
+    same_as_seen,
+    word_of,
+)
+from memtui.stores.importing import texts_in
+from memtui.stores.json_values import text_of
+from memtui.stores.outcomes import done, merged, successors_stay
+from memtui.stores.sidecar import ids_in
+from memtui.stores.sidecar_acts import BESIDE, tag_edits
+
+EDITABLE = frozenset({"content", "type", "importance", "tags"})
+KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | BESIDE
+
+
+def _is_kept(memory: Memory) -> bool:
+    """Whether only memtui still holds it."""
+    return memory.extra.get("kept") is True
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    fault = memory.extra.get(UNADDRESSABLE)
+    if fault:
+        return f"it cannot be changed: {fault}"
+    if _is_kept(memory) and act not in KEPT_ACTS:
+        return "Ambient no longer holds it, only memtui does: restore it first"
+    if act is Act.RESTORE and not _is_kept(memory):
+        return "it is active already"
+    return ""
+
+
+def _native_tags(memory: Memory) -> tuple[str, ...]:
+    return (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
+
+
+def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> list[Copy]:
+    copies = files.copies(memory.id)
+    now = text_of(copies[0].named.value.get("content"))
+    same_as_seen(memory, now, str(copies[0].where.file.path), wanted)
+    return copies
+
+
+def _asked_keys(
+    change: Change, asked: dict[str, Any], desk: EventContext
+) -> tuple[dict[str, str], str]:
+    """The event's keys that the change sets, and a warning when the text had to be cut."""
+    values: dict[str, str] = {}
+    cut = ""
+    if "content" in asked:
+        values["content"], cut = fitted(content_of(change), desk.rules, change.force)
+    if "type" in asked:
+        values["type"] = word_of(change, "type", "")
+    if "importance" in asked:
+        values["importance"] = importance_of(change, "")
+    return values, cut
+
+
+def _put(copies: list[Copy], values: Mapping[str, Any]) -> tuple[tuple[Edit, ...], list[EventFile]]:
+    """The edits that set these keys in every copy, and the files that they change."""
+    made = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
+    edits = tuple(edit for _, found in made for edit in found)
+    return edits, [where for where, found in made if found]
+
+
+def _edit(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    asked = asked_values(change, memory, EDITABLE)
+    files = desk.open(key_of(memory))
+    values, cut = _asked_keys(change, asked, desk)
+    edits: tuple[Edit, ...] = ()
+    warnings = ((cut,) if cut else ()) + files.warnings
+    if values:
+        copies = _seen(memory, files, values.get("content"))
+        edits, holding = _put(copies, values)
+        raised = values.get("importance") == "high" and memory.importance != "high"
+        promoted = _promotion(files, copies, values) if raised else ()
+        if promoted and files.own is not None:
+            edits += promoted
+            holding.append(files.own)
+        edits += touched(holding, desk.milliseconds)
+        warnings += revived(holding, desk.now)
+    if "tags" in asked:
+        edits += tag_edits(desk.beside(memory), asked["tags"], _native_tags(memory))
+    return done(change, memory, edits, warnings if edits else ())
+
+
+def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) -> tuple[Edit, ...]:
+    """An event that becomes high is written to project.json too, as one stored high is."""
+    own = files.own
+    if own is None or any(copy.where is own for copy in copies):
+        return ()
+    return insert_into(own, {**copies[0].named.value, **values})
+
+
+def _delete(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    forgotten = desk.beside(memory).forget()
+    if _is_kept(memory):
+        return done(change, memory, forgotten)
+    files = desk.open(key_of(memory))
+    removals = tuple(copy.set(None) for copy in _seen(memory, files))
+    return done(change, memory, (*removals, *forgotten), files.warnings)
+
+
+def _retire(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    files = desk.open(key_of(memory))
+    _seen(memory, files)
+    return Plan(
+        changes=(change,),
+        edits=taken_out(desk, files, memory.id, "retired"),
+        reason="removed from Ambient's files; memtui keeps it",
+        refs=(memory.ref,),
+        supersedes=(memory.ref,),
+        warnings=files.warnings,
+    )
+
+
+def _restore(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    edits = put_back(desk, desk.open(key_of(memory)), memory.id)
+    return done(change, memory, edits, successors_stay(memory))
+
+
+def _successor_files(files: ProjectFiles, copies: list[Copy]) -> list[EventFile]:
+    """Where the successor goes: into the files of the old one that Ambient still reads."""
+    live = [copy.where for copy in copies if not copy.where.is_archived]
+    if not live and files.own is not None:
+        return [files.own]
+    return live or [copies[0].where]
+
+
+def _supersede(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    files = desk.open(key_of(memory))
+    content, cut = fitted(content_of(change), desk.rules, change.force)
+    copies = _seen(memory, files, content)
+    old = copies[0].named.value
+    event = new_event(change, content, desk)
+    id = event["id"]
+    event["type"] = word_of(change, "type", text_of(old.get("type")) or event["type"])
+    event["importance"] = importance_of(change, memory.importance)
+    into = _successor_files(files, copies)
+    if event["importance"] == "high" and files.own is not None and files.own not in into:
+        into = [files.own, *into]
+    tags = texts_in(change, "tags")
+    return Plan(
+        changes=(change,),
+        edits=(
+            *taken_out(desk, files, memory.id, "superseded", (id,)),
+            *(edit for file in into for edit in insert_into(file, event)),
+            *touched(into, desk.milliseconds),
+            *desk.noted(id, files.shard, supersedes=[memory.id], tags=tags),
+        ),
+        outcome=Outcome.SUPERSEDED,
+        reason=f"added {id}; memtui keeps {memory.id}",
+        refs=(desk.ref(id), memory.ref),
+        supersedes=(memory.ref,),
+        warnings=((cut,) if cut else ()) + files.warnings,
+    )
+
+
+def _merge(change: Change, memory: Memory, desk: EventContext) -> Plan:
+    """Keep this event, with a new text if one is given; the others leave and are kept."""
+    others = desk.others(change, memory)
+    files = desk.open(key_of(memory))
+    edits: tuple[Edit, ...] = ()
+    if change.fields.get("content") not in (None, "", memory.content):
+        content, _ = fitted(content_of(change), desk.rules, change.force)
+        edits, holding = _put(_seen(memory, files, content), {"content": content})
+        edits += touched(holding, desk.milliseconds)
+    for other in others:
+        why = _not_on(Act.SUPERSEDE, other)
+        if why:
+            raise Refused(why, where=other.ref)
+        home = desk.open(key_of(other))
+        _seen(other, home)
+        edits += taken_out(desk, home, other.id, "superseded", (memory.id,))
+    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
+    ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
+    return merged(change, memory, others, edits + desk.beside(memory).set(supersedes=ids))
+
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=plan_add,
+    handlers={
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.SUPERSEDE: _supersede,
+        Act.RETIRE: _retire,
+        Act.RESTORE: _restore,
+        Act.DELETE: _delete,
+        Act.MERGE: _merge,
+    },
+    unsupported=dict.fromkeys((Act.ACCEPT, Act.DECLINE), "Ambient has no proposals to decide on"),
+    shard_of=shard_of,
+    not_on=_not_on,
+    native_tags=_native_tags,
+)

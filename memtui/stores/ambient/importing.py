@@ -1,0 +1,281 @@
+"""Events that come from elsewhere with an id (see `carrying`), back where they stood.
+
+They go into the project and the branches they stood in, each copy with what it alone said, and
+supersede nothing: Ambient's own import can delete decisions that are there, this one cannot. What
+only memtui kept stays with memtui.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.errors import Refused
+from memtui.files.reading import safe_join
+from memtui.model import Memory
+from memtui.stores.ambient import layout
+from memtui.stores.ambient.project_files import (
+    EventContext,
+    ProjectFiles,
+    insert_into,
+    new_branch_file,
+    new_project_file,
+    task_key,
+)
+from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
+from memtui.stores.ambient.rules import Rules, fitted
+from memtui.stores.base import ConvertedMemory
+from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
+from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
+from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
+from memtui.stores.json_values import is_number, list_of
+from memtui.stores.outcomes import there_already
+from memtui.stores.overlay import keep
+from memtui.stores.timestamps import to_milliseconds
+
+_TOLD = frozenset(
+    {"id", "type", "timestamp", "content", "importance", "metadata"}
+    | {"projectKey", "remote", "branches", "archived", "differs", "expires", "expired"}
+    | {"legacy", "directory"}
+)
+"""Of `extra`: what stands in another key of the event, or was never in one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A change that brings an event, and the store it comes to."""
+
+    change: Change
+    desk: EventContext
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        return extra_of(self.change)
+
+    @property
+    def id(self) -> str:
+        return str(self.change.fields["id"])
+
+    @property
+    def entity(self) -> str:
+        entity = word_of(self.change, "entity", "").strip("/")
+        if not entity or not entity.isprintable():
+            raise Refused("an event belongs to a project", do="for example: shop-api/main")
+        return entity
+
+    @property
+    def project(self) -> str:
+        """What the project is called."""
+        return self.entity.partition("/")[0]
+
+    @property
+    def remote(self) -> str:
+        return str(self.extra.get("remote") or self.project)
+
+    @property
+    def branches(self) -> list[str]:
+        """The branches it stood in; without a list, the one its entity names."""
+        found = self.extra.get("branches")
+        if isinstance(found, list):
+            return [str(branch) for branch in found if branch]
+        branch = self.entity.partition("/")[2]
+        return [branch] if branch else []
+
+    @property
+    def in_project(self) -> bool:
+        """Whether project.json held it: its entity is then the project itself."""
+        return "/" not in self.entity
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether Ambient no longer held it, and only memtui did."""
+        return self.change.fields.get("status") in ("superseded", "retired", "deleted")
+
+    def said_in(self, path: Path, event: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The event as the copy in the file of this name had it."""
+        for other in list_of(self.extra.get("differs")):
+            if isinstance(other, dict) and _same_name(other.get("file"), path):
+                said = {key: value for key, value in other.items() if key != "file"}
+                gone = {key for key, value in said.items() if value is None}
+                return {k: v for k, v in {**event, **said}.items() if k not in gone}
+        return event
+
+
+def _same_name(file: object, path: Path) -> bool:
+    """Whether two files are called the same within their projects."""
+    return isinstance(file, str) and Path(file).parts[-2:] == path.parts[-2:]
+
+
+def carried_event(arrival: Arrival) -> dict[str, Any]:
+    """The event's record, its keys in the order in which Ambient writes them."""
+    change, extra = arrival.change, arrival.extra
+    written = extra.get("timestamp")
+    created = to_milliseconds(created_of(change, arrival.desk.now))
+    native = extra.get("importance")
+    event: dict[str, Any] = {
+        "id": arrival.id,
+        "type": str(change.fields.get("type") or ""),
+        "timestamp": written if is_number(written) else created,
+        "content": content_of(change),
+        "importance": native if isinstance(native, str) else importance_of(change, "medium"),
+    }
+    source = str(change.fields.get("source") or "")
+    metadata = extra.get("metadata") or ({"source": source} if source else None)
+    return event | ({"metadata": metadata} if metadata else {}) | native_keys(change, _TOLD)
+
+
+def _key(arrival: Arrival) -> str:
+    """The project directory it came from, else the one that has its name, else a new one."""
+    stated = arrival.extra.get("projectKey")
+    if isinstance(stated, str) and layout.PROJECT_KEY.fullmatch(stated):
+        return stated
+    for key, known in arrival.desk.keys().items():
+        if arrival.project in (key, known):
+            return key
+    return layout.key_of_name(arrival.project)
+
+
+def _into_branch(
+    arrival: Arrival, files: ProjectFiles, branch: str, event: Mapping[str, Any]
+) -> list[Edit]:
+    archived = arrival.extra.get("archived") is True
+    folder = layout.ARCHIVED if archived else layout.TASKS
+    path = safe_join(files.folder / folder, f"{task_key(branch)}.json")
+    said = arrival.said_in(path, event)
+    for file in files.project.files:
+        if file.file.path == path:
+            return [*insert_into(file, said)]
+    now = arrival.desk.milliseconds
+    return new_branch_file(files, branch, said, now, archived=archived)
+
+
+def _into_project(arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any]) -> list[Edit]:
+    own: EventFile | None = files.own
+    said = arrival.said_in(files.folder / layout.PROJECT, event)
+    return _new_project(arrival, files, said) if own is None else [*insert_into(own, said)]
+
+
+def _new_project(
+    arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any] | None
+) -> list[Edit]:
+    now = arrival.desk.milliseconds
+    return new_project_file(files, arrival.project, arrival.remote, event, now)
+
+
+def _named(arrival: Arrival, files: ProjectFiles) -> list[Edit]:
+    """The project.json of a new project whose events all lie in branches: it holds the name."""
+    path = safe_join(files.folder, layout.PROJECT)
+    unnamed = arrival.project == files.folder.name[:SHORT_KEY]
+    if unnamed or arrival.in_project or files.project.files or os.path.lexists(path):
+        return []
+    return _new_project(arrival, files, None)
+
+
+def plan_carried(arrival: Arrival) -> Plan:
+    """The plan of taking in one event. Raises Refused."""
+    change, desk = arrival.change, arrival.desk
+    files = desk.open(_key(arrival))
+    if desk.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
+        return there_already(change, "an event with this id")
+    edits: list[Edit] = []
+    if not arrival.is_gone:
+        event = carried_event(arrival)
+        if arrival.in_project:
+            edits += _into_project(arrival, files, event)
+        edits += _named(arrival, files)
+        for branch in arrival.branches:
+            edits += _into_branch(arrival, files, branch, event)
+    edits += desk.noted(arrival.id, files.shard, **_beside(arrival))
+    return Plan(
+        changes=(change,),
+        edits=tuple(edits),
+        outcome=Outcome.ADDED,
+        refs=(desk.ref(arrival.id),),
+        warnings=files.warnings,
+    )
+
+
+def _beside(arrival: Arrival) -> dict[str, Any]:
+    """What the sidecar keeps of the event: all that its record cannot hold."""
+    native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
+    kept = keep(_memory(arrival)) if arrival.is_gone else None
+    return kept_beside(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
+
+
+def _memory(arrival: Arrival) -> Memory:
+    """The memory that memtui keeps, where Ambient no longer held it."""
+    fields = arrival.change.fields
+    extra = {key: value for key, value in arrival.extra.items() if key != "kept"}
+    return Memory(
+        ref=arrival.desk.ref(arrival.id),
+        id=arrival.id,
+        store=arrival.desk.label,
+        kind="event",
+        type=str(fields.get("type") or ""),
+        content=content_of(arrival.change),
+        entity=arrival.entity,
+        created=created_of(arrival.change, arrival.desk.now),
+        importance=importance_of(arrival.change, "medium"),
+        status=str(fields.get("status")),
+        superseded_by=tuple(texts_in(arrival.change, "superseded_by")),
+        extra=extra,
+    )
+
+
+TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
+_TYPE_OF = {
+    "architecture": "decision",
+    "bugfix": "error-resolution",
+    "goal": "decision",
+    "policy": "decision",
+    "preference": "decision",
+    "session": "session-summary",
+    "session_summary": "session-summary",
+    "summary": "session-summary",
+    "value": "decision",
+}
+"""Words of other stores; what is not here becomes a task-update."""
+BRANCH = "main"
+
+
+def type_of(word: str) -> str:
+    """One of Ambient's five types for another store's word."""
+    return word if word in TYPES else _TYPE_OF.get(word, "task-update")
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """The fields of the event: the first part of the entity is the project, the rest the branch."""
+    parts = parts_of(memory)
+    branch = "/".join(parts[1:]) or BRANCH
+    high = memory.importance == "high"
+    content, cut = fitted(told(memory) or memory.headline, Rules(), True)
+    said = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
+    fields = {
+        "id": uuid_of(memory.store, memory.id),
+        "content": content,
+        "type": type_of(memory.type),
+        "importance": memory.importance,
+        "entity": parts[0] if high else f"{parts[0]}/{branch}",
+        "created": memory.created or memory.updated,
+        "status": "active" if memory.status == "proposed" else memory.status,
+        "source": memory.ref,
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+        "supersedes": ids_of(memory, memory.supersedes),
+        "superseded_by": ids_of(memory, memory.superseded_by),
+        "links": links_of(memory),
+        "extra": {
+            "branches": [branch],
+            "metadata": {key: value for key, value in said.items() if value},
+        },
+    }
+    changed: tuple[str, ...] = (f"content ({cut})",) if cut else ()
+    if type_of(memory.type) != memory.type:
+        changed += (f"type (becomes {type_of(memory.type)})",)
+    if memory.status == "proposed":
+        changed += ("status proposed (becomes active)",)
+    return ConvertedMemory(fields, (*changed, *lost(memory, "updated", "confidence", "source")))

@@ -1,0 +1,316 @@
+"""Events of Ambient as memories.
+
+A high event is written to project.json and to its branch's file under one id: that is one memory in
+two places. Where it lies is the first of project.json, the branches by name, the archived branches;
+`also` holds the others, and where a copy says something else, `extra["differs"]` holds its text.
+
+The entity is `project/branch`, or the project alone for what project.json holds; where several
+files hold an event, `also_entities` has the others. A project whose project.json is missing goes
+by the first 8 digits of its key. Importance is native. An event that
+only archived branches hold is tagged `archived`; it is still active. `extra["expires"]` says when
+Ambient stops reading the file (90 days after its last activity), `extra["expired"]` that it did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import RecordEdit
+from memtui.errors import UnreadableFile
+from memtui.files.json.editing import load
+from memtui.files.reading import decode, read_bytes
+from memtui.model import IMPORTANCES, Memory, Place
+from memtui.stores.ambient import layout
+from memtui.stores.base import Reading, Unreadable
+from memtui.stores.change_validation import UNADDRESSABLE
+from memtui.stores.json_file import JsonFile, Named, named_records, read_json
+from memtui.stores.json_values import list_of, text_of
+from memtui.stores.scanning import as_unreadable
+from memtui.stores.timestamps import from_milliseconds
+
+IDLE_LIMIT = timedelta(days=90)
+"""After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
+ARCHIVED_TAG = "archived"
+SHORT_KEY = 8
+"""Digits of the project key that stand for a project without a name."""
+
+_SHOWN_IN_FIELDS = frozenset({"id", "type", "content", "importance"})
+
+
+@dataclass(frozen=True, slots=True)
+class EventFile:
+    """One project.json or branch file with its sound records."""
+
+    file: JsonFile
+    records: list[Named] = field(repr=False)
+    is_project: bool
+    is_archived: bool
+    branch: str
+    """The branch's own name, since its file name cannot be turned back into it; empty for
+    project.json."""
+    expires: datetime | None
+    """When Ambient stops reading the file; None when it does not say when it was last active."""
+
+
+def event_file(file: JsonFile, records: list[Named]) -> EventFile:
+    """What the head of a file says of all its events."""
+    folder = file.path.parent.name
+    in_branch = folder in (layout.TASKS, layout.ARCHIVED)
+    is_project = file.path.name == layout.PROJECT and not in_branch
+    name = file.top.get("branchName")
+    branch = name if isinstance(name, str) and name else file.path.stem
+    return EventFile(
+        file=file,
+        records=records,
+        is_project=is_project,
+        is_archived=folder == layout.ARCHIVED or file.top.get("archived") is True,
+        branch="" if is_project else branch,
+        expires=_end(from_milliseconds(file.top.get("lastActive"))),
+    )
+
+
+def _end(last_active: datetime | None) -> datetime | None:
+    try:
+        return None if last_active is None else last_active + IDLE_LIMIT
+    except OverflowError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """What is known of one project directory."""
+
+    key: str
+    name: str
+    """Empty when there is no project.json, or it does not say."""
+    remote: str
+    files: tuple[EventFile, ...]
+
+    @property
+    def path(self) -> str:
+        """How the project is called as an entity."""
+        return self.name or self.key[:SHORT_KEY]
+
+
+def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
+    """The project that these files make up."""
+    files = tuple(files)
+    top: Mapping[str, Any] = next((f.file.top for f in files if f.is_project), {})
+    name, remote = top.get("projectName"), top.get("origin")
+    return Project(
+        key=folder.name,
+        name=name if isinstance(name, str) else "",
+        remote=remote if isinstance(remote, str) else "",
+        files=files,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One place where an event is written down."""
+
+    where: EventFile
+    named: Named
+
+    @property
+    def place(self) -> Place:
+        return Place(
+            str(self.where.file.path),
+            self.named.record.line,
+            self.where.file.key(self.named.index),
+        )
+
+    def set(self, after: str | None) -> RecordEdit:
+        """Give this copy another text, or remove it."""
+        return self.where.file.edit(self.named, after)
+
+
+def copies_by_id(project: Project) -> dict[str, list[Copy]]:
+    """Every event of the project with all places that hold it, in reading order."""
+    found: dict[str, list[Copy]] = {}
+    for where in project.files:
+        for named in where.records:
+            found.setdefault(named.id, []).append(Copy(where, named))
+    return found
+
+
+def importance(value: object) -> str:
+    """The native importance; medium for a word that Ambient does not know."""
+    return value if isinstance(value, str) and value in IMPORTANCES else "medium"
+
+
+def _differing(first: Copy, others: Iterable[Copy]) -> list[dict[str, Any]]:
+    """What other copies say otherwise: where, and each key that is not the same."""
+    found = []
+    mine = first.named.value
+    for copy in others:
+        theirs = copy.named.value
+        keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
+        if keys:
+            said = {key: theirs.get(key) for key in keys}
+            found.append({"file": str(copy.where.file.path), **said})
+    return found
+
+
+def _expiry(copies: Iterable[Copy], now: datetime) -> dict[str, Any]:
+    """When the last of the files that hold the event stops being read."""
+    ends = [copy.where.expires for copy in copies]
+    known = [end for end in ends if end is not None]
+    if not known or len(known) < len(ends):
+        return {}
+    end = max(known)
+    said: dict[str, Any] = {"expires": end.isoformat().replace("+00:00", "Z")}
+    return {**said, "expired": True} if end < now else said
+
+
+def _extra(project: Project, copies: list[Copy], now: datetime) -> dict[str, Any]:
+    value = copies[0].named.value
+    extra = {key: item for key, item in value.items() if key not in _SHOWN_IN_FIELDS}
+    for key in ("id", "type", "content"):
+        if value.get(key) is not None and not isinstance(value[key], str):
+            extra[key] = value[key]
+    if value.get("importance") not in IMPORTANCES and "importance" in value:
+        extra["importance"] = value["importance"]
+    extra["projectKey"] = project.key
+    if project.remote:
+        extra["remote"] = project.remote
+    branches = [copy.where.branch for copy in copies if not copy.where.is_project]
+    if branches:
+        extra["branches"] = list(dict.fromkeys(branches))
+    differs = _differing(copies[0], copies[1:])
+    if differs:
+        extra["differs"] = differs
+    fault = _fault(copies)
+    if fault:
+        extra[UNADDRESSABLE] = fault
+    return {**extra, **_expiry(copies, now)}
+
+
+def _fault(copies: list[Copy]) -> str:
+    faults = [copy.named.fault for copy in copies if copy.named.fault]
+    if faults:
+        return faults[0]
+    files = [copy.where.file.path for copy in copies]
+    if len(set(files)) < len(files):
+        return "one file holds the id more than once"
+    return ""
+
+
+def _entity(project: Project, file: EventFile) -> str:
+    return project.path if file.is_project else f"{project.path}/{file.branch}"
+
+
+def event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
+    """One event with all its copies as a memory."""
+    first = copies[0]
+    value = first.named.value
+    entities = list(dict.fromkeys(_entity(project, copy.where) for copy in copies))
+    archived = all(copy.where.is_archived for copy in copies)
+    extra = _extra(project, copies, now)
+    metadata = value.get("metadata")
+    if archived:
+        extra["archived"] = True
+    return Memory(
+        ref=f"{label}:{id}",
+        id=id,
+        store=label,
+        kind="event",
+        type=text_of(value.get("type")),
+        content=text_of(value.get("content")),
+        entity=entities[0],
+        also_entities=tuple(entities[1:]),
+        created=from_milliseconds(value.get("timestamp")),
+        importance=importance(value.get("importance")),
+        tags=(ARCHIVED_TAG,) if archived else (),
+        source=text_of(metadata.get("source")) if isinstance(metadata, dict) else "",
+        origin=first.place,
+        also=tuple(copy.place for copy in copies[1:]),
+        extra=extra,
+    )
+
+
+def events(project: Project, label: str, now: datetime) -> list[Memory]:
+    """The memories of one project: every id once."""
+    found = copies_by_id(project)
+    return [event(project, id, copies, label, now) for id, copies in found.items()]
+
+
+_MOVED = "it lies in a file of Ambient's first format, which Ambient moves at its next start"
+
+
+def _id(path: Path, position: str, content: str) -> str:
+    mark = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+    return f"legacy-{path.stem[:8]}-{position}-{mark}"
+
+
+def _memory(
+    path: Path, top: dict[str, Any], label: str, position: str, content: str, **fields: Any
+) -> Memory:
+    directory = text_of(top.get("directory"))
+    id = _id(path, position, content)
+    return Memory(
+        ref=f"{label}:{id}",
+        id=id,
+        store=label,
+        kind="event",
+        content=content,
+        entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],
+        created=from_milliseconds(top.get("lastActive")),
+        source=text_of(top.get("lastAgent")),
+        origin=Place(str(path), None, position),
+        extra={
+            "directory": directory,
+            "timestamp": top.get("lastActive"),
+            "legacy": True,
+            UNADDRESSABLE: _MOVED,
+        },
+        **fields,
+    )
+
+
+def read_legacy(path: Path, root: Path, label: str) -> Reading:
+    """The facts and the summary of one legacy file."""
+    try:
+        top = load(decode(read_bytes(path, root)), str(path))
+    except UnreadableFile as error:
+        return Reading((), (as_unreadable(error, path),))
+    if not isinstance(top, dict):
+        return Reading((), (Unreadable(str(path), "it does not hold a JSON object"),))
+    facts = top.get("facts", [])
+    memories = [
+        _memory(path, top, label, f"facts[{n}]", text_of(fact), type="decision")
+        for n, fact in enumerate(list_of(facts))
+    ]
+    summary = text_of(top.get("summary"))
+    if summary:
+        fields = {"type": "session-summary", "importance": "low"}
+        memories.append(_memory(path, top, label, "summary", summary, **fields))
+    if isinstance(facts, list):
+        return Reading(tuple(memories))
+    return Reading(tuple(memories), (Unreadable(str(path), "its facts are not a list"),))
+
+
+EVENTS = ("events",)
+
+
+def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project, list[Unreadable]]:
+    """A project directory's files, and what in them could not be read."""
+    found: list[EventFile] = []
+    faults: list[Unreadable] = []
+    for name in files:
+        path = Path(name)
+        try:
+            file = read_json(path, root, EVENTS)
+        except UnreadableFile as error:
+            faults.append(as_unreadable(error, path))
+            continue
+        records, bad = named_records(file, key)
+        faults += bad
+        found.append(event_file(file, records))
+    return project_of(root / key, found), faults

@@ -1,0 +1,119 @@
+"""What a change asks for, checked before a store plans it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from memtui.changes import Change
+from memtui.errors import Conflict, Refused
+from memtui.model import IMPORTANCES, Memory
+from memtui.stores.json_values import is_number
+from memtui.stores.timestamps import from_iso
+
+
+def content_of(change: Change) -> str:
+    """The text that is to be written. Raises Refused when there is none."""
+    content = change.fields.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise Refused("there is no text to write", do="write what should be remembered")
+    return content
+
+
+def word_of(change: Change, name: str, otherwise: str) -> str:
+    """A field that is one line of text; `otherwise` when it is not given."""
+    value = change.fields.get(name)
+    if value is None or value == "":
+        return otherwise
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise Refused(f"the {name} must be a word")
+    return value.strip()
+
+
+def importance_of(change: Change, otherwise: str) -> str:
+    value = change.fields.get("importance") or otherwise
+    if value not in IMPORTANCES:
+        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    return str(value)
+
+
+def created_of(change: Change, otherwise: datetime) -> datetime:
+    """When it was first written down: given by an import, else now."""
+    value = change.fields.get("created")
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return from_iso(value) or otherwise
+
+
+def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
+    """The fields that the change would make different.
+
+    A field that already is as asked is left out, so that a form may hand in all it shows. Raises
+    Refused for a field that the format cannot hold.
+    """
+    values: dict[str, Any] = {}
+    for name, value in change.fields.items():
+        now = getattr(memory, name, None)
+        if value == now or (
+            isinstance(now, tuple) and isinstance(value, list) and tuple(value) == now
+        ):
+            continue
+        if name not in editable:
+            can = ", ".join(sorted(editable)) or "nothing"
+            raise Refused(f"the {name} cannot be changed here", do=f"what can be: {can}")
+        values[name] = value
+    return values
+
+
+def same_as_seen(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
+    """Raises Conflict when the text changed since the person saw it."""
+    if content_now != memory.content:
+        raise Conflict(
+            "another program changed this memory since it was read",
+            where=place,
+            base=memory.content,
+            theirs=content_now,
+            yours=wanted,
+        )
+
+
+UNADDRESSABLE = "unaddressable"
+"""Key of `Memory.extra`: why the record cannot be named in its file, so not changed."""
+
+
+def told_apart(memories: Sequence[Memory]) -> list[Memory]:
+    """The memories in their order, each with an id of its own."""
+    total = Counter(memory.id for memory in memories)
+    seen: dict[str, int] = defaultdict(int)
+    found = []
+    for memory in memories:
+        if total[memory.id] == 1:
+            found.append(memory)
+            continue
+        seen[memory.id] += 1
+        found.append(_one_of_many(memory, seen[memory.id]))
+    return found
+
+
+def _one_of_many(memory: Memory, number: int) -> Memory:
+    id = memory.id if number == 1 else f"{memory.id}#{number}"
+    fault = f"the store holds the id {memory.id} more than once"
+    extra = {**memory.extra, "id": memory.id, UNADDRESSABLE: fault}
+    return replace(memory, id=id, ref=f"{memory.store}:{id}", extra=extra)
+
+
+HIGH, MEDIUM = 4, 3
+"""The lowest rating that means high, and that means medium."""
+
+RATING_OF = {"high": 5, "medium": 3, "low": 1}
+"""What is kept when a person chooses an importance that the store's format cannot hold."""
+
+
+def rated(rating: object) -> str:
+    """High, medium or low; empty when there is no rating."""
+    if not is_number(rating) or rating != rating:
+        return ""
+    return "high" if rating >= HIGH else "medium" if rating >= MEDIUM else "low"

@@ -1,0 +1,202 @@
+"""Engram's save, worked out beforehand: what a new text would become in this database.
+
+1. A live observation with the same topic key, project and scope is overwritten in place.
+2. The same text, title, type, project and scope within 15 minutes counts as seen again.
+3. Anything else becomes a new observation, due for review where its type asks for that, in the
+   session `manual-save-<project>`, which is made when it is missing.
+
+The number of a new observation is the one SQLite would give next. If another program takes it
+before the plan is applied, the next free one is used, and the writer says which.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from memtui.changes import Change, Outcome, Plan, RowEdit
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores.engram import rules, sessions
+from memtui.stores.engram.records import count_of, named, text
+from memtui.stores.engram.schema import Schema
+
+_OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
+"""What a save under an existing topic key replaces (store.go, AddObservation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adding:
+    """Plans new observations. Raises Refused, sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    moment: datetime
+    number: int
+    """What a new observation will get if nobody is faster."""
+
+    @property
+    def now(self) -> str:
+        return rules.timestamp(self.moment)
+
+    def add(self, change: Change) -> Plan:
+        fields = change.fields
+        content = rules.content(_given(fields, "content"))
+        title = rules.title(_given(fields, "title"), content)
+        at = rules.address(_given(fields, "entity"), title)
+        if fields.get("topic_key"):
+            at = rules.Address(at.project, at.scope, rules.topic_key(_given(fields, "topic_key")))
+        if not at.project:
+            raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
+        columns = self._columns(fields, content, title, at)
+        warnings = _warnings(fields)
+        if at.topic_key:
+            held = self._same_topic(at)
+            if held is not None:
+                return self._overwrite(change, held, columns, warnings)
+        twin = None if change.force else self._twin(columns)
+        if twin is not None:
+            return self._count(change, twin)
+        return self._insert(change, columns, warnings)
+
+    def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
+        """A new observation beside `memory`, in its project and scope; also its sync_id."""
+        fields = change.fields
+        content = rules.content(_given(fields, "content"))
+        if content == memory.content:
+            raise Refused("the successor says the same", where=memory.ref, do="change the text")
+        title = rules.title(_given(fields, "title") or memory.title, content)
+        at = rules.Address(
+            text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
+        )
+        wanted = {"type": memory.type, **fields}
+        plan = self._insert(change, self._columns(wanted, content, title, at), _warnings(fields))
+        return plan, str(plan.edits[-1].key["sync_id"])  # type: ignore[union-attr]
+
+    def _columns(
+        self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
+    ) -> dict[str, Any]:
+        kind = rules.kind(_given(fields, "type") or rules.DEFAULT_TYPE)
+        return {
+            "type": kind,
+            "title": title,
+            "content": content,
+            "tool_name": _given(fields, "source") or rules.TOOL,
+            "project": at.project or None,
+            "scope": at.scope,
+            "topic_key": at.topic_key or None,
+            "normalized_hash": rules.content_hash(content),
+            "pinned": int(bool(fields.get("pinned"))),
+            "last_seen_at": self.now,
+        }
+
+    def _insert(self, change: Change, columns: dict[str, Any], warnings: tuple[str, ...]) -> Plan:
+        project = columns["project"] or ""
+        session = rules.manual_session(project)
+        sync_id = rules.new_sync_id("obs")
+        row = {
+            "id": self.number,
+            "sync_id": sync_id,
+            "session_id": session,
+            **columns,
+            "revision_count": 1,
+            "duplicate_count": 1,
+            "created_at": self.now,
+            "updated_at": self.now,
+            "review_after": rules.review_after(columns["type"], self.moment),
+        }
+        row = {
+            name: value
+            for name, value in row.items()
+            if value is not None and self.schema.has("observations", name)
+        }
+        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
+        before = sessions.needed(
+            self.path, self.connection, self.schema, session, project, self.now
+        )
+        return Plan(
+            (change,),
+            (*before, edit),
+            Outcome.ADDED,
+            refs=(f"{self.label}:{self.number}",),
+            warnings=warnings,
+        )
+
+    def _overwrite(
+        self,
+        change: Change,
+        held: Mapping[str, Any],
+        columns: Mapping[str, Any],
+        warnings: tuple[str, ...],
+    ) -> Plan:
+        names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
+        edit = RowEdit(
+            self.path,
+            "observations",
+            named(held),
+            {name: held[name] for name in names},
+            {name: columns[name] for name in names},
+        )
+        ref = f"{self.label}:{held['id']}"
+        return Plan(
+            (change,),
+            (edit,),
+            Outcome.SUPERSEDED,
+            reason=f"topic key {text(held['topic_key'])} exists: {ref} is overwritten in place",
+            refs=(ref,),
+            supersedes=(ref,),
+            warnings=warnings,
+        )
+
+    def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
+        before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
+        after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
+        edit = RowEdit(self.path, "observations", named(twin), before, after)
+        ref = f"{self.label}:{twin['id']}"
+        reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
+        return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
+
+    def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
+        return self._one(
+            "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND deleted_at IS NULL"
+            " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
+            (at.topic_key, at.project, at.scope),
+        )
+
+    def _twin(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
+        return self._one(
+            "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
+            " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
+            " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
+            (
+                columns["normalized_hash"],
+                columns["project"] or "",
+                columns["scope"],
+                columns["type"],
+                columns["title"],
+                since,
+            ),
+        )
+
+    def _one(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
+        row = self.connection.execute(sql, values).fetchone()
+        return None if row is None else dict(row)
+
+
+def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    if any(rules.has_private(_given(fields, name)) for name in ("content", "title")):
+        return ("what stands between <private> tags is not stored",)
+    return ()
+
+
+def _given(fields: Mapping[str, Any], name: str) -> str:
+    """What a person wrote, as it is: half a character in it is refused, never replaced."""
+    value = fields.get(name)
+    return "" if value is None else str(value)

@@ -1,0 +1,217 @@
+"""Reading Engram's own JSON without doubling rows.
+
+Engram's July import inserts every row again. Here a row whose sync_id is known is left as it is:
+`same` where it says the same, else `different`. An import never overwrites and never deletes.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Outcome, Plan, RowEdit
+from memtui.errors import BundleError, Refused, StoreError
+from memtui.stores.engram import rules, sessions
+from memtui.stores.engram.connection import look
+from memtui.stores.engram.export_document import (
+    OBSERVATION,
+    PROMPT,
+    RELATION,
+    SESSION,
+    TOMBSTONE,
+    VERSIONS,
+)
+from memtui.stores.engram.records import is_whole, text
+from memtui.stores.engram.schema import Schema, inspect
+
+_LISTS = (
+    ("sessions", SESSION),
+    ("observations", OBSERVATION),
+    ("prompts", PROMPT),
+    ("relations", (*RELATION, "superseded_by")),  # the latter in files of memtui 0.1
+    ("prompt_tombstones", TOMBSTONE),
+)
+_NEEDED = {
+    "sessions": ("id", "project"),
+    "observations": ("session_id", "type", "title", "content", "created_at"),
+    "prompts": ("session_id", "content", "created_at"),
+    "relations": ("sync_id", "source_id", "target_id", "relation"),
+    "prompt_tombstones": ("sync_id",),
+}
+_NUMBERS: Mapping[str, type | tuple[type, ...]] = {
+    "id": int,
+    "revision_count": int,
+    "duplicate_count": int,
+    "pinned": int,
+    "confidence": (int, float),
+}
+"""Everything else is text."""
+_LARGEST = 2**63
+_PREFIX = {"observations": "obs", "user_prompts": "prompt", "memory_relations": "rel"}
+
+Row = Mapping[str, Any]
+
+
+def read_export(document: str) -> dict[str, list[dict[str, Any]]]:
+    """The rows of an export by list name. Raises BundleError when it is none that is known."""
+    try:
+        data = json.loads(document)
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"this is not JSON ({error})") from error
+    if not isinstance(data, dict) or data.get("version") not in VERSIONS:
+        raise BundleError("this is no Engram export of a known version", do="0.1.0 or 0.2.0")
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, columns in _LISTS:
+        rows = [] if data.get(name) is None else data[name]
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise BundleError(f"{name} is not a list of objects")
+        found[name] = [_checked(row, name, columns) for row in rows]
+    return found
+
+
+def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
+    found = {key: row[key] for key in columns if row.get(key) is not None}
+    for key, value in found.items():
+        if not isinstance(
+            value, str if (name, key) == ("sessions", "id") else _NUMBERS.get(key, str)
+        ):
+            raise BundleError(f"{name}: {key} is of the wrong kind")
+        if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
+            raise BundleError(f"{name}: {key} is too large a number")
+        if isinstance(value, str) and not is_whole(value):
+            raise BundleError(f"{name}: {key} holds half a character, which UTF-8 cannot hold")
+    if found.get("ownership_mode", sessions.SHARED) not in sessions.OWNERSHIP_MODES:
+        raise BundleError(f"{name}: Engram knows no ownership_mode {found['ownership_mode']!r}")
+    missing = next((key for key in _NEEDED[name] if key not in found), None)
+    if missing:
+        raise BundleError(f"{name}: a row without {missing}")
+    return found
+
+
+def plan_import(file: Path, document: str) -> Plan:
+    """What importing an export would add. Raises BundleError, Refused or StoreError."""
+    rows = read_export(document)
+
+    def work(connection: sqlite3.Connection) -> Plan:
+        schema = inspect(connection)
+        if schema.refusal:
+            raise Refused(schema.refusal, where=str(file))
+        return _Import(str(file), connection, schema).plan(rows)
+
+    try:
+        return look(file, work)
+    except sqlite3.Error as error:
+        raise StoreError(f"SQLite: {error}", where=str(file)) from error
+
+
+@dataclass(slots=True)
+class _Import:
+    path: str
+    connection: sqlite3.Connection
+    schema: Schema
+    edits: list[RowEdit] = field(default_factory=list)
+    new: int = 0
+    same: int = 0
+    different: int = 0
+    warnings: list[str] = field(default_factory=list)
+    _keys: set[tuple[str, str]] = field(default_factory=set)
+
+    def plan(self, rows: Mapping[str, Sequence[Row]]) -> Plan:
+        for row in rows["sessions"]:
+            self._session(row)
+        for row in rows["observations"]:
+            self._session_of(row)
+            self._take("observations", self._observation(row))
+        for row in rows["prompts"]:
+            self._session_of(row)
+            self._take("user_prompts", {name: row[name] for name in row if name != "id"})
+        if rows["relations"] and not self.schema.has("memory_relations"):
+            self.warnings.append("this older database keeps no relations")
+        else:
+            for row in rows["relations"]:
+                self._take("memory_relations", self._relation(row))
+        return Plan(
+            (),
+            tuple(self.edits),
+            Outcome.ADDED if self.edits else Outcome.NOTHING,
+            reason=f"{self.new} new, {self.same} already there, {self.different} differ and stay",
+            warnings=tuple(dict.fromkeys(self.warnings)),
+        )
+
+    def _session(self, row: Row) -> None:
+        """As Engram: a session that is there stays."""
+        if self._is_new("sessions", row["id"]):
+            columns = sessions.described_row(self.schema, row)
+            self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
+
+    def _session_of(self, row: Row) -> None:
+        """The session of this row; one that nothing describes is made without a summary."""
+        session, project = text(row["session_id"]), text(row.get("project"))
+        if self._is_new("sessions", session):
+            self.edits += sessions.needed(
+                self.path, self.connection, self.schema, session, project, row["created_at"]
+            )
+
+    def _is_new(self, table: str, key: str) -> bool:
+        """Whether neither the database nor the document before this row holds it."""
+        known = (table, key) in self._keys
+        self._keys.add((table, key))
+        found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (key,))
+        return not known and found.fetchone() is None
+
+    def _observation(self, row: Row) -> dict[str, Any]:
+        columns = {name: value for name, value in row.items() if name != "id"}
+        columns["normalized_hash"] = rules.content_hash(text(row["content"]))
+        if "pinned" in columns:
+            columns["pinned"] = int(columns["pinned"])
+        return columns
+
+    def _relation(self, row: Row) -> dict[str, Any]:
+        columns = dict(row)
+        by = columns.pop("superseded_by", None)
+        by = columns.pop("superseded_by_relation_sync_id", by)
+        if by is not None:
+            found = self.connection.execute(
+                "SELECT id FROM memory_relations WHERE sync_id = ?", (by,)
+            ).fetchone()
+            if found is None:
+                self.warnings.append("which relation replaced another one is not carried over")
+            else:
+                columns["superseded_by_relation_id"] = found[0]
+        return columns
+
+    def _take(self, table: str, columns: Mapping[str, Any]) -> None:
+        held = {name: value for name, value in columns.items() if self.schema.has(table, name)}
+        if not held.get("sync_id"):
+            held["sync_id"] = self._borrowed(table, held)
+        mark = (table, str(held["sync_id"]))
+        there = self.connection.execute(
+            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1",
+            (held["sync_id"],),
+        ).fetchone()
+        if there is not None:
+            alike = all(
+                there[name] == value for name, value in held.items() if name != "normalized_hash"
+            )
+            self.same += alike
+            self.different += not alike
+        elif mark in self._keys:
+            self.same += 1
+        else:
+            self._keys.add(mark)
+            self.new += 1
+            key = {"sync_id": held["sync_id"]}
+            self.edits.append(RowEdit(self.path, table, key, None, held))
+
+    def _borrowed(self, table: str, row: Row) -> str:
+        """Exports of early Engrams have no sync_id: what says the same at the same time is it."""
+        found = self.connection.execute(
+            f"SELECT sync_id FROM {table}"
+            " WHERE session_id = ? AND created_at = ? AND content = ? AND sync_id IS NOT NULL",
+            (row["session_id"], row["created_at"], row["content"]),
+        ).fetchone()
+        return str(found[0]) if found else rules.new_sync_id(_PREFIX[table])

@@ -1,0 +1,252 @@
+"""Observations, prompts and sessions that come from elsewhere with an id: an import, or a move.
+
+They keep their sync_id, times, counts, scope, topic key and soft deletion, and none of Engram's
+rules of saving is asked: nothing that is there is overwritten or counted as seen again. What is
+known by its sync_id already stays as it is. The number is the next free one, because numbers
+belong to one database. Relations come along by the sync_ids of both ends, so they hold again as
+soon as both are there. Former versions stay behind: they go by row numbers.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memtui.changes import Change, Outcome, Plan, RowEdit
+from memtui.errors import Refused
+from memtui.model import CURRENT, Memory
+from memtui.stores.base import ConvertedMemory
+from memtui.stores.change_validation import created_of
+from memtui.stores.conversion import lost, mark_of, parts_of
+from memtui.stores.engram import rules, sessions
+from memtui.stores.engram.records import PROMPT, SESSION, count_of, is_whole, native, text
+from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
+from memtui.stores.timestamps import from_iso
+
+_FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
+_PROMPT_COLUMNS = ("sync_id", "session_id", "project", "created_at")
+_SESSION_COLUMNS = ("project", "ownership_mode", "directory", "started_at", "ended_at")
+_RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
+
+Row = Mapping[str, Any]
+
+
+def is_carried(change: Change) -> bool:
+    return bool(change.fields.get("id"))
+
+
+@dataclass(frozen=True, slots=True)
+class Carrying:
+    """Plans arrivals for one database. Raises Refused, sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    moment: datetime
+    number: int
+    """What a new observation will get if nobody is faster."""
+
+    def plan(self, change: Change) -> Plan:
+        for name in ("content", "title", "type"):
+            if not is_whole(_given(change, name)):
+                raise Refused(f"the {name} holds half a character, which UTF-8 cannot hold")
+        id = text(change.fields["id"])
+        extra = _extra(change)
+        if id.startswith(SESSION) and "started_at" in extra:
+            return self._session(change, id.removeprefix(SESSION), extra)
+        if id.startswith(PROMPT) and "session_id" in extra:
+            return self._prompt(change, id, extra)
+        return self._observation(change, id, extra)
+
+    def _observation(self, change: Change, id: str, extra: Row) -> Plan:
+        sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
+        there = self._number("observations", sync_id)
+        if there is not None:
+            reason = "this observation is there already"
+            return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{there}",))
+        row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
+        row = {
+            name: value
+            for name, value in row.items()
+            if value is not None and self.schema.has("observations", name)
+        }
+        edits = (
+            *self._bare_session(row),
+            RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row),
+            *self._relations(extra),
+        )
+        lost = ("former versions are not carried along",) if extra.get("versions") else ()
+        refs = (f"{self.label}:{self.number}",)
+        return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=lost)
+
+    def _columns(self, change: Change, extra: Row) -> dict[str, Any]:
+        held = {name: native(extra[name]) for name in _FROM_EXTRA if extra.get(name) is not None}
+        content = _given(change, "content")
+        title = _given(change, "title") or rules.title("", content)
+        at = rules.address(_given(change, "entity"), title)
+        project = rules.project_name(text(held.get("project")) or at.project)
+        created = rules.timestamp(created_of(change, self.moment))
+        session = text(held.get("session_id")) or rules.manual_session(project)
+        return held | {
+            "session_id": session,
+            "type": _given(change, "type") or rules.DEFAULT_TYPE,
+            "title": title,
+            "content": content,
+            "project": project or None,
+            "scope": text(held.get("scope")) or at.scope,
+            "topic_key": text(held.get("topic_key")) or ("" if held else at.topic_key) or None,
+            "normalized_hash": rules.content_hash(content),
+            "pinned": int(bool(change.fields.get("pinned"))),
+            "revision_count": max(1, count_of(held.get("revision_count"))),
+            "duplicate_count": max(1, count_of(held.get("duplicate_count"))),
+            "created_at": text(held.get("created_at")) or created,
+            "updated_at": text(held.get("updated_at")) or _updated(change) or created,
+        }
+
+    def _prompt(self, change: Change, id: str, extra: Row) -> Plan:
+        row = {name: extra[name] for name in _PROMPT_COLUMNS if extra.get(name) is not None}
+        sync_id = text(row.setdefault("sync_id", rules.sync_id_of("prompt", id)))
+        there = self._number("user_prompts", sync_id)
+        if there is not None:
+            refs = (f"{self.label}:{PROMPT}{there}",)
+            return Plan((change,), (), Outcome.DEDUPE, "this prompt is there already", refs=refs)
+        row["content"] = _given(change, "content")
+        edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
+        return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
+
+    def _session(self, change: Change, own: str, extra: Row) -> Plan:
+        refs = (f"{self.label}:{SESSION}{own}",)
+        if self._has_session(own):
+            return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
+        said = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
+        said |= {"id": own, "summary": _given(change, "content")}
+        row = sessions.described_row(self.schema, said)
+        edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
+        return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
+
+    def _relations(self, extra: Row) -> tuple[RowEdit, ...]:
+        """The relations that start here, as far as this database does not know them."""
+        if not self.schema.has("memory_relations"):
+            return ()
+        edits = []
+        for relation in extra.get("relations") or ():
+            sync_id = text(relation.get("sync_id")) if isinstance(relation, Mapping) else ""
+            if not sync_id or self._number("memory_relations", sync_id) is not None:
+                continue
+            row = {
+                name: native(value)
+                for name, value in relation.items()
+                if name not in _RELATION_LOCAL and self.schema.has("memory_relations", name)
+            }
+            key = {"sync_id": sync_id}
+            edits.append(RowEdit(self.path, "memory_relations", key, None, row))
+        return tuple(edits)
+
+    def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
+        """Every row points to a session; one that is not there is made without a summary."""
+        return sessions.needed(
+            self.path,
+            self.connection,
+            self.schema,
+            text(row["session_id"]),
+            text(row.get("project")),
+            text(row.get("created_at")) or rules.timestamp(self.moment),
+        )
+
+    def _has_session(self, session: str) -> bool:
+        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
+        return found.fetchone() is not None
+
+    def _number(self, table: str, sync_id: str) -> int | None:
+        if not self.schema.has(table, "sync_id"):
+            raise Refused("this older Engram database has no sync_id", where=self.path)
+        found = self.connection.execute(
+            f"SELECT max(id) FROM {table} WHERE sync_id = ?", (sync_id,)
+        ).fetchone()
+        return None if found[0] is None else int(found[0])
+
+
+def next_number(connection: sqlite3.Connection) -> int:
+    """The number that SQLite would give the next observation."""
+    found = connection.execute(
+        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
+        " coalesce((SELECT max(id) FROM observations), 0))"
+    ).fetchone()
+    return int(found[0]) + 1
+
+
+def _extra(change: Change) -> Row:
+    extra = change.fields.get("extra")
+    return extra if isinstance(extra, Mapping) else {}
+
+
+def _given(change: Change, name: str) -> str:
+    value = change.fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _updated(change: Change) -> str:
+    value = change.fields.get("updated")
+    moment = value if isinstance(value, datetime) else from_iso(value)
+    return rules.timestamp(moment) if moment else ""
+
+
+_CUT = "\n[cut]"
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """The fields of the observation: the first part of the entity is the project.
+
+    Engram knows no retired memory: what is not current becomes soft-deleted.
+    """
+    content, changed = _content(memory)
+    when = memory.created or memory.updated
+    extra: dict[str, Any] = {
+        "sync_id": f"obs-{mark_of(memory.ref, 16)}",
+        "tool_name": _plain(memory.ref),
+        "project": rules.project_name(parts_of(memory)[0]),
+        "scope": "project",
+    }
+    if when:
+        extra["created_at"] = rules.timestamp(when)
+        extra["updated_at"] = rules.timestamp(memory.updated or when)
+    if memory.status not in CURRENT:
+        extra["deleted_at"] = extra.get("updated_at")
+        changed += (f"status {memory.status} (becomes deleted)",)
+    elif memory.status != "active":
+        changed += (f"status {memory.status} (becomes active)",)
+    fields = {
+        "id": memory.ref,
+        "content": content,
+        "title": _plain(memory.headline),
+        "type": _plain(memory.type) or rules.DEFAULT_TYPE,
+        "status": memory.status,
+        "pinned": memory.pinned,
+        "extra": extra,
+    }
+    if len(parts_of(memory)) > 1:
+        changed += ("entity (only its first part)",)
+    names = ("importance", "confidence", "tags", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+
+
+def _plain(text: str) -> str:
+    """Text that UTF-8 can hold."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
+    """The text as Engram can hold it, and what that cost."""
+    text = memory.content or memory.headline
+    changed: tuple[str, ...] = ()
+    if not is_whole(text):
+        text, changed = _plain(text), ("content (half characters become ?)",)
+    data = text.encode()
+    if len(data) <= rules.CONTENT_BYTES:
+        return text, changed
+    kept = data[: rules.CONTENT_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
+    return kept, (*changed, f"content (cut to {rules.CONTENT_BYTES:,} bytes)")

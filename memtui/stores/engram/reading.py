@@ -1,0 +1,269 @@
+"""Shards of an Engram database: what changed, in a few aggregates, and the rows of one shard.
+
+A shard is a run of `SPAN` row numbers of one table. Its stamp comes from counts, latest times and
+sums over those rows, so that one changed row makes one shard be read again. The checksums of the
+texts also notice somebody who edits with the sqlite3 program and keeps no book (100,000 rows: 0.2
+s, and only after the files changed). Relations count into the shards of both their ends, with what
+decides the status there: the verdict and whether the source is alive.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from memtui.model import Memory
+from memtui.stores.engram.records import (
+    Home,
+    Relation,
+    observation,
+    plain,
+    prompt,
+    session,
+    text,
+)
+from memtui.stores.engram.schema import Schema
+
+SPAN = 256
+"""Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
+
+FORM = "3"
+"""Part of every stamp; raise it when rows are turned into memories differently."""
+
+_LATEST = "max({column})"
+_TOTAL = "total({column})"
+_TEXT = "total(memtui_sum({number}, CAST({column} AS BLOB)))"
+_OBSERVATION_MARKS = (
+    ("updated_at", _LATEST),
+    ("last_seen_at", _LATEST),
+    ("revision_count", _TOTAL),
+    ("duplicate_count", _TOTAL),
+    ("pinned", "total({column} * {number})"),
+    ("type", _TEXT),
+    ("title", _TEXT),
+    ("content", _TEXT),
+)
+_OBSERVATION_PLACE = (
+    "project",
+    "scope",
+    "topic_key",
+    "deleted_at",
+    "review_after",
+    "sync_id",
+    "session_id",
+)
+"""Short columns of which any may change alone, within the second of the last `updated_at` too:
+one checksum over all of them."""
+_PROMPT_MARKS = (("created_at", _LATEST), ("content", _TEXT))
+_SESSION_MARKS = (("started_at", _LATEST), ("ended_at", _LATEST), ("summary", _TEXT))
+
+Stamps = dict[str, str]
+
+
+def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
+    """Shard key to stamp, in reading order. Raises sqlite3.Error."""
+    connection.create_function("memtui_sum", 2, _sum, deterministic=True)
+    found: Stamps = {}
+    touching = _relation_marks(connection, schema)
+    versions = _version_marks(connection, schema)
+    observed = (*_OBSERVATION_MARKS, _together(schema, "observations", _OBSERVATION_PLACE))
+    for bucket, marks in _marks(connection, schema, "observations", "id", observed):
+        joined = (marks, touching.get(bucket, 0), versions.get(bucket))
+        found[_key("observations", bucket)] = _digest(joined)
+    if schema.has("user_prompts"):
+        for bucket, marks in _marks(connection, schema, "user_prompts", "id", _PROMPT_MARKS):
+            found[_key("prompts", bucket)] = _digest(marks)
+    for bucket, marks in _marks(connection, schema, "sessions", "rowid", _SESSION_MARKS):
+        found[_key("sessions", bucket)] = _digest(marks)
+    return found
+
+
+def memories(
+    connection: sqlite3.Connection, schema: Schema, home: Home, key: str
+) -> tuple[Memory, ...]:
+    """The memories of one shard, by row number. Raises sqlite3.Error, ValueError on a bad key."""
+    table, _, bucket = key.partition("/")
+    low, high = _bounds(int(bucket))
+    if table == "observations":
+        return _observations(connection, schema, home, low, high)
+    if table == "prompts":
+        found = _rows(connection, "user_prompts", "id", low, high)
+        return tuple(prompt(home, row) for row in found)
+    if table == "sessions":
+        found = _rows(connection, "sessions", "rowid", low, high)
+        return tuple(session(home, row) for row in found if text(row.get("summary")))
+    raise ValueError(key)
+
+
+def _observations(
+    connection: sqlite3.Connection, schema: Schema, home: Home, low: int, high: int
+) -> tuple[Memory, ...]:
+    found = list(_rows(connection, "observations", "id", low, high))
+    touching: dict[str, list[Relation]] = defaultdict(list)
+    if schema.has("memory_relations") and schema.has("observations", "sync_id"):
+        own = "SELECT sync_id FROM observations WHERE id BETWEEN ? AND ?"
+        where = f"WHERE r.source_id IN ({own}) OR r.target_id IN ({own})"
+        for each in relations(connection, where, (low, high, low, high)):
+            for end in {each.source, each.target}:
+                touching[end].append(each)
+    versions = _versions(connection, schema, low, high)
+    return tuple(
+        observation(
+            home,
+            row,
+            touching.get(text(row.get("sync_id")), ()),
+            versions.get(row["id"], ()),
+        )
+        for row in found
+    )
+
+
+def relations(
+    connection: sqlite3.Connection, where: str = "", values: Sequence[Any] = ()
+) -> list[Relation]:
+    """Rows of memory_relations (alias `r`) with their ends looked up, oldest first.
+
+    Old exports can double a sync_id; like Engram, the newest row of a sync_id counts.
+    """
+    row_of = "(SELECT max(o.id) FROM observations o WHERE o.sync_id = r.{}_id)"
+    alive = (
+        "(SELECT o.deleted_at IS NULL FROM observations o WHERE o.sync_id = r.source_id"
+        " ORDER BY o.id DESC LIMIT 1)"
+    )
+    cursor = connection.execute(
+        f"SELECT {row_of.format('source')} AS source_row, {row_of.format('target')} AS target_row,"
+        f" {alive} AS source_alive, r.* FROM memory_relations r {where} ORDER BY r.id",
+        values,
+    )
+    return [_relation(dict(row)) for row in cursor]
+
+
+def _relation(row: dict[str, Any]) -> Relation:
+    source_row, target_row = row.pop("source_row"), row.pop("target_row")
+    alive = bool(row.pop("source_alive"))
+    return Relation(
+        sync_id=text(row.get("sync_id")),
+        source=text(row.get("source_id")),
+        target=text(row.get("target_id")),
+        source_row=source_row,
+        target_row=target_row,
+        source_alive=alive,
+        relation=text(row.get("relation")),
+        status=text(row.get("judgment_status")),
+        columns={name: plain(value) for name, value in row.items() if value is not None},
+    )
+
+
+def _versions(
+    connection: sqlite3.Connection, schema: Schema, low: int, high: int
+) -> dict[int, list[dict[str, Any]]]:
+    """Former texts by observation number, oldest first, whatever the table's shape."""
+    if not schema.has("observation_versions", "observation_id"):
+        return {}
+    order = "version" if schema.has("observation_versions", "version") else "rowid"
+    cursor = connection.execute(
+        f"SELECT * FROM observation_versions WHERE observation_id BETWEEN ? AND ?"
+        f" ORDER BY observation_id, {order}",
+        (low, high),
+    )
+    found: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in cursor:
+        columns = {
+            name: plain(row[name])
+            for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
+            if name not in ("id", "observation_id") and row[name] is not None
+        }
+        found[row["observation_id"]].append(columns)
+    return found
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, number: str, low: int, high: int
+) -> Iterable[dict[str, Any]]:
+    cursor = connection.execute(
+        f"SELECT * FROM {table} WHERE {number} BETWEEN ? AND ? ORDER BY {number}", (low, high)
+    )
+    return (dict(row) for row in cursor)
+
+
+def _marks(
+    connection: sqlite3.Connection,
+    schema: Schema,
+    table: str,
+    number: str,
+    marks: Sequence[tuple[str, str]],
+) -> list[tuple[int, tuple[Any, ...]]]:
+    wanted = [
+        how.format(column=column, number=number)
+        for column, how in marks
+        if schema.has(table, column)
+    ]
+    columns = ", ".join([f"count(*), max({number}), total({number})", *wanted])
+    cursor = connection.execute(
+        f"SELECT {number} / {SPAN} AS bucket, {columns} FROM {table} GROUP BY 1 ORDER BY 1"
+    )
+    return [(row[0], tuple(row)[1:]) for row in cursor]
+
+
+def _together(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
+    """One mark, as of the row's number, over all of these columns that there are; NULL is another
+    value than an empty text, as it is where an edit compares them."""
+    there = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
+    joined = " || char(31) || ".join(there) or "''"
+    return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
+
+
+def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, int]:
+    """A checksum per observation shard over the relations that touch it."""
+    if not (schema.has("memory_relations") and schema.has("observations", "sync_id")):
+        return {}
+    sums: dict[int, int] = defaultdict(int)
+    for each in relations(connection):
+        seen = repr((sorted(each.columns.items()), each.source_alive, each.target_row)).encode(
+            "utf-8", "surrogatepass"
+        )
+        for number in {each.source_row, each.target_row} - {None}:
+            bucket = _bucket(number or 0)
+            sums[bucket] = zlib.crc32(seen, sums[bucket])
+    return sums
+
+
+def _version_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int, tuple[Any, ...]]:
+    if not schema.has("observation_versions", "observation_id"):
+        return {}
+    cursor = connection.execute(
+        f"SELECT observation_id / {SPAN}, count(*), total(length(content))"
+        " FROM observation_versions GROUP BY 1"
+    )
+    return {row[0]: tuple(row)[1:] for row in cursor}
+
+
+def _sum(number: int, value: bytes | None) -> int:
+    """Checksum of a text and the row it stands in; 0 for NULL."""
+    return 0 if value is None else zlib.crc32(value, number & 0xFFFFFFFF)
+
+
+def _bucket(number: int) -> int:
+    """As SQLite divides: towards zero."""
+    return number // SPAN if number >= 0 else -(-number // SPAN)
+
+
+def _bounds(bucket: int) -> tuple[int, int]:
+    if bucket == 0:
+        return 1 - SPAN, SPAN - 1
+    if bucket > 0:
+        return bucket * SPAN, bucket * SPAN + SPAN - 1
+    return bucket * SPAN - SPAN + 1, bucket * SPAN
+
+
+def _key(table: str, bucket: int) -> str:
+    return f"{table}/{bucket:06d}"
+
+
+def _digest(value: object) -> str:
+    seen = repr((FORM, SPAN, value)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(seen).hexdigest()[:32]

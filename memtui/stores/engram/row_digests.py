@@ -1,0 +1,81 @@
+"""How a row is named and told apart: what the recorder hears before and after it is written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import RowEdit
+from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.stores.base import WHOLE, rows_digest
+from memtui.stores.engram.connection import look
+from memtui.stores.engram.rebuild import dump
+from memtui.stores.engram.records import native, plain
+from memtui.stores.engram.schema import Schema, inspect
+
+TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
+"""The tables whose rows an edit may name."""
+
+Row = Mapping[str, Any]
+
+
+def row_name(edit: RowEdit) -> str:
+    """The database, the table and the row's key: `/x/engram.db#observations{"id": 7}`."""
+    return f"{edit.path}#{edit.table}{json.dumps(dict(edit.key), sort_keys=True)}"
+
+
+def row_digest(row: Row | None) -> str:
+    """SHA-256 of a row's columns; '' for no row."""
+    if row is None:
+        return ""
+    held = {name: plain(value) for name, value in row.items()}
+    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of(name: str) -> str | None:
+    """The digest of the row with this name as it is now; None when it names no row of ours."""
+    if name.endswith(WHOLE):
+        return _digest_of_all(Path(name.removesuffix(WHOLE)))
+    table = next((each for each in TABLES if f"#{each}{{" in name), "")
+    path, found, key = name.partition(f"#{table}{{")
+    if not table or not found:
+        return None
+    try:
+        edit = RowEdit(path, table, json.loads("{" + key), None, None)
+        return look(Path(path), lambda c: row_digest(find_row(c, inspect(c), edit)))
+    except (ValueError, sqlite3.Error, MemtuiError):
+        return None
+
+
+def _digest_of_all(file: Path) -> str | None:
+    if not file.exists():
+        return ""
+    try:
+        return rows_digest(dump(file))
+    except MemtuiError:
+        return None
+
+
+def find_row(
+    connection: sqlite3.Connection, schema: Schema, edit: RowEdit
+) -> dict[str, Any] | None:
+    """The row an edit is about. Raises Conflict when its key names several, Refused, sqlite3.Error.
+
+    Column names go into SQL as they are, so only those of the table itself may pass.
+    """
+    known = schema.tables.get(edit.table, frozenset())
+    strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
+    if strange or not edit.key:
+        what = f"no column {min(strange)!r}" if strange else "no row without a key"
+        raise Refused(f"{edit.table} has {what}", where=edit.path)
+    where = " AND ".join(f'"{name}" IS ?' for name in edit.key)
+    found = connection.execute(
+        f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(native, edit.key.values()))
+    ).fetchall()
+    if len(found) > 1:
+        raise Conflict("several rows have this key", where=row_name(edit))
+    return dict(found[0]) if found else None

@@ -1,0 +1,363 @@
+"""Making row edits in one transaction, and nothing else than what Engram itself would do.
+
+Every edit is compare-and-set: the columns in `before` must still hold what they held when the
+person saw them, else `Conflict` with all three texts and nothing is written. Only the columns that
+differ between `before` and `after` are set; what Engram derives (hash, revision, updated_at, sync
+rows, former versions) is worked out here, never taken from the edit. So undoing an edit is the
+inverted edit: the person's columns come back, the book-keeping goes on.
+
+A new row takes the number that was planned, or the next free one where another program was
+faster; what was made is returned, read inside the transaction.
+
+Triggers of the database keep its full-text index; `schema` made sure that they are there.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Edit, RowEdit
+from memtui.errors import Conflict, Refused, SaveError
+from memtui.stores.base import WriteRecorder
+from memtui.stores.engram.connection import transaction
+from memtui.stores.engram.records import count_of, is_whole, native, text
+from memtui.stores.engram.row_digests import TABLES, find_row, row_digest, row_name
+from memtui.stores.engram.rules import content_hash, timestamp
+from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.engram.sync_log import SyncLog, insert
+from memtui.stores.engram.sync_payloads import is_blank
+
+DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
+"""Columns that move on by themselves: never compared when a whole row is taken away."""
+REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
+"""Columns whose change counts as a revision (UpdateObservation)."""
+UNDATED = frozenset({"pinned"})
+"""Columns whose change leaves updated_at alone (setObservationPinned)."""
+LOCAL = frozenset({"pinned", "review_after"})
+"""Columns that Engram does not synchronise."""
+
+Row = Mapping[str, Any]
+
+
+def apply(
+    path: Path, edits: Sequence[Edit], recorder: WriteRecorder, clock: Callable[[], datetime]
+) -> list[RowEdit]:
+    """Make all the edits or none; returns them as they were made.
+
+    Raises Conflict, Refused or SaveError.
+    """
+    rows = [_checked(edit, path) for edit in edits]
+    if not rows:
+        return []
+    try:
+        with transaction(path) as connection:
+            schema = inspect(connection)
+            if schema.refusal:
+                raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
+            writer = _Writer(path, connection, schema, SyncLog(connection, schema, _now(clock)))
+            name, made = writer.run(rows, recorder)
+    except sqlite3.Error as error:
+        raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
+    recorder.done(name)
+    return made
+
+
+def number_of(edit: Edit) -> object:
+    """The number of the row that the edit inserts; None where it says none."""
+    return (edit.after or {}).get("id") if isinstance(edit, RowEdit) else None
+
+
+def _now(clock: Callable[[], datetime]) -> str:
+    return timestamp(clock())
+
+
+def _checked(edit: Edit, path: Path) -> RowEdit:
+    if not isinstance(edit, RowEdit) or Path(edit.path) != path or edit.table not in TABLES:
+        raise Refused("this edit does not belong to this Engram database", where=str(path))
+    for columns in (edit.before or {}, edit.after or {}):
+        for value in columns.values():
+            if isinstance(value, str) and not is_whole(value):
+                raise Refused("the text holds half a character, which UTF-8 cannot hold")
+    return edit
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    path: Path
+    connection: sqlite3.Connection
+    schema: Schema
+    book: SyncLog
+    made: set[str] = field(default_factory=set)
+    """Sessions that this transaction made."""
+
+    def run(self, edits: Sequence[RowEdit], recorder: WriteRecorder) -> tuple[str, list[RowEdit]]:
+        """Do the edits, and tell the recorder before they are committed; returns the name it was
+        told and the edits as they were made.
+
+        One row is named: the transaction is whole or not there, so the first row that differs
+        tells after a crash what became of all. (A mark per row would hold Engram's lock while
+        thousands of marks are synced to disk.)
+        """
+        mark: tuple[RowEdit, str] | None = None
+        made = []
+        for edit in edits:
+            pre = self._row(edit)
+            made.append(self._one(edit, pre))
+            if mark is None and row_digest(pre) != row_digest(self._row(edit)):
+                mark = (edit, row_digest(pre))
+        edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
+        name = row_name(edit)
+        recorder.intend(name, before, row_digest(self._row(edit)))
+        return name, made
+
+    def _one(self, edit: RowEdit, row: Row | None) -> RowEdit:
+        """Make the edit; returns it, with the number that a new observation got."""
+        if edit.before is None:
+            return self._insert(edit, row)
+        if edit.after is None:
+            self._delete(edit, row)
+        else:
+            self._update(edit, row)
+        return edit
+
+    def _row(self, edit: RowEdit) -> dict[str, Any] | None:
+        return find_row(self.connection, self.schema, edit)
+
+    # -- update ----------------------------------------------------------------------------
+
+    def _update(self, edit: RowEdit, row: Row | None) -> None:
+        before, after = edit.before or {}, edit.after or {}
+        if edit.table == "sessions":
+            self._complete_session(row, after)
+            return
+        if row is None or any(row[name] != native(before[name]) for name in before):
+            raise self._conflict(edit, row)
+        _refuse_damaged(row)
+        changed = {
+            name: native(value)
+            for name, value in after.items()
+            if name not in before or native(value) != row[name]
+        }
+        if not changed:
+            return
+        if edit.table == "observations":
+            self._update_observation(row, changed)
+            return
+        if "updated_at" in self.schema.tables[edit.table]:
+            changed.setdefault("updated_at", self.book.now)
+        self._set(edit.table, row["id"], changed)
+        if edit.table == "memory_relations":
+            self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+
+    def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
+        names = frozenset(changed)
+        if names & {"title", "content"}:
+            self.book.keep_version(row)
+        if names & REVISED:
+            changed["revision_count"] = count_of(row["revision_count"]) + 1
+            changed["normalized_hash"] = content_hash(text(changed.get("content", row["content"])))
+        if names - UNDATED:
+            changed["updated_at"] = self.book.now
+        self._set("observations", row["id"], changed)
+        if names <= LOCAL:
+            return
+        fresh = self._fresh("observations", row["id"])
+        if names == {"deleted_at"} and fresh["deleted_at"] is not None:
+            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+        else:
+            self.book.observation_saved(fresh)
+
+    # -- insert ----------------------------------------------------------------------------
+
+    def _insert(self, edit: RowEdit, row: Row | None) -> RowEdit:
+        columns = {name: native(value) for name, value in (edit.after or {}).items()}
+        if edit.table == "sessions" and row is not None:
+            self._describe_session(row, columns)
+            return edit
+        if edit.table == "memory_relations" and row is not None:
+            self._judge_again(edit, row, columns)
+            return edit
+        if row is not None:
+            raise self._conflict(edit, row)
+        self._require_session(edit, columns)
+        if edit.table == "observations":
+            number = self._insert_observation(edit, columns)
+            planned = number_of(edit)
+            if planned in (None, number):
+                return edit
+            return replace(edit, after={**(edit.after or {}), "id": number})
+        number = insert(self.connection, self.schema, edit.table, columns)
+        if edit.table == "sessions":
+            self.made.add(str(columns["id"]))
+            self.book.session_saved(self._row(edit) or {})
+        elif edit.table == "user_prompts":
+            self.book.prompt_saved(self._fresh("user_prompts", number))
+        elif edit.table == "memory_relations":
+            self.book.relation_saved(self._fresh("memory_relations", number))
+        return edit
+
+    def _require_session(self, edit: RowEdit, columns: Row) -> None:
+        """Raises Refused: undone and done again in another order, a row may come without it."""
+        session = columns.get("session_id")
+        asked = "SELECT 1 FROM sessions WHERE id = ?"
+        if session is not None and not self.connection.execute(asked, (session,)).fetchone():
+            raise Refused(
+                f"its session {session} is gone",
+                where=row_name(edit),
+                do="redo first what made the session, or add the memory anew",
+            )
+
+    def _describe_session(self, row: Row, columns: Row) -> None:
+        """A session that is there stays; one that this change made bare takes what is known."""
+        if row["id"] not in self.made or not columns.get("summary"):
+            return
+        known = {name: value for name, value in columns.items() if value and value != row[name]}
+        known["ended_at"] = columns.get("ended_at")
+        self._set("sessions", row["id"], known)
+        self.book.session_saved({**row, **known})
+
+    def _complete_session(self, row: Row | None, after: Row) -> None:
+        """Only what a session lacks is ever set; what a program has set meanwhile stays."""
+        if row is None:
+            return
+        known = {name: value for name, value in after.items() if value and is_blank(row[name])}
+        if known:
+            self._set("sessions", row["id"], known)
+            self.book.session_saved({**row, **known})
+
+    def _insert_observation(self, edit: RowEdit, columns: dict[str, Any]) -> int:
+        """A new row takes the number that was planned, or the next one if somebody was faster; one
+        that comes back, named by its number, comes back under that or not at all. Returns it."""
+        number = columns.get("id")
+        if number is not None:
+            if self._taken(number):
+                if "id" in edit.key:
+                    raise self._conflict(edit, self._fresh("observations", number))
+                del columns["id"]
+            elif number <= self._highest():
+                columns["updated_at"] = self.book.now
+        fresh = self._fresh(
+            "observations", insert(self.connection, self.schema, "observations", columns)
+        )
+        self.book.observation_saved(fresh)
+        if fresh["deleted_at"] is not None:
+            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+        return int(fresh["id"])
+
+    def _judge_again(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
+        """A relation that could only be orphaned (see `_delete_relation`) holds again."""
+        same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
+        if row["judgment_status"] != "orphaned" or not same:
+            raise self._conflict(edit, row)
+        columns.pop("id", None)
+        self._set("memory_relations", row["id"], columns | {"updated_at": self.book.now})
+        self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+
+    # -- delete ----------------------------------------------------------------------------
+
+    def _delete(self, edit: RowEdit, row: Row | None) -> None:
+        before = edit.before or {}
+        if edit.table == "sessions":
+            self._delete_session(row)
+            return
+        ignored = DERIVED | ({"id"} - set(edit.key))
+        if row is None or any(
+            row[name] != native(value) for name, value in before.items() if name not in ignored
+        ):
+            raise self._conflict(edit, row)
+        _refuse_damaged(row)
+        if edit.table == "memory_relations":
+            self._delete_relation(row)
+        else:
+            self.connection.execute(f"DELETE FROM {edit.table} WHERE id = ?", (row["id"],))
+            if edit.table == "observations":
+                self.book.observation_deleted(row, self.book.now, hard=True)
+            elif edit.table == "user_prompts":
+                self.book.prompt_deleted(row)
+
+    def _delete_session(self, row: Row | None) -> None:
+        """Only ever the undoing of one that was made: it stays while anything points to it."""
+        if row is None:
+            return
+        for table in ("observations", "user_prompts"):
+            if self.schema.has(table, "session_id"):
+                used = self.connection.execute(
+                    f"SELECT 1 FROM {table} WHERE session_id = ? LIMIT 1", (row["id"],)
+                ).fetchone()
+                if used:
+                    return
+        self.connection.execute("DELETE FROM sessions WHERE id = ?", (row["id"],))
+        self.book.session_deleted(row)
+
+    def _delete_relation(self, row: Row) -> None:
+        """Engram cannot tell peers that a relation is gone: where they may have it, orphan."""
+        if self.book.enrolled(self.book.relation_project(row)):
+            columns = {"judgment_status": "orphaned", "updated_at": self.book.now}
+            self._set("memory_relations", row["id"], columns)
+        else:
+            self.connection.execute("DELETE FROM memory_relations WHERE id = ?", (row["id"],))
+
+    # -- small steps -----------------------------------------------------------------------
+
+    def _set(self, table: str, number: object, columns: Mapping[str, Any]) -> None:
+        assigned = ", ".join(f'"{name}" = ?' for name in columns)
+        self.connection.execute(
+            f"UPDATE {table} SET {assigned} WHERE id = ?", (*columns.values(), number)
+        )
+
+    def _fresh(self, table: str, number: int) -> dict[str, Any]:
+        found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))
+        return dict(found.fetchone())
+
+    def _taken(self, number: object, table: str = "observations") -> bool:
+        found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (number,))
+        return found.fetchone() is not None
+
+    def _highest(self) -> int:
+        """The highest number that was ever given out."""
+        found = self.connection.execute(
+            "SELECT max(seq) FROM sqlite_sequence WHERE name = 'observations'"
+        ).fetchone()
+        return int(found[0] or 0)
+
+    def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
+        what = "the row is gone" if row is None else "the row changed since it was read"
+        if row is None and "id" in edit.key and self._taken(edit.key["id"], edit.table):
+            what = "the row is gone, and its number is another one's now"
+        return Conflict(
+            what,
+            where=row_name(edit),
+            base=_shown(edit.before, edit, row),
+            theirs=_shown(row, edit, row),
+            yours=_shown(edit.after, edit, row),
+        )
+
+
+def _refuse_damaged(row: Row) -> None:
+    if any(isinstance(value, str) and not is_whole(value) for value in row.values()):
+        raise Refused(
+            "the row holds text that is not UTF-8 (Engram cut it in mid-character);"
+            " writing it back would change it"
+        )
+
+
+def _shown(columns: Row | None, edit: RowEdit, row: Row | None) -> str | None:
+    """The columns that matter as text for a person: the content alone, or `name: value` lines."""
+    if columns is None:
+        return None
+    before, after = edit.before or {}, edit.after or {}
+    names = [
+        name
+        for name in {**before, **after}
+        if before.get(name) != after.get(name)
+        or (row is not None and name in before and row[name] != native(before[name]))
+    ]
+    if names == ["content"]:
+        return text(columns.get("content"))
+    ordered = sorted(names, key=lambda name: (name == "content", name))
+    return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)

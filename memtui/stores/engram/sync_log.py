@@ -1,0 +1,304 @@
+"""What Engram itself notes down about every change: sync rows, former versions, tombstones.
+
+Without these rows the cloud and git synchronisation never sees a change. The payloads have the
+keys, the order and the escapes of Engram's own (checked against 654 payloads it wrote). Pins and
+reviews are local in Engram and are not noted; relations only where their project is enrolled.
+
+July 2026 queues every change. v3 queues only those of enrolled projects, because enrolling a
+project queues what the database holds then, and skips what is queued already
+(enqueueSyncMutationWithSourceTx, backfillProjectSyncMutationsTx in store.go). Neither version can
+deliver a row that lacks a required value, and one such row stops its whole project, so none is
+queued (normalizeMutationPayload in chunkcodec.go).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.stores.engram import sync_payloads
+from memtui.stores.engram.rules import go_json, project_name
+from memtui.stores.engram.schema import Schema
+
+TARGET = "cloud"
+"""Engram's DefaultSyncTargetKey; each project has `cloud:<project>` beside it."""
+
+UPSERT, DELETE = "upsert", "delete"
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncLog:
+    """Book-keeping inside one transaction, all at one time. Raises sqlite3.Error."""
+
+    connection: sqlite3.Connection
+    schema: Schema
+    now: str
+
+    def observation_saved(self, row: Row) -> None:
+        """`row` is the whole row as it is now."""
+        payload = sync_payloads.observation(row)
+        self._enqueue("observation", row, UPSERT, payload)
+
+    def observation_deleted(self, row: Row, deleted_at: str, *, hard: bool) -> None:
+        """`row` as it was (hard) or is (soft)."""
+        if hard:
+            self._tombstone("observation", row, deleted_at)
+        payload: dict[str, Any] = {
+            "sync_id": row["sync_id"] or "",
+            "session_id": row["session_id"],
+            "type": "",
+            "title": "",
+            "content": "",
+            **self._owner(row),
+        }
+        payload |= {"scope": "", "revision_count": 0, "duplicate_count": 0}
+        payload |= {"deleted": True, "deleted_at": deleted_at}
+        if hard:
+            payload["hard_delete"] = True
+        self._enqueue("observation", row, DELETE, payload)
+
+    def session_saved(self, row: Row) -> None:
+        self._enqueue("session", row, UPSERT, sync_payloads.session(row))
+
+    def session_deleted(self, row: Row) -> None:
+        self._tombstone("session", row, self.now)
+        payload = {"id": row["id"], "project": row["project"], "deleted": True}
+        payload |= {"deleted_at": self.now, "hard_delete": True}
+        self._enqueue("session", row, DELETE, payload)
+
+    def prompt_saved(self, row: Row) -> None:
+        if self.schema.has("prompt_tombstones", "sync_id"):
+            self.connection.execute(
+                "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
+            )
+        self._enqueue("prompt", row, UPSERT, sync_payloads.prompt(row))
+
+    def prompt_deleted(self, row: Row) -> None:
+        inbox = {"source_inbox_id": row.get("source_inbox_id")} if self.schema.v3 else {}
+        if self.schema.has("prompt_tombstones", "sync_id"):
+            self.connection.execute(
+                "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
+            )
+            columns = {name: row[name] for name in ("sync_id", "session_id", "project")}
+            columns |= inbox | {"deleted_at": self.now}
+            insert(self.connection, self.schema, "prompt_tombstones", columns)
+        payload: dict[str, Any] = {name: value for name, value in inbox.items() if value}
+        payload |= {name: row[name] for name in ("sync_id", "session_id")}
+        payload |= {"content": "", **self._owner(row)}
+        payload |= {"deleted": True, "deleted_at": self.now, "hard_delete": True}
+        self._enqueue("prompt", row, DELETE, payload)
+
+    def relation_saved(self, row: Row) -> None:
+        """Noted like Engram's JudgeRelation does: a verdict, in an enrolled project."""
+        project = self.relation_project(row)
+        marked = row["marked_by_actor"] and row["marked_by_kind"]
+        if row["judgment_status"] != "judged" or not marked or not self.enrolled(project):
+            return
+        payload = sync_payloads.relation(row) | {
+            "project": project,
+            "created_at": row["created_at"],
+            "updated_at": row["updated_at"],
+        }
+        self._enqueue("relation", {**row, "project": project}, UPSERT, payload)
+
+    def relation_project(self, row: Row) -> str:
+        """Project of the source, or of its session."""
+        found = self.connection.execute(
+            "SELECT coalesce(nullif(o.project, ''), s.project, '') FROM observations o"
+            " LEFT JOIN sessions s ON s.id = o.session_id WHERE o.sync_id = ?"
+            " ORDER BY o.id DESC LIMIT 1",
+            (row["source_id"],),
+        ).fetchone()
+        return str(found[0]) if found else ""
+
+    def enrolled(self, project: str) -> bool:
+        if not self.schema.has("sync_enrolled_projects"):
+            return False
+        found = self.connection.execute(
+            "SELECT 1 FROM sync_enrolled_projects WHERE project = ?", (project,)
+        ).fetchone()
+        return found is not None
+
+    def keep_version(self, row: Row) -> None:
+        """v3: the title and the text before they are overwritten, 1 being the oldest."""
+        if not self.schema.keeps_versions:
+            return
+        self.connection.execute(
+            "INSERT INTO observation_versions (observation_id, title, content, version, created_at)"
+            " SELECT ?, ?, ?, coalesce(max(version), 0) + 1, ? FROM observation_versions"
+            " WHERE observation_id = ?",
+            (row["id"], row["title"], row["content"], self.now, row["id"]),
+        )
+
+    def _enqueue(self, entity: str, row: Row, op: str, payload: Mapping[str, Any]) -> None:
+        key = str(payload.get("sync_id" if entity != "session" else "id") or "")
+        deliverable = op == DELETE or sync_payloads.is_complete(entity, payload)
+        if entity == "session" and not deliverable:
+            return
+        if op == UPSERT:
+            self._clear_tombstone(entity, key)
+        project = self._project(row)
+        if not deliverable or not self._is_queued(op, project):
+            if op == DELETE:
+                self._supersede(entity, key, project)
+            return
+        if self.schema.v3 and entity == "session" and op == UPSERT:
+            self._drop_pending_session(key, project)
+        self._wake(TARGET)
+        columns = {
+            "target_key": TARGET,
+            "entity": entity,
+            "entity_key": key,
+            "op": op,
+            "payload": go_json(payload),
+            "source": "local",
+            "occurred_at": self.now,
+            "project": project,
+        }
+        seq = insert(self.connection, self.schema, "sync_mutations", columns)
+        self._pending(TARGET, seq)
+        if project:
+            self._wake(f"{TARGET}:{project}")
+            self._pending(f"{TARGET}:{project}", seq)
+
+    def _is_queued(self, op: str, project: str) -> bool:
+        """v3: only for enrolled projects; an upsert also where there is no project."""
+        if not self.schema.v3 or (op == UPSERT and not project):
+            return True
+        return self.enrolled(project)
+
+    def _drop_pending_session(self, key: str, project: str) -> None:
+        """v3: the newest upsert of a session replaces those that were not delivered yet."""
+        self.connection.execute(
+            f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
+            (TARGET, "session", key, project),
+        )
+
+    def _supersede(self, entity: str, key: str, project: str) -> None:
+        """v3: upserts of what was deleted since, in a project that is not enrolled, never go out
+        (supersedeDeletedEntityMutationTx)."""
+        if not self.schema.has("sync_mutations", "disposition_at"):
+            return
+        evidence = {
+            "entity": entity,
+            "entity_key": key,
+            "project": project,
+            "trigger": "local_delete",
+        }
+        changed = self.connection.execute(
+            "UPDATE sync_mutations SET disposition = 'superseded',"
+            " disposition_reason = 'local_entity_deleted', disposition_evidence = ?,"
+            f" disposition_at = ? WHERE {self._undelivered()}",
+            (go_json(evidence), self.now, TARGET, entity, key, project),
+        )
+        if changed.rowcount > 0:
+            self._settle(TARGET, "target_key = ?", TARGET)
+            if project:
+                self._settle(f"{TARGET}:{project}", "project = ?", project)
+
+    def _undelivered(self) -> str:
+        """Condition for upserts of one entity that no cloud has acknowledged."""
+        waiting = " AND disposition = 'pending'" * self.schema.has("sync_mutations", "disposition")
+        return (
+            "target_key = ? AND entity = ? AND entity_key = ? AND project = ?"
+            f" AND op = 'upsert' AND source = 'local' AND acked_at IS NULL{waiting}"
+        )
+
+    def _settle(self, target: str, where: str, value: str) -> None:
+        """Pending while something waits, else healthy; a fault that Engram noted stays noted."""
+        waiting = self.connection.execute(
+            "SELECT count(*) FROM sync_mutations"
+            f" WHERE {where} AND acked_at IS NULL AND disposition = 'pending'",
+            (value,),
+        ).fetchone()[0]
+        lifecycle = "pending" if waiting else "healthy"
+        self._wake(target)
+        self.connection.execute(
+            "UPDATE sync_state SET lifecycle = ?, updated_at = ? WHERE target_key = ?"
+            " AND lifecycle NOT IN ('degraded', 'inbox', ?)",
+            (lifecycle, self.now, target, lifecycle),
+        )
+
+    def _owner(self, row: Row) -> dict[str, Any]:
+        """The project for a deletion: v3 also takes that of the session."""
+        if self.schema.v3:
+            project = self._project(row)
+            return {"project": project} if project else {}
+        return {} if row["project"] is None else {"project": row["project"]}
+
+    def _project(self, row: Row) -> str:
+        project = project_name(str(row.get("project") or ""))
+        if project or not row.get("session_id"):
+            return project
+        found = self.connection.execute(
+            "SELECT project FROM sessions WHERE id = ?", (row["session_id"],)
+        ).fetchone()
+        return project_name(str(found[0] or "")) if found else ""
+
+    def _wake(self, target: str) -> None:
+        self.connection.execute(
+            "INSERT OR IGNORE INTO sync_state (target_key, lifecycle, updated_at)"
+            " VALUES (?, 'idle', ?)",
+            (target, self.now),
+        )
+
+    def _pending(self, target: str, seq: int) -> None:
+        self.connection.execute(
+            "UPDATE sync_state SET lifecycle = 'pending', last_enqueued_seq = ?, updated_at = ?"
+            " WHERE target_key = ?",
+            (seq, self.now, target),
+        )
+
+    def _tombstone(self, entity: str, row: Row, deleted_at: str) -> None:
+        """v3 keeps what was deleted for good from coming back by an old pull
+        (recordSyncDeleteTombstoneTx)."""
+        if not self.schema.has("sync_delete_tombstones", "last_mutation_seq"):
+            return
+        key = row["id"] if entity == "session" else row["sync_id"]
+        session = None if entity == "session" else row["session_id"]
+        last = self.connection.execute(
+            "SELECT coalesce(max(seq), 0) FROM sync_mutations"
+            " WHERE entity = ? AND entity_key = ? AND op = 'delete'",
+            (entity, key),
+        ).fetchone()[0]
+        remote = self.schema.has("sync_delete_tombstones", "last_remote_mutation_seq")
+        self.connection.execute(
+            "INSERT INTO sync_delete_tombstones (entity, entity_key, session_id, project,"
+            " deleted_at, hard_delete, active, last_mutation_seq) VALUES (?, ?, ?, ?, ?, 1, 1, ?)"
+            " ON CONFLICT (entity, entity_key) DO UPDATE SET session_id = excluded.session_id,"
+            " project = excluded.project, deleted_at = excluded.deleted_at, hard_delete = 1,"
+            " active = 1, last_mutation_seq = max(last_mutation_seq, excluded.last_mutation_seq)"
+            + (", last_remote_mutation_seq = NULL" if remote else ""),
+            (entity, key, session, self._project(row), deleted_at, last),
+        )
+        if self.schema.has("sync_delete_tombstone_remote_floors"):
+            self.connection.execute(
+                "DELETE FROM sync_delete_tombstone_remote_floors"
+                " WHERE entity = ? AND entity_key = ?",
+                (entity, key),
+            )
+
+    def _clear_tombstone(self, entity: str, key: str) -> None:
+        """What was deleted for good is back."""
+        if self.schema.has("sync_delete_tombstones", "active"):
+            self.connection.execute(
+                "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",
+                (entity, key),
+            )
+
+
+def insert(
+    connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
+) -> int:
+    """Insert the columns that the table has; its row number. Raises sqlite3.Error."""
+    held = {name: value for name, value in columns.items() if schema.has(table, name)}
+    names = ", ".join(f'"{name}"' for name in held)
+    cursor = connection.execute(
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(held))})",
+        tuple(held.values()),
+    )
+    return cursor.lastrowid or 0

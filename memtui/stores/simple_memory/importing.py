@@ -1,0 +1,168 @@
+"""Records that come from elsewhere with an id (see `carrying`), as their files hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memtui.changes import Change, Outcome, Plan
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores.base import ConvertedMemory
+from memtui.stores.change_validation import content_of
+from memtui.stores.conversion import lost, mark_of, parts_of
+from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
+from memtui.stores.outcomes import there_already
+from memtui.stores.overlay import keep
+from memtui.stores.simple_memory.adding import INDENT, new_value, rating
+from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext
+from memtui.stores.simple_memory.records import (
+    EPISODES,
+    FACTS,
+    OUTDATED,
+    PART_OF_KIND,
+    SCHEMA,
+    SCHEMA_KINDS,
+    Part,
+    tags_of,
+)
+
+_GONE = ("superseded", "retired", "deleted")
+_LISTS = {"fact": "facts", "evidence": "evidence"}
+"""Relations whose links stand in a list of their own."""
+
+
+def plan_carried(change: Change, desk: RecordContext) -> Plan:
+    """The plan of taking in one record. Raises Refused."""
+    fields = change.fields
+    id, kind = str(fields["id"]), str(fields.get("kind") or "")
+    if kind not in PART_OF_KIND:
+        raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
+    part = PART_OF_KIND[kind]
+    if extra_of(change).get("kept"):
+        return _plan_kept(change, desk, id)
+    opened = desk.open(part)
+    if id in opened.by_id:
+        return there_already(change, "a record with this id")
+    record = {"id": id, **_record(part, change, desk)}
+    beside = desk.noted_record(id, **_beside(part, record, change))
+    return Plan(
+        changes=(change,),
+        edits=(*opened.file.insert(record, INDENT), *beside),
+        outcome=Outcome.ADDED,
+        reason=f"Added {part.noun}, {id}",
+        refs=(desk.ref(id),),
+    )
+
+
+def _record(part: Part, change: Change, desk: RecordContext) -> dict[str, Any]:
+    extra = extra_of(change)
+    native = part is FACTS and {"s", "p", "o"} <= extra.keys()
+    words = {key: extra[key] for key in ("s", "p", "o")} if native else None
+    value = new_value(part, change, desk, words)
+    if part is EPISODES and change.fields.get("source") and "start" not in extra:
+        value["source_ids"] = [str(change.fields["source"])]
+    value |= _links(change, value)
+    if change.fields.get("pinned"):
+        value["pinned"] = True
+    if part is SCHEMA and change.fields.get("status") in _GONE:
+        value["status"] = OUTDATED
+    return value | native_keys(change, ("id",))
+
+
+def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
+    """The lists of links, where there are some or the kind of record has the list anyway."""
+    links = links_in(change)
+    lists: dict[str, Any] = {
+        key: [link.target for link in links if link.relation == relation]
+        for relation, key in _LISTS.items()
+    }
+    lists["links"] = [
+        {"rel": link.relation, "to": link.target} for link in links if link.relation not in _LISTS
+    ]
+    return {key: found for key, found in lists.items() if found or key in value}
+
+
+def _beside(part: Part, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    """What the sidecar keeps of the record: all that its file cannot say."""
+    values = kept_beside(change, tags=tags_of(part, record))
+    status = str(change.fields.get("status") or "")
+    gone = "retired" if status == "deleted" else status
+    return values | {
+        "pinned": None,
+        "links": None,
+        "rating": values["rating"] or rating(part, record, change),
+        KEPT_STATUS: gone if part is not SCHEMA and status in _GONE else None,
+    }
+
+
+def _plan_kept(change: Change, desk: RecordContext, id: str) -> Plan:
+    """A former text that only memtui keeps stays with memtui."""
+    if desk.sidecar.entry(id):
+        return there_already(change, "a record with this id")
+    fields = change.fields
+    memory = Memory(
+        ref=desk.ref(id),
+        id=id,
+        store=desk.label,
+        kind=str(fields["kind"]),
+        type=str(fields.get("type") or ""),
+        title=str(fields.get("title") or ""),
+        content=content_of(change),
+        entity=str(fields.get("entity") or ""),
+        importance=str(fields.get("importance") or "medium"),
+        status=str(fields.get("status") or "superseded"),
+        superseded_by=tuple(texts_in(change, "superseded_by")),
+        extra={key: value for key, value in extra_of(change).items() if key != "kept"},
+    )
+    edits = desk.noted_record(id, kept=keep(memory))
+    return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
+
+
+ID_DIGITS = 10
+"""Of the id: two memories of a million get the same with a chance of one in two thousand or less
+for decimal ids; the second is then listed as a conflict, never written over the first."""
+_STATUS = {"deleted": "retired"}
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """A rule becomes a schema item, one short sentence a fact, all else an episode."""
+    kind = _kind(memory)
+    domain, *topic = parts_of(memory)
+    fields = {
+        "id": _id(kind, memory.ref),
+        "kind": kind,
+        "content": memory.content or memory.headline,
+        "type": memory.type if kind == "schema" else "",
+        "title": memory.headline[:200] if kind == "episode" else "",
+        "entity": "/".join([domain, "-".join(topic)] if topic else [domain]),
+        "created": memory.created or memory.updated,
+        "status": _STATUS.get(memory.status, memory.status),
+        "importance": memory.importance,
+        "source": memory.ref,
+        "confidence": memory.confidence,
+        "tags": tuple(dict.fromkeys(tag for tag in (memory.type, *memory.tags) if tag)),
+        "pinned": memory.pinned,
+    }
+    changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type and kind != "schema" else ()
+    if memory.status in _STATUS:
+        changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
+    if kind == "schema":
+        changed += lost(memory, "created", extra=False)
+    names = ("updated", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+
+
+def _id(kind: str, ref: str) -> str:
+    """An id that follows from where the memory came from."""
+    part = PART_OF_KIND[kind]
+    number = int(mark_of(ref, 12), 16)
+    return part.prefix + format(number, "x" if part.base == 16 else "d")[:ID_DIGITS]
+
+
+def _kind(memory: Memory) -> str:
+    if memory.type in SCHEMA_KINDS:
+        return "schema"
+    words = memory.content.split(None, 2)
+    plain = len(words) == 3 and " ".join(words) == memory.content and "\n" not in memory.content
+    return "fact" if plain and not memory.title else "episode"

@@ -1,0 +1,162 @@
+"""The record a change is about, found again in its file as it is now, and its edit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import RecordEdit, SidecarEdit
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.model import Memory, Place
+from memtui.stores.base import Reading, Unreadable
+from memtui.stores.change_validation import UNADDRESSABLE, told_apart
+from memtui.stores.json_file import JsonFile, Named, named_records, read_json, read_to_change
+from memtui.stores.last_read import LastRead
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import as_unreadable
+from memtui.stores.sidecar import Entry, Sidecar
+from memtui.stores.sidecar_acts import Beside
+from memtui.stores.simple_memory.records import (
+    PART_OF_KIND,
+    PARTS,
+    SCHEMA,
+    Part,
+    importance,
+    memory_of,
+)
+
+KEPT = "kept"
+"""Key of `extra` that marks a memory only the sidecar holds (`overlay.kept_memory`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartFile:
+    """One of the three files as it is at this moment."""
+
+    file: JsonFile
+    by_id: Mapping[str, Named] = field(repr=False)
+    """The first record of each id."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordContext(PlanContext):
+    """One Simple Memory, while one change is planned."""
+
+    last: LastRead[PartFile] = field(repr=False)
+
+    def target(self, memory: Memory) -> Target:
+        """The record of a memory. Raises Refused, or Conflict when it is gone."""
+        why = fixed(memory)
+        if why:
+            raise Refused(why, where=memory.ref)
+        part = PART_OF_KIND[memory.kind]
+        opened = self.open(part)
+        named = opened.by_id.get(memory.id)
+        if named is None:
+            raise Conflict("another program removed this record", where=str(opened.file.path))
+        return Target(memory, part, opened.file, named, self.beside(memory))
+
+    def open(self, part: Part) -> PartFile:
+        """One file as it is now. Raises Refused: what cannot be read is not written."""
+        path = self.root / part.file
+
+        def read() -> PartFile:
+            file = read_to_change(path, self.root)
+            found, _ = named_records(file, part.file)
+            return PartFile(file, {named.id: named for named in reversed(found)})
+
+        return self.last.get([path], read)
+
+    def noted_record(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+        """The edit that sets these keys of one record's entry; none when it says so already."""
+        return self.noted(id, SHARD, **values)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One record as its file holds it now."""
+
+    memory: Memory
+    part: Part
+    file: JsonFile
+    named: Named
+    beside: Beside
+
+    @property
+    def path(self) -> str:
+        return str(self.file.path)
+
+    @property
+    def raw(self) -> str:
+        return self.named.record.raw
+
+    @property
+    def value(self) -> Mapping[str, Any]:
+        return self.named.value
+
+    def with_members(self, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
+        """The edit that sets these keys, and no other byte of the record."""
+        return self.file.put(self.named, values)
+
+    def removed(self) -> RecordEdit:
+        return self.file.edit(self.named, None)
+
+
+def fixed(memory: Memory) -> str:
+    """Why nothing about this memory's record can be changed; empty when it can."""
+    if memory.extra.get(KEPT):
+        return "it is a former text that only memtui keeps"
+    fault = memory.extra.get(UNADDRESSABLE)
+    return str(fault) if fault else ""
+
+
+SHARD = "memory"
+"""Key of the only shard."""
+
+KEPT_STATUS = "status"
+"""Key of a sidecar entry: the status of a fact or an episode, which their files cannot say."""
+
+
+def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
+    """The memories of all three files."""
+    memories: list[Memory] = []
+    faults: list[Unreadable] = []
+    for part in PARTS:
+        path = root / part.file
+        if not os.path.lexists(path):
+            continue
+        try:
+            found, bad = _part(part, read_json(path, root), label, sidecar)
+        except UnreadableFile as error:
+            faults.append(as_unreadable(error, path))
+        else:
+            memories += found
+            faults += bad
+    return Reading(tuple(told_apart(memories)), tuple(faults))
+
+
+def _part(
+    part: Part, file: JsonFile, label: str, sidecar: Sidecar
+) -> tuple[list[Memory], list[Unreadable]]:
+    named, faults = named_records(file, part.file)
+    memories = []
+    for record in named:
+        place = Place(str(file.path), record.record.line, file.key(record.index))
+        memory = memory_of(part, record.value, id=record.id, label=label, place=place)
+        if record.fault:
+            memory = replace(memory, extra={**memory.extra, UNADDRESSABLE: record.fault})
+        memories.append(_judged(part, memory, record.value, sidecar.entry(record.id)))
+    return memories, faults
+
+
+def _judged(part: Part, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
+    """The memory with the person's rating, and the status that its file cannot say."""
+    if "rating" in entry:
+        memory = replace(memory, importance=importance(part, value, entry["rating"]))
+    status = entry.get(KEPT_STATUS)
+    if part is SCHEMA or status not in ("retired", "superseded"):
+        return memory
+    return replace(memory, status=status)

@@ -1,0 +1,144 @@
+"""Documents that come from elsewhere with their path: an import, or a move between stores.
+
+Where the whole file is known it is written as it was, byte for byte; else the frontmatter is
+written anew from what was read of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Refused
+from memtui.files.frontmatter import set_field
+from memtui.files.reading import real, safe_join
+from memtui.model import CURRENT, Memory
+from memtui.stores.base import ConvertedMemory
+from memtui.stores.change_validation import content_of, created_of
+from memtui.stores.conversion import lost, mark_of, parts_of, slug
+from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
+from memtui.stores.outcomes import there_already
+from memtui.stores.timestamps import from_iso, to_iso_seconds
+from memtui.stores.workspace.layout import SKIPPED, SUFFIX
+from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
+
+_TOLD = frozenset(
+    {"headings", "created_from", "injections", "ignored_type", "line_endings", "byte_order_mark"}
+    | {"title"}
+)
+"""Of `extra`: what never stood in the frontmatter, or stands in another field."""
+
+
+def plan_carried(change: Change, desk: DocumentContext) -> Plan:
+    """The plan of taking in one document. Raises Refused."""
+    path = str(change.fields["id"])
+    file = _file(desk.root, path)
+    if os.path.lexists(file):
+        return there_already(change, "a document of this name")
+    whole = change.fields.get("document")
+    text = whole if isinstance(whole, str) else _text(change, desk)
+    made = TextEdit(str(file), None, text)
+    edits: tuple[Edit, ...] = (made, *desk.noted(path, path, **_beside(change)))
+    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (desk.ref(path),))
+
+
+def _file(root: Path, path: str) -> Path:
+    """Where the document lies. Raises Refused for a path that leads elsewhere."""
+    file = root
+    for name in path.split("/"):
+        if name in SKIPPED:
+            raise Refused("documents in hidden folders are not memory", where=path)
+        file = safe_join(file, name)
+    if not path.endswith(SUFFIX) or not real(file).is_relative_to(real(root)):
+        raise Refused("this is no place for a document", where=path)
+    return file
+
+
+def _text(change: Change, desk: DocumentContext) -> str:
+    body = content_of(change)
+    title = str(change.fields.get("title") or "")
+    said = outline(body)
+    if title and "created_from" not in extra_of(change) and said.title != title:
+        body = f"# {title}\n\n{body}"
+    text = body if body.endswith("\n") else body + "\n"
+    for key, value in _front(change, desk).items():
+        text = set_field(text, key, value)
+    return text
+
+
+def _front(change: Change, desk: DocumentContext) -> dict[str, Any]:
+    """The frontmatter: the keys it had, else what another format says in its own fields."""
+    front = {
+        str(key).removeprefix(FRONTMATTER): value
+        for key, value in native_keys(change, _TOLD).items()
+        if _fits(value)
+    }
+    fields = change.fields
+    if fields.get("created") and not {"created", "date"} & front.keys():
+        when = created_of(change, desk.now)
+        if str(extra_of(change).get("created_from", "file time")) == "file time":
+            front["created"] = to_iso_seconds(when)
+    updated = fields.get("updated")
+    if updated is not None and "updated" not in front and "created_from" in extra_of(change):
+        changed = from_iso(updated) if isinstance(updated, str) else updated
+        if changed is not None:
+            front["updated"] = to_iso_seconds(changed)
+    importance = str(fields.get("importance") or "")
+    if importance in ("high", "low") and "priority" not in front:
+        front["priority"] = importance
+    tags = [tag for tag in texts_in(change, "tags") if tag.strip()]
+    if tags and "tags" not in front:
+        front["tags"] = tags
+    return front
+
+
+def _fits(value: object) -> bool:
+    if isinstance(value, list):
+        return all(isinstance(item, str) for item in value)
+    return isinstance(value, str | bool | int | float)
+
+
+def _beside(change: Change) -> dict[str, Any]:
+    """What the sidecar keeps of the document: its tags and its lineage stand in its own file, and
+    so do the links of one that was a document before."""
+    was_document = "created_from" in extra_of(change)
+    gone = dict.fromkeys(("tags", "supersedes", "superseded_by"))
+    return kept_beside(change, links=links_in(change) if was_document else ()) | gone
+
+
+ARCHIVE = "archive"
+"""Folder of what is no longer current: a document has no status of its own."""
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """The fields of the document; its name ends in a mark of where it came from."""
+    folder = "/".join(parts_of(memory))
+    current = memory.status in CURRENT
+    if not current:
+        folder = f"{ARCHIVE}/{folder}"
+    name = slug(memory.headline) or "memory"
+    front: dict[str, Any] = {"source": memory.ref}
+    if memory.type:
+        front["type"] = memory.type
+    if memory.status != "active":
+        front["status"] = memory.status
+    if memory.updated and memory.updated != memory.created:
+        front["updated"] = to_iso_seconds(memory.updated)
+    fields = {
+        "id": f"{folder}/{name}-{mark_of(memory.ref, 6)}.md",
+        "content": memory.content or memory.headline,
+        "title": memory.title,
+        "entity": folder,
+        "created": memory.created,
+        "importance": memory.importance,
+        "tags": memory.tags,
+        "extra": front,
+    }
+    changed: tuple[str, ...] = ("type (stands in the frontmatter)",) if memory.type else ()
+    if memory.status != "active":
+        changed += (f"status {memory.status} (stands in the frontmatter)",)
+    names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))

@@ -1,0 +1,332 @@
+"""One Markdown document of a workspace as a memory.
+
+What the format has no word for is derived by these rules:
+
+* title: the frontmatter's `title` or `name`, else the first heading (a level 1 heading before any
+  other), else the file's name. A heading that only names a part of a template (`TEMPLATE_HEADINGS`)
+  is passed over for the file's name.
+* created: the frontmatter's `created` or `date`, else a date in the file's name or its folder's,
+  else the file's time of change. `extra["created_from"]` says which.
+* updated: the frontmatter's `updated` (or one of `UPDATED_KEYS`); else nothing for a document whose
+  name carries a date, because a journal entry belongs to its day; else the file's time of change.
+* status: under `tasks`, done, cancelled and expired are retired; under `lessons`, archived and
+  deprecated are; every other word is active. The word itself stays in `extra`.
+* importance: the frontmatter's `priority`; else the person's rating; else high for the core
+  documents (`CORE`), low for what is retired or lies in an archive folder, medium for the rest.
+* entity: the folder. tags: the frontmatter's. links: relative links and wikilinks to documents.
+
+Content is the text below the frontmatter, from its first line that is not blank, without a byte
+order mark and with plain line feeds where every line ends in CRLF; writing puts all that back.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import TextEdit
+from memtui.errors import UnreadableFile
+from memtui.files.frontmatter import parse_block, split
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.files.reading import decode, read_bytes
+from memtui.model import Link, Memory, Place
+from memtui.stores.change_validation import rated
+from memtui.stores.json_values import lower_word
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import as_refused
+from memtui.stores.timestamps import from_iso
+from memtui.stores.workspace.injections import Parsed
+from memtui.stores.workspace.outline import Outline, linked_documents, outline
+from memtui.stores.workspace.type_map import Ruling, TypeMap, words
+
+CORE = frozenset(
+    {
+        "ABOUT.md",
+        "SOUL.md",
+        "GOALS.md",
+        "TASKS.md",
+        "ARCHITECTURE.md",
+        "WORKFLOW.md",
+        "TOOLS.md",
+    }
+)
+"""Documents at the root that say who the agent is and how it works."""
+
+RETIRED_STATES = frozenset({"done", "cancelled", "expired"})
+"""Task states that end a task (gptodo, VALID_TRANSITIONS: the first two terminal, expired idle)."""
+
+RETIRED_LESSONS = frozenset({"archived", "deprecated"})
+"""Lesson states in which a lesson is not given to the agent any more."""
+
+PRIORITIES = {
+    "urgent": "high",
+    "critical": "high",
+    "high": "high",
+    "medium": "medium",
+    "normal": "medium",
+    "low": "low",
+}
+
+TASKS, LESSONS = "tasks", "lessons"
+ARCHIVES = frozenset({"archive", "archived"})
+TEMPLATE_HEADINGS = frozenset({"rule", "overview"})
+CREATED_KEYS = ("created", "date")
+UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
+
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
+_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+
+FRONTMATTER = "frontmatter."
+"""Put before a frontmatter key that would hide something memtui itself says in `extra`."""
+
+_OWN_KEYS = frozenset(
+    {"headings", "created_from", "injections", "ignored_type", "line_endings", "byte_order_mark"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file, taken apart."""
+
+    path: str
+    """Relative to the workspace, with slashes: the memory's id."""
+    file: str
+    """Absolute."""
+    head: str
+    """All before the body, exactly as it is written: mark, frontmatter, blank lines."""
+    body: str
+    line: int
+    """1-based line of the body's first character."""
+    frontmatter: Mapping[str, Any]
+    """Empty when there is none, or none that can be read."""
+    changed: datetime | None
+    """The file's time of change."""
+    crlf: bool = False
+    """All lines end in CRLF; `body` has plain line feeds."""
+    marked: bool = False
+    """The file begins with a byte order mark."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/")[:-1])
+
+
+def take_apart(path: str, file: str, text: str, changed: datetime | None) -> Document:
+    """The document that a file's whole text holds."""
+    cut = split(text)
+    marked = text.startswith(BYTE_ORDER_MARK)
+    start = _first_line(text, max(cut.body_start, int(marked)))
+    pairs = text.count("\r\n")
+    crlf = 0 < pairs == text.count("\n") == text.count("\r")
+    body = text[start:]
+    return Document(
+        path=path,
+        file=file,
+        head=text[:start],
+        body=body.replace("\r\n", "\n") if crlf else body,
+        line=1 + text.count("\n", 0, start),
+        frontmatter={} if cut.front is None else parse_block(cut.front),
+        changed=changed,
+        crlf=crlf,
+        marked=marked,
+    )
+
+
+def _first_line(text: str, at: int) -> int:
+    """Where the first line at or after `at` starts that is not blank; `at` when all are."""
+    blank = _BLANK_LINES.match(text, at)
+    return blank.end() if blank and blank.end() < len(text) else at
+
+
+def with_body(document: Document, body: str) -> str:
+    """The file's whole text with another body: same head, line ends and last newline."""
+    if document.body.endswith("\n") and not body.endswith("\n"):
+        body += "\n"
+    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
+
+
+def memory_of(
+    document: Document,
+    ruling: Ruling,
+    *,
+    label: str,
+    by_stem: Callable[[str], str],
+    injections: Mapping[str, Any] | None = None,
+    rating: object = None,
+) -> Memory:
+    """The document as a memory; `injections` is what the log says of it, `rating` the person."""
+    found = outline(document.body)
+    status = status_of(document)
+    created, created_from = _created(document)
+    extra = _extra(document)
+    if found.headings:
+        extra["headings"] = list(found.headings)
+    extra["created_from"] = created_from
+    if ruling.ignored:
+        extra["ignored_type"] = ruling.ignored
+    if injections:
+        extra["injections"] = dict(injections)
+    return Memory(
+        ref=f"{label}:{document.path}",
+        id=document.path,
+        store=label,
+        kind="document",
+        type=ruling.type,
+        title=_title(document, found),
+        content=document.body,
+        entity=posixpath.dirname(document.path),
+        created=created,
+        updated=_updated(document),
+        importance=_importance(document, status, rating),
+        status=status,
+        tags=words(document.frontmatter.get("tags")),
+        links=tuple(
+            Link(relation, target)
+            for relation, target in linked_documents(found, document.path, by_stem)
+        ),
+        origin=Place(document.file, document.line),
+        extra=extra,
+    )
+
+
+def state_key(document: Document) -> str:
+    """The frontmatter key that holds the document's state; empty where it can have none."""
+    if TASKS in document.folders:
+        return "state"
+    return "status" if LESSONS in document.folders else ""
+
+
+def status_of(document: Document) -> str:
+    """Active or retired."""
+    key = state_key(document)
+    ended = RETIRED_STATES if key == "state" else RETIRED_LESSONS
+    return "retired" if key and lower_word(document.frontmatter.get(key)) in ended else "active"
+
+
+def _importance(document: Document, status: str, rating: object) -> str:
+    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or rated(rating)
+    if said:
+        return said
+    if document.path in CORE:
+        return "high"
+    if status == "retired" or not ARCHIVES.isdisjoint(document.folders):
+        return "low"
+    return "medium"
+
+
+def _title(document: Document, found: Outline) -> str:
+    for key in ("title", "name"):
+        value = document.frontmatter.get(key)
+        if isinstance(value, str | int | float) and str(value).strip():
+            return str(value).strip()
+    heading = found.title
+    if heading and heading.lower() not in TEMPLATE_HEADINGS:
+        return heading
+    return posixpath.basename(document.path).removesuffix(".md")
+
+
+def _created(document: Document) -> tuple[datetime | None, str]:
+    for key in CREATED_KEYS:
+        time = from_iso(document.frontmatter.get(key))
+        if time:
+            return time, f"frontmatter {key}"
+    time = date_in_path(document.path)
+    return (time, "file name") if time else (document.changed, "file time")
+
+
+def _updated(document: Document) -> datetime | None:
+    for key in UPDATED_KEYS:
+        time = from_iso(document.frontmatter.get(key))
+        if time:
+            return time
+    return None if date_in_path(document.path) else document.changed
+
+
+def date_in_path(path: str) -> datetime | None:
+    """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
+    for part in reversed(path.split("/")[-2:]):
+        match = _DATE.search(part)
+        time = from_iso(match[1]) if match else None
+        if time:
+            return time
+    return None
+
+
+def _extra(document: Document) -> dict[str, Any]:
+    """The frontmatter, but for what a field of the memory says in the same words."""
+    extra = {
+        f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: plain(value)
+        for key, value in _native(document.frontmatter)
+    }
+    if document.crlf:
+        extra["line_endings"] = "crlf"
+    if document.marked:
+        extra["byte_order_mark"] = True
+    return extra
+
+
+def _native(frontmatter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in frontmatter.items():
+        if key == "title" and isinstance(value, str):
+            continue
+        if key == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
+            continue
+        yield str(key), value
+
+
+def plain(value: Any) -> Any:
+    """A YAML value as JSON; what JSON has no word for as its text."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value - value == 0 else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(item) for item in value]
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentContext(PlanContext):
+    """One workspace, while one change is planned."""
+
+    types: Parsed[TypeMap] = field(repr=False)
+    map_path: Path
+
+    def text(self, path: Path) -> str:
+        """A file's whole text. Raises Refused when it cannot be read: then it is not written."""
+        try:
+            return decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            raise as_refused(error, path) from None
+
+    def open(self, memory: Memory) -> Page:
+        """The document's file. Raises Refused."""
+        path = memory.origin.file
+        text = self.text(Path(path))
+        return Page(memory, text, take_apart(memory.id, path, text, None))
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One file, its text and what the text says."""
+
+    memory: Memory
+    text: str = field(repr=False)
+    document: Document
+
+    def written(self, text: str | None) -> tuple[TextEdit, ...]:
+        """The edit that makes the file this text (None: no file); none when it is so already."""
+        if text == self.text:
+            return ()
+        return (TextEdit(self.document.file, self.text, text),)
+
+    def again(self, text: str) -> Page:
+        """The same file with a text that is not written yet."""
+        return Page(self.memory, text, take_apart(self.memory.id, self.document.file, text, None))
