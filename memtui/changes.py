@@ -151,7 +151,7 @@ class TreeEdit:
     path: str
     before: Mapping[str, Any] | None
     """`files`: by name, each its text and its time (nanoseconds, or None); `databases`: by name,
-    each its format and its rows (see `memtui.stores.base.Database`)."""
+    each its format and its rows (see `memtui.stores.base.DatabaseSupport`)."""
     after: Mapping[str, Any] | None
     existed: bool = False
     """The folder was there before, empty: it is filled and emptied, and stays the same folder."""

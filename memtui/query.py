@@ -56,7 +56,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TimeCondition:
     """A point in time as it was written (`7d`, `2026-03-01`) and what it meant then."""
 
     text: str
@@ -77,8 +77,8 @@ class Query:
 
     terms: tuple[Term, ...] = ()
     conditions: tuple[Condition, ...] = ()
-    since: Moment | None = None
-    until: Moment | None = None
+    since: TimeCondition | None = None
+    until: TimeCondition | None = None
     sort: Sort | None = None
     """None: by relevance when there is text to look for, else newest first."""
     hint: str = ""
@@ -122,7 +122,7 @@ _TOKEN = re.compile(
 )
 
 
-def moment(text: str, now: datetime) -> Moment:
+def moment(text: str, now: datetime) -> TimeCondition:
     """Parse `7d`, `24h`, `30m`, `2w`, `1y`, an ISO date or date and time (UTC unless it says).
 
     Raises QueryError.
@@ -130,7 +130,7 @@ def moment(text: str, now: datetime) -> Moment:
     if ago := _AGO.fullmatch(text.strip().lower()):
         seconds = int(ago[1]) * _UNITS[ago[2]]
         try:
-            return Moment(text, now - timedelta(seconds=seconds))
+            return TimeCondition(text, now - timedelta(seconds=seconds))
         except OverflowError as error:
             raise QueryError(f"{text!r} is too long ago", do="use for example 7d") from error
     try:
@@ -140,7 +140,7 @@ def moment(text: str, now: datetime) -> Moment:
             f"{text!r} is not a time", do="use 30m, 24h, 7d, 2w or a date such as 2026-03-01"
         ) from error
     try:
-        return Moment(text, time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
+        return TimeCondition(text, time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC))
     except OverflowError as error:
         raise QueryError(f"{text!r} is out of range", do="use a date after year 1") from error
 
@@ -191,8 +191,8 @@ class _Parts:
     terms: list[Term]
     conditions: list[Condition]
     hints: list[str]
-    since: Moment | None = None
-    until: Moment | None = None
+    since: TimeCondition | None = None
+    until: TimeCondition | None = None
     sort: Sort | None = None
 
     def take(self, field: str, value: str, negated: bool) -> None:

@@ -71,7 +71,7 @@ def _seen(part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class StoreHome:
     """Where a store lies, and how its files are called from there."""
 
     base: Path
@@ -92,16 +92,16 @@ class Home:
         return file.removeprefix(start) if file.startswith(start) else ""
 
 
-def home_of(root: Path, files: Iterable[str]) -> Home:
+def home_of(root: Path, files: Iterable[str]) -> StoreHome:
     """The home of a store of text files."""
     start = os.path.join(str(root), "")
     if all(file.startswith(start) for file in files):
-        return Home(root, "", root)
-    return Home(root.parent, root.name, root)
+        return StoreHome(root, "", root)
+    return StoreHome(root.parent, root.name, root)
 
 
-def home_of_database(root: Path, name: str) -> Home:
+def home_of_database(root: Path, name: str) -> StoreHome:
     """The home of a store in one file, which may be called otherwise than usual."""
     if root.is_dir():
-        return Home(root, "", root, root / name, name)
-    return Home(root.parent, "", root, root, name)
+        return StoreHome(root, "", root, root / name, name)
+    return StoreHome(root.parent, "", root, root, name)

@@ -51,7 +51,7 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ImportDocument:
     """A file that can be imported."""
 
     path: Path
@@ -66,7 +66,7 @@ class Document:
         return sum(len(store.memories) for store in self.stores)
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path) -> ImportDocument:
     """Read and check a file whole. Raises BundleError, or OSError when it cannot be read."""
     if archives.is_bundle(_text_bytes(path, 4)):
         return _bundle(path)
@@ -117,7 +117,7 @@ def _text_bytes(path: Path, most: int) -> bytes:
 # ---- bundles ------------------------------------------------------------------------------------
 
 
-def _bundle(path: Path) -> Document:
+def _bundle(path: Path) -> ImportDocument:
     archive = archives.read(path)
     try:
         stores = tuple(_incoming(archive, about) for about in archive.stores)
@@ -134,7 +134,7 @@ def _bundle(path: Path) -> Document:
             where=visible(str(path)),
             do="nothing was imported",
         ) from error
-    return Document(path, "bundle", stores, len(archive.entries))
+    return ImportDocument(path, "bundle", stores, len(archive.entries))
 
 
 def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
@@ -214,28 +214,28 @@ def memory_from(record: Any) -> Memory:
 # ---- other files --------------------------------------------------------------------------------
 
 
-def _text(path: Path, text: str) -> Document:
+def _text(path: Path, text: str) -> ImportDocument:
     """What kind of JSON this is, and its memories."""
     head = text.lstrip()[:1]
     if head == "[":
-        return Document(path, "jsonl", _grouped(json.loads(text)))
+        return ImportDocument(path, "jsonl", _grouped(json.loads(text)))
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise BundleError("it is empty")
     if len(lines) > 1 and _is_object(lines[0]):
-        return Document(path, "jsonl", _grouped(map(json.loads, lines)))
+        return ImportDocument(path, "jsonl", _grouped(map(json.loads, lines)))
     whole = json.loads(text)
     if not isinstance(whole, dict):
         raise BundleError("it holds no memories")
     if "projects" in whole:
         from memtui.bundle import ambient_reading
 
-        return Document(path, "ambient", (ambient_reading.incoming(whole),))
+        return ImportDocument(path, "ambient", (ambient_reading.incoming(whole),))
     if "observations" in whole:
         from memtui.bundle import engram_reading
 
-        return Document(path, "engram", (engram_reading.incoming(text),))
-    return Document(path, "jsonl", _grouped([whole]))
+        return ImportDocument(path, "engram", (engram_reading.incoming(text),))
+    return ImportDocument(path, "jsonl", _grouped([whole]))
 
 
 def _is_object(line: str) -> bool:
@@ -254,7 +254,7 @@ def _grouped(records: Iterable[Any]) -> tuple[Incoming, ...]:
     return tuple(Incoming(label, "", memories) for label, memories in found.items())
 
 
-def verified(document: Document) -> list[str]:
+def verified(document: ImportDocument) -> list[str]:
     """What was checked, a line each. Raises BundleError for what only building shows."""
     lines = []
     if document.kind == "bundle":

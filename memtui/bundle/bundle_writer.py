@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memtui.bundle.archive import Archive
-from memtui.bundle.archive_paths import Home, home_of, home_of_database, quoted, quoted_apart
+from memtui.bundle.archive_paths import StoreHome, home_of, home_of_database, quoted, quoted_apart
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
@@ -142,7 +142,7 @@ def _pack_whole(packing: Packing, store: Store, memories: list[Memory]) -> None:
     packing.stores.append(about)
 
 
-def _home(store: Store, files: Iterable[str]) -> Home:
+def _home(store: Store, files: Iterable[str]) -> StoreHome:
     known = format_of(store.format)
     if known and known.database is not None:
         return home_of_database(store.root, known.database.name)
@@ -173,7 +173,7 @@ def _is_small(path: str) -> bool:
 
 
 def _add_files(
-    packing: Packing, store: Store, home: Home, files: Iterable[str]
+    packing: Packing, store: Store, home: StoreHome, files: Iterable[str]
 ) -> dict[str, dict[str, int]]:
     """Put the files' bytes into the archive; their times of change by name."""
     by_path = {home.name(file): file for file in files if os.path.lexists(file)}
@@ -192,7 +192,9 @@ def _add_files(
     return times
 
 
-def _add_memories(packing: Packing, label: str, memories: Iterable[Memory], home: Home) -> None:
+def _add_memories(
+    packing: Packing, label: str, memories: Iterable[Memory], home: StoreHome
+) -> None:
     lines = (
         json.dumps(_record(memory, home), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)
@@ -200,7 +202,7 @@ def _add_memories(packing: Packing, label: str, memories: Iterable[Memory], home
     packing.entries[f"memories/{quoted(label)}.jsonl"] = "".join(lines).encode("ascii")
 
 
-def _record(memory: Memory, home: Home) -> dict[str, Any]:
+def _record(memory: Memory, home: StoreHome) -> dict[str, Any]:
     """The record of a memory, the same wherever its store lies."""
     record = to_record(memory)
     kept = "kept" in memory.extra
@@ -210,7 +212,7 @@ def _record(memory: Memory, home: Home) -> dict[str, Any]:
     return record
 
 
-def _placed(value: Any, home: Home) -> Any:
+def _placed(value: Any, home: StoreHome) -> Any:
     """Paths that an adapter put under a key `file` are the store's own, and lie relative to it."""
     if isinstance(value, dict):
         return {

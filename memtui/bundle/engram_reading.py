@@ -14,7 +14,7 @@ from memtui.model import Memory
 from memtui.stores.engram import FORMAT
 from memtui.stores.engram.import_document import read_export
 from memtui.stores.engram.new_database import database_lines
-from memtui.stores.engram.records import Home, Relation, observation, prompt, session, text
+from memtui.stores.engram.records import DatabasePlace, Relation, observation, prompt, session, text
 
 Row = dict[str, Any]
 
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 def incoming(document: str) -> Incoming:
     """The store that an export holds. Raises BundleError."""
     rows = read_export(document)
-    home = Home(FORMAT.name, "")
+    home = DatabasePlace(FORMAT.name, "")
     observations = _numbered(rows["observations"])
     touching = _relations(rows["relations"], observations)
     memories: list[Memory] = []

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memtui.bundle.bundle_reader import Document, Incoming
+from memtui.bundle.bundle_reader import ImportDocument, Incoming
 from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
 from memtui.bundle.mapping import Mapped, guessed_format, lost_in, mapped
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import Part
+from memtui.journal import ActionPart
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.base import Store
@@ -91,7 +91,7 @@ class ImportPlan:
 
 
 def plan_import(
-    document: Document,
+    document: ImportDocument,
     library: Library,
     into: str = "",
     report: Report = silent,
@@ -141,7 +141,9 @@ class _Work:
 
     def planned(self, title: str) -> Planned:
         roots = {store.label: str(store.root) for store in self.library.stores}
-        parts = (Part(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits)
+        parts = (
+            ActionPart(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
+        )
         return Planned(title, tuple(self.plans), tuple(parts))
 
     def one(self, incoming: Incoming, target: Store) -> StoreImport:

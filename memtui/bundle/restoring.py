@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memtui.bundle.archive_paths import quoted
-from memtui.bundle.bundle_reader import Document, Incoming
+from memtui.bundle.bundle_reader import ImportDocument, Incoming
 from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
 from memtui.bundle.store_install import Tree, apply, is_empty
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import Journal, Part
+from memtui.journal import ActionPart, Journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +48,15 @@ class Restoration:
         return f"import {count} memories"
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ActionPart, ...]:
         """One edit makes all; every store is named, so that each of them knows the action."""
         edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
-        return (Part(first, (edit,)), *(Part(root, ()) for root in others))
+        return (ActionPart(first, (edit,)), *(ActionPart(root, ()) for root in others))
 
 
 def plan_restore(
-    document: Document, place: Path, cancelled: Callable[[], bool] = lambda: False
+    document: ImportDocument, place: Path, cancelled: Callable[[], bool] = lambda: False
 ) -> Restoration:
     """What would be made. Reads every file of the document. Raises Refused or BundleError."""
     if not is_empty(place):
@@ -72,7 +72,7 @@ def plan_restore(
     return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
-def _whole(document: Document) -> list[Incoming]:
+def _whole(document: ImportDocument) -> list[Incoming]:
     """The stores of which there is something to make. Raises Refused where one is not whole."""
     held = [store for store in document.stores if store.memories or store.files or store.rows]
     if not held:

@@ -32,7 +32,7 @@ from memtui.files.staging_dir import (
     taken_out,
 )
 from memtui.files.write_recorder import WriteRecorder
-from memtui.stores.base import WHOLE, Database, rows_digest
+from memtui.stores.base import WHOLE, DatabaseSupport, rows_digest
 
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database while it is open."""
@@ -137,7 +137,7 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
         sync(Path(folder))
 
 
-def _database(format: str) -> Database:
+def _database(format: str) -> DatabaseSupport:
     known = format_of(format)
     if known is None or known.database is None:
         raise BundleError(f"memtui knows no database of the format {format!r}")

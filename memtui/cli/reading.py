@@ -17,7 +17,7 @@ from memtui.model import UNTYPED, Memory, to_record
 from memtui.text import date, number, one_line, size, visible
 
 if TYPE_CHECKING:
-    from memtui.library import Found, Library
+    from memtui.library import Library, SearchResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -87,7 +87,7 @@ def limit_options(command: Command) -> Command:
     )(command)
 
 
-def _shown(found: Found, limit: int, everything: bool) -> list[Memory]:
+def _shown(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
     slots = found.slots if everything else found.slots[:limit]
     return [found.rows[slot] for slot in slots]
 

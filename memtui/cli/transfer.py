@@ -21,7 +21,7 @@ from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
-    from memtui.bundle.bundle_reader import Document
+    from memtui.bundle.bundle_reader import ImportDocument
     from memtui.bundle.merging import ImportPlan
     from memtui.bundle.restoring import Restoration
     from memtui.library import Library
@@ -152,7 +152,7 @@ def _is_label(name: str, stores: Sequence[str]) -> bool:
         return False
 
 
-def _restore(document: Document, place: Path, dry_run: bool, as_json: bool) -> int:
+def _restore(document: ImportDocument, place: Path, dry_run: bool, as_json: bool) -> int:
     from memtui import paths as places
     from memtui.bundle.restoring import plan_restore
     from memtui.library import Library
@@ -193,7 +193,7 @@ def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> di
 
 
 def _merge(
-    document: Document, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+    document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
     from memtui.bundle.merging import plan_import
 

@@ -4,7 +4,7 @@
 filters and the selection between runs.
 """
 
-from memtui.config.reading import Loaded, load
+from memtui.config.loading import Loaded, load
 from memtui.config.saving import save_value
 from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
 

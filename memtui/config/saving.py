@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
-from memtui.config.reading import line_of
+from memtui.config.loading import line_of
 from memtui.errors import ConfigError
 from memtui.paths import write_private
 

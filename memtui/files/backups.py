@@ -39,7 +39,7 @@ _NAME = "path"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class Backup:
     """One former state of a file."""
 
     path: Path
@@ -81,12 +81,12 @@ def _prepared(path: Path, state: Path) -> Path:
     return folder
 
 
-def _new_name(folder: Path, known: list[Copy], content: str) -> Path:
+def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
     number = int(known[0].file.name.partition("-")[0]) + 1 if known else 1
     return folder / f"{number:010d}-{time.time_ns()}-{content}"
 
 
-def take(path: Path, displaced: Path, content: str, state: Path) -> Copy:
+def take(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     """Move a file that was displaced from `path`, with this digest, among its copies."""
     failpoint("keep")
     target = _new_name(_prepared(path, state), copies(path, state), content)
@@ -102,7 +102,7 @@ def take(path: Path, displaced: Path, content: str, state: Path) -> Copy:
         with contextlib.suppress(PermissionError):  # another's file; the folder is private
             target.chmod(0o600)
     _drop_old(path, state)
-    return Copy(path, target, time.time(), content)
+    return Backup(path, target, time.time(), content)
 
 
 def _drop_old(path: Path, state: Path) -> None:
@@ -113,7 +113,7 @@ def _drop_old(path: Path, state: Path) -> None:
             copy.file.unlink(missing_ok=True)
 
 
-def keep(path: Path, data: bytes, state: Path) -> Copy | None:
+def keep(path: Path, data: bytes, state: Path) -> Backup | None:
     """Keep what a file was seen to hold; None when it is the newest copy already, or cannot be."""
     content, known = digest(data), copies(path, state)
     if known and known[0].digest == content:
@@ -124,7 +124,7 @@ def keep(path: Path, data: bytes, state: Path) -> Copy | None:
     except OSError:  # no room for a copy: that must not stop anybody
         return None
     _drop_old(path, state)
-    return Copy(path, target, time.time(), content)
+    return Backup(path, target, time.time(), content)
 
 
 def _write(target: Path, data: bytes) -> None:
@@ -137,22 +137,22 @@ def _write(target: Path, data: bytes) -> None:
         raise
 
 
-def copies(path: Path, state: Path) -> list[Copy]:
+def copies(path: Path, state: Path) -> list[Backup]:
     """The copies of a (resolved) file, newest first."""
     return _copies_in(_folder(path, state), path)
 
 
-def _copies_in(folder: Path, path: Path) -> list[Copy]:
+def _copies_in(folder: Path, path: Path) -> list[Backup]:
     found = []
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             parts = name.split("-")
             if len(parts) == 3 and parts[0].isdecimal() and parts[1].isdecimal():
-                found.append(Copy(path, folder / name, int(parts[1]) / 1e9, parts[2]))
+                found.append(Backup(path, folder / name, int(parts[1]) / 1e9, parts[2]))
     return sorted(found, key=lambda copy: copy.file.name, reverse=True)
 
 
-def last_good(path: Path, state: Path) -> Copy | None:
+def last_good(path: Path, state: Path) -> Backup | None:
     """The newest copy of a file that holds something and is what it was when it was kept.
 
     A JSON file must be whole: it may have been broken just before it was replaced, or copied.
@@ -167,7 +167,7 @@ def last_good(path: Path, state: Path) -> Copy | None:
     return None
 
 
-def written_late(path: Path, state: Path) -> list[Copy]:
+def written_late(path: Path, state: Path) -> list[Backup]:
     """Copies that another program wrote to after memtui had replaced the file."""
     return [copy for copy in copies(real(path), state) if not copy.intact]
 
@@ -177,7 +177,7 @@ def forget(path: Path, state: Path) -> None:
     shutil.rmtree(_folder(real(path), state), ignore_errors=True)
 
 
-def _all(state: Path) -> Iterator[Copy]:
+def _all(state: Path) -> Iterator[Backup]:
     with contextlib.suppress(OSError):
         for name in os.listdir(state / "kept"):
             yield from _copies_in(state / "kept" / name, Path())

@@ -66,7 +66,7 @@ def _is_vim(program: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class EditorDraft:
     """A text on its way through an editor."""
 
     path: Path
@@ -99,7 +99,7 @@ class Draft:
         self.path.unlink(missing_ok=True)
 
 
-def new_draft(text: str, state: Path) -> Draft:
+def new_draft(text: str, state: Path) -> EditorDraft:
     """Write the text into a new private file. Raises SaveError."""
     try:
         folder = private(state / FOLDER)
@@ -113,7 +113,7 @@ def new_draft(text: str, state: Path) -> Draft:
             raise
     except OSError as error:
         raise SaveError(f"no draft can be written: {error.strerror}", where=str(state)) from error
-    return Draft(path, text)
+    return EditorDraft(path, text)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from memtui.files.write_recorder import WriteRecorder
 class Late:
     """A write that went into a copy."""
 
-    copy: backups.Copy
+    copy: backups.Backup
     rescued: bool
     """Whether the file now holds it; if not, a person must look at the copy."""
 

@@ -170,7 +170,7 @@ class Saving:
         failpoint("done")
         self._recorder.done(str(self._path))
 
-    def _keep(self, out: atomic_replace.Displaced) -> backups.Copy | None:
+    def _keep(self, out: atomic_replace.Displaced) -> backups.Backup | None:
         """Move what came out among the copies. The save has succeeded: failing here is no fault."""
         try:
             return backups.take(self._path, out.file, digest(out.data), self._recorder.state)
@@ -178,7 +178,7 @@ class Saving:
             atomic_replace.discard(out)
             return None
 
-    def _give_back(self, copy: backups.Copy | None) -> None:
+    def _give_back(self, copy: backups.Backup | None) -> None:
         """Merging failed on disk: the other program's version gets its place again."""
         if copy is not None:
             with contextlib.suppress(OSError):

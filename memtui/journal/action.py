@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ActionPart:
     """The edits of an action that one store makes."""
 
     store: str
@@ -46,7 +46,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class JournalAction:
     """One thing a person did; undone and redone as a whole."""
 
     id: int
@@ -56,7 +56,7 @@ class Action:
     changed: float
     """Unix seconds of the last doing, undoing or redoing."""
     state: State
-    parts: tuple[Part, ...]
+    parts: tuple[ActionPart, ...]
     note: str = ""
     """What a person should know: that only a part was done, what was found after a crash."""
     refs: Mapping[str, str] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class Action:
     def edits(self) -> tuple[Edit, ...]:
         return tuple(edit for part in self.parts for edit in part.edits)
 
-    def inverted(self) -> tuple[Part, ...]:
+    def inverted(self) -> tuple[ActionPart, ...]:
         """What takes it back."""
-        return tuple(Part(part.store, invert(part.edits)) for part in reversed(self.parts))
+        return tuple(ActionPart(part.store, invert(part.edits)) for part in reversed(self.parts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def unpack(text: str) -> Any:
     return json.loads(text)
 
 
-def pack_parts(parts: tuple[Part, ...]) -> str:
+def pack_parts(parts: tuple[ActionPart, ...]) -> str:
     return pack(
         [
             {"store": part.store, "edits": [_edit_record(edit) for edit in part.edits]}
@@ -101,10 +101,10 @@ def pack_parts(parts: tuple[Part, ...]) -> str:
     )
 
 
-def unpack_parts(text: str) -> tuple[Part, ...]:
+def unpack_parts(text: str) -> tuple[ActionPart, ...]:
     """The inverse of `pack_parts`. Raises KeyError, TypeError or ValueError on foreign text."""
     return tuple(
-        Part(record["store"], tuple(_edit(edit) for edit in record["edits"]))
+        ActionPart(record["store"], tuple(_edit(edit) for edit in record["edits"]))
         for record in unpack(text)
     )
 

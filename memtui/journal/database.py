@@ -54,7 +54,7 @@ _PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synch
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-class Database:
+class JournalDatabase:
     """One connection, shared by the threads of a process; opened when first needed."""
 
     def __init__(self, state: Path) -> None:

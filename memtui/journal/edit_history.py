@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.files.merging import key_of, same_value
-from memtui.journal.action import Action, State
+from memtui.journal.action import JournalAction, State
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One edit as it was made last: of an action taken back, the inverted one."""
 
-    action: Action
+    action: JournalAction
     store: str
     """See `Part.store`."""
     edit: Edit
@@ -37,7 +37,7 @@ class EditHistory:
         return tuple(step.edit for step in self.steps)
 
 
-def edit_histories(actions: Iterable[Action]) -> list[EditHistory]:
+def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
     """The trails of these actions, which come newest first."""
     found: dict[Hashable, list[Step]] = {}
     ended: set[Hashable] = set()
@@ -51,7 +51,7 @@ def edit_histories(actions: Iterable[Action]) -> list[EditHistory]:
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
 
 
-def _steps(actions: Iterable[Action]) -> Iterator[Step]:
+def _steps(actions: Iterable[JournalAction]) -> Iterator[Step]:
     for action in actions:
         undone = action.state is State.UNDONE
         for part in action.inverted() if undone else action.parts:

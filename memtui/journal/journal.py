@@ -20,8 +20,17 @@ from memtui.files import backups
 from memtui.files.reading import real
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging_dir import clear_leftovers
-from memtui.journal.action import Action, Part, State, Write, pack, pack_parts, unpack, unpack_parts
-from memtui.journal.database import Database
+from memtui.journal.action import (
+    ActionPart,
+    JournalAction,
+    State,
+    Write,
+    pack,
+    pack_parts,
+    unpack,
+    unpack_parts,
+)
+from memtui.journal.database import JournalDatabase
 from memtui.journal.edit_history import EditHistory, edit_histories
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, judge
 
@@ -49,7 +58,7 @@ class Recording:
     Left without an exception the step has succeeded; left by one, the files say what became of it.
     """
 
-    def __init__(self, journal: Journal, database: Database, action: int) -> None:
+    def __init__(self, journal: Journal, database: JournalDatabase, action: int) -> None:
         self._journal = journal
         self._database = database
         self._before: dict[str, str] = {}
@@ -86,7 +95,7 @@ class Recording:
                 (self.action, pack(path)),
             )
 
-    def made(self, parts: Sequence[Part]) -> None:
+    def made(self, parts: Sequence[ActionPart]) -> None:
         """The edits as their stores made them, where that differs from what was begun."""
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
@@ -118,7 +127,7 @@ class Journal:
         self.state = state
         self.owned: set[Path] = set()
         """Files of other owners of which the person has agreed that they become their own."""
-        self._database = Database(state)
+        self._database = JournalDatabase(state)
 
     def close(self) -> None:
         """Let go of the file; the journal opens it again when it is needed."""
@@ -126,7 +135,7 @@ class Journal:
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 
-    def begin(self, title: str, parts: Sequence[Part]) -> Recording:
+    def begin(self, title: str, parts: Sequence[ActionPart]) -> Recording:
         """Write down what is about to be done. Raises SaveError when that is not possible."""
         with self._database.writing() as db:
             cursor = db.execute(
@@ -211,7 +220,7 @@ class Journal:
             (state, pack(note), _later(db), action),
         )
 
-    def recover(self, row_digest: RowDigest = lambda _: None) -> list[Action]:
+    def recover(self, row_digest: RowDigest = lambda _: None) -> list[JournalAction]:
         """Judge what dead processes left unfinished; returns those actions. Called at start."""
         judged = []
         for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
@@ -242,20 +251,20 @@ class Journal:
 
     # ---- looking ----------------------------------------------------------------------------
 
-    def log(self, limit: int = 100, *, void: bool = True) -> list[Action]:
+    def log(self, limit: int = 100, *, void: bool = True) -> list[JournalAction]:
         """The newest actions, newest first; if asked without those of which nothing is on disk."""
         return self._actions("(? OR state <> 'void') ORDER BY id DESC LIMIT ?", (void, limit))
 
-    def undoable(self, limit: int = 1) -> list[Action]:
+    def undoable(self, limit: int = 1) -> list[JournalAction]:
         """Actions that can be taken back, in the order `undo` takes them."""
         return self._actions("state IN ('done', 'unsure') ORDER BY id DESC LIMIT ?", (limit,))
 
-    def redoable(self, limit: int = 1) -> list[Action]:
+    def redoable(self, limit: int = 1) -> list[JournalAction]:
         """Actions taken back since the last new one, in the order `redo` takes them."""
         where = "state = 'undone' AND redo ORDER BY redo DESC LIMIT ?"
         return self._actions(where, (limit,))
 
-    def get(self, action: int) -> Action | None:
+    def get(self, action: int) -> JournalAction | None:
         found = self._actions("id = ?", (action,))
         return found[0] if found else None
 
@@ -282,7 +291,7 @@ class Journal:
         found = self._rows("SELECT count(*), max(id), max(changed) FROM actions")
         return tuple(found[0]) if found else ()
 
-    def _actions(self, where: str, values: tuple[Any, ...]) -> list[Action]:
+    def _actions(self, where: str, values: tuple[Any, ...]) -> list[JournalAction]:
         return [_action(row) for row in self._rows(f"{_SELECT} WHERE {where}", values)]
 
     def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
@@ -317,9 +326,9 @@ def _later(db: sqlite3.Connection) -> float:
     return max(now, float(last) + 1e-6)
 
 
-def _action(row: Sequence[Any]) -> Action:
+def _action(row: Sequence[Any]) -> JournalAction:
     number, title, begun, changed, state, parts, note = row
-    return Action(
+    return JournalAction(
         id=number,
         title=unpack(title),
         time=begun,
@@ -330,7 +339,7 @@ def _action(row: Sequence[Any]) -> Action:
     )
 
 
-def _paths(action: Action | None) -> set[Path]:
+def _paths(action: JournalAction | None) -> set[Path]:
     """The files an action touches."""
     found = set()
     for edit in action.edits if action else ():

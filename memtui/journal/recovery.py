@@ -33,7 +33,7 @@ class WriteOutcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RecoveryVerdict:
     """What became of one file, and what else a person should know."""
 
     fate: WriteOutcome
@@ -42,13 +42,13 @@ class Verdict:
 
 def judge(
     name: str, writes: Sequence[Write], edits: Sequence[Edit], state: Path, row_digest: RowDigest
-) -> Verdict:
+) -> RecoveryVerdict:
     """What became of one file or row, given all its writes in order.
 
     Cleans up beside a file, and finishes a merge that was cut short. `edits` are those of the step.
     """
     if name.partition("#")[0] != name and not Path(name).exists():
-        return Verdict(_fate(writes, row_digest(name)))
+        return RecoveryVerdict(_fate(writes, row_digest(name)))
     path = Path(name)
     try:
         with locked(path, state):
@@ -57,9 +57,9 @@ def judge(
             fate = _fate(writes, now)
             displaced = _clean(path, writes, now, fate, state)
     except (SaveError, UnreadableFile):
-        return Verdict(WriteOutcome.UNSURE)
+        return RecoveryVerdict(WriteOutcome.UNSURE)
     merged = [merge_displaced(path, edits, one.read(), NoRecorder(state)) for one in displaced]
-    return Verdict(fate, "" if all(merged) else _KEPT)
+    return RecoveryVerdict(fate, "" if all(merged) else _KEPT)
 
 
 def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
@@ -82,7 +82,7 @@ def _fate(writes: Sequence[Write], now: str | None) -> WriteOutcome:
 
 def _clean(
     path: Path, writes: Sequence[Write], now: str, fate: WriteOutcome, state: Path
-) -> list[backups.Copy]:
+) -> list[backups.Backup]:
     """Take away temporary files left beside the file; returns versions of another program.
 
     Those came out of an exchange, and were not merged any more before the process was killed.

@@ -12,7 +12,7 @@ from memtui.changes import TreeEdit
 from memtui.errors import MemtuiError, Refused
 from memtui.files.late_writes import rescue
 from memtui.files.write_recorder import NoRecorder
-from memtui.journal import Action, Journal, Part, Recording
+from memtui.journal import ActionPart, Journal, JournalAction, Recording
 from memtui.library import opening
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, Watch
@@ -42,7 +42,7 @@ class Changing:
         """Let go of the journal's file."""
         self._journal.close()
 
-    def apply(self, planned: Planned) -> Action:
+    def apply(self, planned: Planned) -> JournalAction:
         """Make the planned edits. Raises Conflict or SaveError.
 
         Then nothing was changed; or, where several stores take part, what the first ones did is in
@@ -52,7 +52,7 @@ class Changing:
             refs = self._make_all(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs)
 
-    def restore(self, restoration: Restoration, report: Report | None = None) -> Action:
+    def restore(self, restoration: Restoration, report: Report | None = None) -> JournalAction:
         """Bring a document into an empty place; `undo` knows of it as of an open store.
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
@@ -68,7 +68,7 @@ class Changing:
         """The person agrees that this file of another owner becomes their own by a save."""
         self._journal.owned.add(path)
 
-    def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
         """Take back an action: the one with this number, else the last one in the open stores.
 
         `anywhere`: the last one in any store. Raises Refused where there is none, Conflict when
@@ -80,14 +80,14 @@ class Changing:
                 self._make(part, recording)
         return self._action(action.id)
 
-    def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
         """Do an action again that was taken back. Raises as `undo` does."""
         action = self._chosen(number, self._journal.redoable(LOOKED_AT), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             refs = self._make_all(action.parts, recording)
         return replace(self._action(action.id), refs=refs)
 
-    def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[Action]:
+    def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[JournalAction]:
         """The newest actions of the open stores (or of any), newest first; if asked without those
         of which nothing is on disk."""
         if anywhere:
@@ -115,8 +115,8 @@ class Changing:
                 log.warning("a late write into %s is kept in %s", path, write.copy.file)
 
     def _chosen(
-        self, number: int | None, actions: Sequence[Action], anywhere: bool, doing: str
-    ) -> Action:
+        self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
+    ) -> JournalAction:
         if number is not None:
             found = self._journal.get(number)
             if found is None:
@@ -127,10 +127,10 @@ class Changing:
                 return action
         raise Refused(f"there is nothing to {doing}")
 
-    def _is_open(self, action: Action) -> bool:
+    def _is_open(self, action: JournalAction) -> bool:
         return any(part.store in self._stores or part.store in self._made for part in action.parts)
 
-    def _make_all(self, parts: Sequence[Part], recording: Recording) -> dict[str, str]:
+    def _make_all(self, parts: Sequence[ActionPart], recording: Recording) -> dict[str, str]:
         """Make the edits of every store, and keep in the journal what was made.
 
         Returns the refs that differ from the planned ones.
@@ -146,7 +146,7 @@ class Changing:
             recording.made(made)
         return refs
 
-    def _make(self, part: Part, recording: Recording) -> Written | None:
+    def _make(self, part: ActionPart, recording: Recording) -> Written | None:
         """Make the edits of one store. One that a restoration makes need not be there."""
         edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
         for edit in part.edits:
@@ -157,7 +157,7 @@ class Changing:
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 
-    def _action(self, number: int) -> Action:
+    def _action(self, number: int) -> JournalAction:
         action = self._journal.get(number)
         assert action is not None, "an action stays in the journal"
         return action

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from memtui.errors import RefError, Refused
-from memtui.library.results import Found, Similar
+from memtui.library.results import SearchResult, Similar
 from memtui.library.semantic import Meaning
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
@@ -22,8 +22,8 @@ from memtui.search.finder import Hits
 from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.postings import Segment
-from memtui.search.provisional_index import Draft
-from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.search.provisional_index import ProvisionalIndex
+from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.text import one_line, visible
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -39,7 +39,7 @@ class Searchable:
     segments: tuple[Segment, ...]
     indexed: bool
     """Whether the segments cover every row; else `draft` does."""
-    draft: Draft
+    draft: ProvisionalIndex
     exact: Exact | None = None
     weights: Weights = DEFAULTS
     meaning: Meaning | None = None
@@ -51,14 +51,14 @@ def find(
     slots_of: Callable[[], Mapping[str, int]],
     now: datetime,
     cancelled: Callable[[], bool],
-) -> Found:
+) -> SearchResult:
     """What the query finds. Raises Cancelled."""
     match = _match(query, where, cancelled)
     named = _named(query, where, slots_of)
     hits = finder.find(query, where.columns, match, now, where.weights, named)
     words = query.words if match is None else (*query.words, *match.words)
     how = "all" if match is None else "index" if where.indexed else "scan"
-    return Found(
+    return SearchResult(
         query=query,
         slots=hits.slots,
         total=len(hits.slots),
@@ -146,7 +146,9 @@ def similar(
     return Similar(slots, scores, how, words, where.rows)
 
 
-def explain(found: Found, slot: int, weights: Weights, now: datetime) -> tuple[Part, ...]:
+def explain(
+    found: SearchResult, slot: int, weights: Weights, now: datetime
+) -> tuple[ScorePart, ...]:
     """The parts of the score of this slot, as it was when it was found."""
     if found.behind is None:
         return ()

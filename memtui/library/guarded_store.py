@@ -16,7 +16,7 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.model import Memory, defect
-from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable, View, WriteRecorder
+from memtui.stores.base import Reading, Scan, Shard, Store, StoreView, Unreadable, WriteRecorder
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class GuardedStore:
         except Exception as error:
             return self._reason(error)
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits. Raises Refused, with the fault where the store fails."""
         try:
             return self._store.plan(change, view)

@@ -14,16 +14,16 @@ from memtui.model import Memory
 from memtui.query import Term
 from memtui.search import builder, postings
 from memtui.search.columns import Mask, Slots, as_slots
-from memtui.search.documents import Document, document
+from memtui.search.documents import IndexedDocument, document
 from memtui.search.matching import Exact
 from memtui.search.numbering import new_slot
 from memtui.search.postings import Segment
-from memtui.search.provisional_index import Draft
+from memtui.search.provisional_index import ProvisionalIndex
 from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
 
-NOBODY = Document("")
+NOBODY = IndexedDocument("")
 """Stands in an overlay for a memory that changed or went."""
 SlotsOf = Callable[[], Mapping[str, int]]
 
@@ -77,7 +77,7 @@ class Index:
 
     def __init__(self) -> None:
         self.state = IndexState()
-        self.draft = Draft()
+        self.draft = ProvisionalIndex()
         """What is searched until the state is ready."""
         self._lock = Lock()
         self._asking = Lock()
@@ -109,7 +109,7 @@ class Index:
         """Make every row searchable that is not yet; what is not in a base must be little."""
         with self._lock:
             self.state = self.state.covering(rows, alive)
-            self.draft = Draft()
+            self.draft = ProvisionalIndex()
 
     def set(self, state: IndexState) -> None:
         """Go on with this state; slots are given anew."""

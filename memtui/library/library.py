@@ -28,20 +28,20 @@ from memtui.library.guarded_store import guarded
 from memtui.library.index_updates import IndexUpdates
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
-from memtui.library.results import Cancelled, Found, Report, Similar, Stopped, never, silent
+from memtui.library.results import Cancelled, Report, SearchResult, Similar, Stopped, never, silent
 from memtui.library.semantic import Embedded, Meaning
 from memtui.library.snapshot import Present, Snapshot
 from memtui.model import Memory
 from memtui.query import Query
 from memtui.search import aggregates, numbering
-from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store
 from memtui.text import visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_writer import Report as BundleReport
     from memtui.bundle.restoring import Restoration
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library.changing import Changing
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
@@ -188,14 +188,14 @@ class Library:
 
     # --- asking ----------------------------------------------------------------------------
 
-    def find(self, query: Query, cancelled: Cancelled = never) -> Found:
+    def find(self, query: Query, cancelled: Cancelled = never) -> SearchResult:
         """What the query finds in the present snapshot. Raises Cancelled."""
         with self._updates.numbering.reading():
             where, revision = self._searchable()
             found = finding.find(query, where, self._holdings.slots, self.now(), cancelled)
         return replace(found, revision=revision)
 
-    def explain(self, found: Found, position: int) -> tuple[Part, ...]:
+    def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Why a hit stands where it does: parts that add up to its score."""
         return finding.explain(found, found.slots[position], self._weights, self.now())
 
@@ -266,7 +266,7 @@ class Library:
         known = numbering.NONE if before is None else before.serials
         return numbering.turnover(known, now.serials)
 
-    def statistics(self, found: Found, *, counted: bool = True) -> Statistics:
+    def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
         """Counts over what was found; disk use over all open stores.
 
         Not `counted`: without how many have each value, which the facets of a search tell too.
@@ -284,7 +284,7 @@ class Library:
         )
 
     def timeline(
-        self, found: Found, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
+        self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
         days, undated = aggregates.days(found.columns, found.slots)
@@ -327,11 +327,13 @@ class Library:
         stores = {store.label: store for store in self.stores}
         return planning.plan(changes, stores, self, title)
 
-    def apply(self, planned: Planned) -> Action:
+    def apply(self, planned: Planned) -> JournalAction:
         """Do what was planned, and read what changed. Raises Conflict or SaveError."""
         return self._changed(self._changing.apply(planned))
 
-    def restore(self, restoration: Restoration, report: BundleReport | None = None) -> Action:
+    def restore(
+        self, restoration: Restoration, report: BundleReport | None = None
+    ) -> JournalAction:
         """Bring a document into an empty place. The stores it makes are not opened.
 
         Raises Refused, SaveError or BundleError.
@@ -343,15 +345,17 @@ class Library:
         as long as this library is open."""
         self._changing.accept_ownership(path)
 
-    def undo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
         """Take back the last change (or the numbered one). Raises Refused, Conflict, SaveError."""
         return self._changed(self._changing.undo(number, anywhere=anywhere))
 
-    def redo(self, number: int | None = None, *, anywhere: bool = False) -> Action:
+    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
         """Do the change again that was taken back last (or the numbered one). Raises the same."""
         return self._changed(self._changing.redo(number, anywhere=anywhere))
 
-    def log(self, limit: int = 100, *, anywhere: bool = False, void: bool = True) -> list[Action]:
+    def log(
+        self, limit: int = 100, *, anywhere: bool = False, void: bool = True
+    ) -> list[JournalAction]:
         """What memtui changed in the open stores (or in any), newest first; without `void` not
         what failed and left nothing on disk."""
         return self._changing.log(limit, anywhere=anywhere, void=void)
@@ -387,7 +391,7 @@ class Library:
         """Store label -> each file of it -> the memories that are read together with it."""
         return self._holdings.memories_by_file()
 
-    def _changed(self, action: Action) -> Action:
+    def _changed(self, action: JournalAction) -> JournalAction:
         self.refresh()
         return action
 

@@ -27,7 +27,7 @@ PUBLISH_EVERY = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LoadedState:
     """A snapshot and the columns of exactly its rows."""
 
     snapshot: Snapshot
@@ -42,7 +42,7 @@ class LoadedStores:
         self.shelves = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
-        self.now: Moment
+        self.now: LoadedState
         self._publish()
 
     @property
@@ -132,7 +132,7 @@ class LoadedStores:
             if shelf.changed and not shelf.loading:
                 shelf.save_cache(self._table)
 
-    def slots_to_keep(self, now: Moment, bases: Iterable[range]) -> Slots | None:
+    def slots_to_keep(self, now: LoadedState, bases: Iterable[range]) -> Slots | None:
         """The slots of this moment that a compaction would keep: what is alive, and all of these
         ranges, whose index is on disk as it is. None while there is little to let go of."""
         alive = now.columns.alive
@@ -140,7 +140,7 @@ class LoadedStores:
         dead = len(alive) - len(kept)
         return kept if dead >= max(LEAST_DEAD, now.snapshot.count // 2) else None
 
-    def compact(self, then: Moment, kept: Slots) -> Slots:
+    def compact(self, then: LoadedState, kept: Slots) -> Slots:
         """Number the rows in these slots anew, let go of all others there were then, and publish
         what is left. Returns all slots that were kept.
 
@@ -162,7 +162,7 @@ class LoadedStores:
             stores=tuple(_state_of(shelf) for shelf in self.shelves),
             revision=self._revision,
         )
-        self.now = Moment(snapshot, self._table.columns)
+        self.now = LoadedState(snapshot, self._table.columns)
 
     # Looking up
 

@@ -17,14 +17,14 @@ _PLAIN = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundStore:
     """A store that could be opened."""
 
     format: Format
     root: Path
 
 
-def found_at(path: Path) -> Found:
+def found_at(path: Path) -> FoundStore:
     """The store at this path. Raises StoreError."""
     path = path.absolute()
     if not path.exists():
@@ -36,7 +36,7 @@ def found_at(path: Path) -> Found:
             where=str(path),
             do=f"memtui reads {', '.join(f.name for f in registry.FORMATS)}",
         )
-    return Found(*detected)
+    return FoundStore(*detected)
 
 
 def roots_within(path: Path) -> list[Path]:
@@ -44,9 +44,9 @@ def roots_within(path: Path) -> list[Path]:
     return [root for _, root in registry.detect_within(path.absolute())] or [path]
 
 
-def discover(folder: Path, home: Path) -> list[Found]:
+def discover(folder: Path, home: Path) -> list[FoundStore]:
     """Every store in this folder and in the known places of its formats."""
-    return [Found(format, root) for format, root in registry.discover(folder, home)]
+    return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
 
 
 Rules = Mapping[str, Mapping[str, Any]]
@@ -54,7 +54,7 @@ Rules = Mapping[str, Mapping[str, Any]]
 
 
 def open_all(
-    found: Iterable[Found], labels: Sequence[str] = (), rules: Rules | None = None
+    found: Iterable[FoundStore], labels: Sequence[str] = (), rules: Rules | None = None
 ) -> tuple[Store, ...]:
     """Open each store once, under a label that is unique among them. Raises ConfigError."""
     stores: list[Store] = []

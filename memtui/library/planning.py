@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
-from memtui.journal import Part
+from memtui.journal import ActionPart
 from memtui.model import Memory
-from memtui.stores.base import Store, View
+from memtui.stores.base import Store, StoreView
 from memtui.stores.batch_view import BatchView, asked_before
 from memtui.text import cut, one_line
 
@@ -44,7 +44,7 @@ class Planned:
     title: str
     """What the log and the undo message call it: `retire 3 memories`."""
     plans: tuple[Plan, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[ActionPart, ...]
     """The edits by store, each edit once."""
 
     @property
@@ -104,7 +104,7 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def plan(
-    changes: Sequence[Change], stores: Mapping[str, Store], view: View, title: str = ""
+    changes: Sequence[Change], stores: Mapping[str, Store], view: StoreView, title: str = ""
 ) -> Planned:
     """Plan each change in its store. Raises Refused, Conflict or RefError."""
     plans: list[Plan] = []
@@ -120,7 +120,7 @@ def plan(
         plans.append(made)
         _add(edits.setdefault(change.store, []), made.edits)
     parts = tuple(
-        Part(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
+        ActionPart(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
     )
     return Planned(title or _title(changes, view.get), tuple(plans), parts)
 

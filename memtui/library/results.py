@@ -15,10 +15,10 @@ from memtui.search.postings import Cancelled as Stopped
 
 __all__ = [
     "Cancelled",
-    "Found",
     "How",
     "Progress",
     "Report",
+    "SearchResult",
     "Similar",
     "Stopped",
     "never",
@@ -54,7 +54,7 @@ def never() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a query found, in display order."""
 
     query: Query

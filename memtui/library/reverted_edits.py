@@ -13,7 +13,7 @@ from memtui.changes import Edit, Plan, RowEdit, SidecarEdit
 from memtui.errors import MemtuiError
 from memtui.files.reading import stamp
 from memtui.files.revert_detection import standing
-from memtui.journal import Action, EditHistory, Journal, Part
+from memtui.journal import ActionPart, EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
 from memtui.stores.base import Store
@@ -31,10 +31,10 @@ YOUNG = 0.1
 class RevertedEdit:
     """A record, value, file or row that is again as it was before memtui changed it."""
 
-    action: Action
+    action: JournalAction
     """The last one that changed what was taken back."""
     store: str
-    """See `memtui.journal.Part.store`."""
+    """See `memtui.journal.ActionPart.store`."""
     target: Hashable
     """What was changed."""
     again: Edit
@@ -125,7 +125,7 @@ def overwritten(trails: Sequence[EditHistory]) -> list[RevertedEdit]:
     return found
 
 
-def _blamed(trail: EditHistory, again: Edit) -> Action:
+def _blamed(trail: EditHistory, again: Edit) -> JournalAction:
     """The newest action that set what is to be set again: of a row, its columns."""
     for step in trail.steps:
         edit = step.edit
@@ -180,5 +180,5 @@ def planned_again(found: Sequence[RevertedEdit]) -> Planned:
     titles = list(dict.fromkeys(each.action.title for each in found))
     more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
     title = f"again: {titles[0].removeprefix('again: ')}{more}" if titles else ""
-    parts = tuple(Part(store, tuple(edits)) for store, edits in by_store.items())
+    parts = tuple(ActionPart(store, tuple(edits)) for store, edits in by_store.items())
     return Planned(title, (Plan((), tuple(edit for part in parts for edit in part.edits)),), parts)

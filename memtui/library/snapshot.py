@@ -10,7 +10,7 @@ from typing import overload
 
 from memtui.model import Memory
 from memtui.search import numbering
-from memtui.search.catalog import CachedRows, Line, line_of
+from memtui.search.catalog import CachedRows, CatalogLine, line_of
 from memtui.search.columns import Slots
 from memtui.search.numbering import Serials
 from memtui.stores.base import Unreadable
@@ -69,7 +69,7 @@ class Rows(Sequence[Memory]):
         held = ((serial, self.slot(serial)) for serial in sorted(serials))
         return {serial: self[slot] for serial, slot in held if slot >= 0}
 
-    def line(self, slot: int) -> Line:
+    def line(self, slot: int) -> CatalogLine:
         """One row in the form of the cache; free where it comes from there."""
         at = bisect_right(self._firsts, slot) - 1
         part, index = self._parts[at], slot - self._firsts[at]

@@ -13,7 +13,7 @@ DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class Aggregates:
     """Over some slots, in seconds since 1970 where it is a time."""
 
     pinned: int
@@ -22,13 +22,13 @@ class Sums:
     newest: float | None
 
 
-def sums(columns: Columns, slots: Sequence[int]) -> Sums:
+def sums(columns: Columns, slots: Sequence[int]) -> Aggregates:
     """What is said of these slots in one number each."""
     at = as_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
     dated = undated < len(times)
-    return Sums(
+    return Aggregates(
         pinned=int(columns.pinned.take(at).sum()),
         undated=undated,
         oldest=float(np.nanmin(times)) if dated else None,

@@ -139,7 +139,7 @@ def make_arrays(generation: Path, tell: Tell = silent) -> None:
     rows = catalog.load_generation(generation).rows
     total = len(rows)
 
-    def read() -> Iterator[documents.Document]:
+    def read() -> Iterator[documents.IndexedDocument]:
         for at in range(total):
             if at % 1024 == 0:
                 tell(at, total)

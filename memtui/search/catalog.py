@@ -57,7 +57,7 @@ class ShardEntry:
     unreadable: tuple[Unreadable, ...] = ()
 
 
-class Line(NamedTuple):
+class CatalogLine(NamedTuple):
     """One row on its way to the file."""
 
     ref: str
@@ -101,9 +101,9 @@ class CachedRows(Sequence[Memory]):
         """The line of one row, newline included."""
         return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
 
-    def line(self, index: int) -> Line:
+    def line(self, index: int) -> CatalogLine:
         """One row as `save` takes it."""
-        return Line(self.refs[index], self.raw(index))
+        return CatalogLine(self.refs[index], self.raw(index))
 
     @cached_property
     def refs(self) -> tuple[str, ...]:
@@ -126,9 +126,9 @@ class Catalog:
     columns: Columns
 
 
-def line_of(memory: Memory) -> Line:
+def line_of(memory: Memory) -> CatalogLine:
     """A memory in the form of a row."""
-    return Line(
+    return CatalogLine(
         memory.ref, json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
     )
 
@@ -173,7 +173,7 @@ def _load_columns(folder: Path, rows: int) -> Columns:
 
 
 def save(
-    home: Path, shards: Sequence[ShardEntry], lines: Iterable[Line], columns: Columns
+    home: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogLine], columns: Columns
 ) -> Catalog:
     """Write a new generation under `home`, put it in force, and drop the former one.
 
@@ -195,7 +195,7 @@ def save(
 
 
 def _write(
-    folder: Path, shards: Sequence[ShardEntry], lines: Iterable[Line], columns: Columns
+    folder: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogLine], columns: Columns
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write all files of a generation. Returns where each row begins. Raises OSError."""
     offsets = np.zeros(len(columns) + 1, np.int64)

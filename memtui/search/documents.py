@@ -11,7 +11,7 @@ from memtui.model import Memory
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class IndexedDocument:
     """The searchable text of one memory."""
 
     ref: str
@@ -36,9 +36,9 @@ memories and say little.
 """
 
 
-def document(memory: Memory) -> Document:
+def document(memory: Memory) -> IndexedDocument:
     """The searchable text of this memory."""
-    return Document(
+    return IndexedDocument(
         memory.ref,
         memory.title,
         memory.content,
@@ -49,9 +49,9 @@ def document(memory: Memory) -> Document:
     )
 
 
-def from_record(record: Mapping[str, Any]) -> Document:
+def from_record(record: Mapping[str, Any]) -> IndexedDocument:
     """The same from a row as `memtui.model.to_record` writes it. Raises KeyError, TypeError."""
-    return Document(
+    return IndexedDocument(
         record["ref"],
         record["title"],
         record["content"],
@@ -62,7 +62,7 @@ def from_record(record: Mapping[str, Any]) -> Document:
     )
 
 
-def summed(document: Document) -> str:
+def summed(document: IndexedDocument) -> str:
     """What the document says, in twelve bytes of hexadecimal: to know whether it changed."""
     text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=12).hexdigest()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.config import Embedding
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.postings import never
 
 Floats = NDArray[np.float32]
@@ -45,7 +45,7 @@ class Embedder(Protocol):
         """
 
 
-def text_of(document: Document) -> str:
+def text_of(document: IndexedDocument) -> str:
     """What is embedded of a memory."""
     parts = (document.title, document.content[:LONGEST_TEXT], " ".join(document.tags))
     return "\n".join(part for part in parts if part)[:LONGEST_TEXT]

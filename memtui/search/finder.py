@@ -19,7 +19,7 @@ from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.ordering import Ordered
 from memtui.search.postings import Segment, never
-from memtui.search.ranking import DEFAULTS, Part, Weights
+from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def explain(
     slot: int,
     now: datetime,
     weights: Weights = DEFAULTS,
-) -> tuple[Part, ...]:
+) -> tuple[ScorePart, ...]:
     """The parts of one hit's score; they add up to it. Empty where nothing was scored."""
     if hits.match is None:
         return ()

@@ -25,17 +25,17 @@ Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Hits:
+class TermHits:
     """Slots (ascending, each once) and how often, weighted by field, each holds something."""
 
     slots: Longs
     often: Floats
 
 
-NONE = Hits(np.empty(0, np.int64), np.empty(0, np.float32))
+NONE = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> Hits:
+def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
     """Memories of the segment that hold one of these words; `shares`: what each word counts."""
     parts = []
     for at, term in enumerate(terms):
@@ -47,21 +47,21 @@ def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = (
 
 def _held(
     segment: Segment, ids: NDArray[np.int32], weights: NDArray[np.uint8], unit: np.float32
-) -> Hits:
+) -> TermHits:
     slots = ids.astype(np.int64)
     if segment.first:
         slots += segment.first
-    return Hits(slots, weights * unit)
+    return TermHits(slots, weights * unit)
 
 
-def of_prefix(segment: Segment, start: str) -> Hits:
+def of_prefix(segment: Segment, start: str) -> TermHits:
     """Memories that hold a word that begins so."""
     if (head := segment.heads.find(start)) is not None:
         return _held(segment, *head, _QUARTER)
     return of_range(segment, *segment.prefix(start))
 
 
-def of_range(segment: Segment, first: int, last: int) -> Hits:
+def of_range(segment: Segment, first: int, last: int) -> TermHits:
     """Memories that hold one of these neighbouring words."""
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     ids, weights = segment.ids[start:end], segment.weights[start:end]
@@ -70,10 +70,10 @@ def of_range(segment: Segment, first: int, last: int) -> Hits:
     found = _sum(segment, ids, weights)
     often = np.minimum(found.often, np.float32(MOST_OFTEN))
     often *= _QUARTER
-    return Hits(found.slots, often)
+    return TermHits(found.slots, often)
 
 
-def added(parts: Sequence[Hits], segment: Segment) -> Hits:
+def added(parts: Sequence[TermHits], segment: Segment) -> TermHits:
     """All parts in one, summed where a slot is in several. The parts are of this segment."""
     parts = [part for part in parts if len(part.slots)]
     if len(parts) <= 1:
@@ -83,18 +83,18 @@ def added(parts: Sequence[Hits], segment: Segment) -> Hits:
     return _sum(segment, slots - segment.first, often)
 
 
-def counted(segment: Segment, memories: NDArray[Any]) -> Hits:
+def counted(segment: Segment, memories: NDArray[Any]) -> TermHits:
     """Once for each time a memory of the segment (by its number there) is named."""
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
-def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> Hits:
+def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> TermHits:
     if not len(ids):
         return NONE
     if len(ids) * _CROWD > segment.count:
         counts = np.bincount(ids, often, segment.count)
         held = (counts > 0).nonzero()[0]
-        return Hits(held + segment.first, counts.take(held).astype(np.float32))
+        return TermHits(held + segment.first, counts.take(held).astype(np.float32))
     order = ids.argsort(kind="stable")
     ordered = ids.take(order)
     begins = np.empty(len(ordered), np.bool_)
@@ -102,27 +102,27 @@ def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> Hits:
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     starts = begins.nonzero()[0]
     sums = np.add.reduceat(often.take(order), starts, dtype=np.float32)
-    return Hits(ordered.take(starts).astype(np.int64) + segment.first, sums)
+    return TermHits(ordered.take(starts).astype(np.int64) + segment.first, sums)
 
 
-def joined(parts: Iterable[Hits]) -> Hits:
+def joined(parts: Iterable[TermHits]) -> TermHits:
     """Hits of different segments, one after the other."""
     found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
         return found[0] if found else NONE
     found.sort(key=lambda part: int(part.slots[0]))
-    return Hits(
+    return TermHits(
         np.concatenate([part.slots for part in found]),
         np.concatenate([part.often for part in found]),
     )
 
 
-def among(held: Hits, mask: NDArray[np.bool_]) -> Hits:
+def among(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
     """The hits in slots that the mask has; slots behind its end are not there yet."""
     slots = held.slots
     inside = mask.take(slots, mode="clip")
     inside &= slots < len(mask)
-    return held if inside.all() else Hits(slots[inside], held.often[inside])
+    return held if inside.all() else TermHits(slots[inside], held.often[inside])
 
 
 def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
@@ -134,7 +134,7 @@ def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int
     return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
 
 
-def highest(one: Hits, other: Hits, size: int) -> Hits:
+def highest(one: TermHits, other: TermHits, size: int) -> TermHits:
     """Both together, the higher value where a slot is in both. `size`: how many slots there are."""
     if len(one.slots) < len(other.slots):
         one, other = other, one
@@ -146,32 +146,32 @@ def highest(one: Hits, other: Hits, size: int) -> Hits:
         if (one.slots.take(at) == other.slots).all():
             often = one.often.copy()
             often[at] = np.maximum(often.take(at), other.often)
-            return Hits(one.slots, often)
+            return TermHits(one.slots, often)
     values = np.zeros(size, np.float32)
     values[other.slots] = other.often
     higher = np.maximum(one.often, values.take(one.slots, mode="clip"))
     values[one.slots] = 0
     rest = values.take(other.slots, mode="clip") > 0
     if not rest.any():
-        return Hits(one.slots, higher)
+        return TermHits(one.slots, higher)
     slots = np.concatenate([one.slots, other.slots[rest]])
     order = slots.argsort(kind="stable")
-    return Hits(slots[order], np.concatenate([higher, other.often[rest]])[order])
+    return TermHits(slots[order], np.concatenate([higher, other.often[rest]])[order])
 
 
-def common(parts: Sequence[Hits]) -> Hits:
+def common(parts: Sequence[TermHits]) -> TermHits:
     """Slots that are in all parts, as often as in the part that has them least."""
     both = parts[0]
     for part in parts[1:]:
         slots, ours, theirs = np.intersect1d(
             both.slots, part.slots, assume_unique=True, return_indices=True
         )
-        both = Hits(slots, np.minimum(both.often[ours], part.often[theirs]))
+        both = TermHits(slots, np.minimum(both.often[ours], part.often[theirs]))
     return both
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class HitSums:
     """Slots of several hits, each once and in no order, what they add up to, and how many."""
 
     slots: Longs
@@ -179,14 +179,14 @@ class Sums:
     held_by: NDArray[np.uint8]
 
 
-def summed(parts: Sequence[Hits], size: int) -> Sums:
+def summed(parts: Sequence[TermHits], size: int) -> HitSums:
     """All of these added. Values must be above 0. `size`: how many slots there are."""
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
     slots, sums = first.slots, first.often
     held_by = np.ones(len(slots), np.uint8)
     others = [part for part in others if len(part.slots)]
     if not others:
-        return Sums(slots, sums, held_by)
+        return HitSums(slots, sums, held_by)
     sums = sums.copy()
     values = np.zeros(size, np.float32)
     for part in others:
@@ -202,12 +202,12 @@ def summed(parts: Sequence[Hits], size: int) -> Sums:
             sums = np.concatenate([sums, part.often[fresh]])
             held_by = np.concatenate([held_by, np.ones(len(new), np.uint8)])
             values[new] = 0
-    return Sums(slots, sums, held_by)
+    return HitSums(slots, sums, held_by)
 
 
-def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], Hits]) -> Hits:
+def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], TermHits]) -> TermHits:
     """The answer to a question to this segment, remembered for the next keystrokes."""
-    known: Hits | None = segment.recent.get(question)
+    known: TermHits | None = segment.recent.get(question)
     if known is None:
         known = ask()
         for former in list(segment.recent)[: max(0, len(segment.recent) - _KEPT + 1)]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
-from memtui.search.hits import NOWHERE, Hits, Mask, Match, of_terms
+from memtui.search.hits import NOWHERE, Mask, Match, TermHits, of_terms
 from memtui.search.postings import Cancelled, Ints, Longs, Segment, never
 from memtui.search.query_terms import Needle, Needles, needles
 
@@ -54,7 +54,7 @@ def match(
     if not positive:
         return _without(_everything(slots), [search.mask(needle) for needle in asked.excluded])
     words: dict[str, None] = {}
-    scores: list[Hits] = []
+    scores: list[TermHits] = []
     best = 0.0
     for needle in positive:
         scored, ceiling = _score(list(search.tiers(needle, words)), slots, count)
@@ -100,7 +100,7 @@ def _mask(held: Longs, slots: int) -> Mask:
     return mask
 
 
-def _score(tiers: Sequence[Hits], slots: int, count: int) -> tuple[Hits, float]:
+def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
     """The best tier's score for each slot, and the most that could be reached.
 
     `count`: the memories among the slots, by which it is told how rare a word is.
@@ -114,7 +114,7 @@ def _score(tiers: Sequence[Hits], slots: int, count: int) -> tuple[Hits, float]:
             ceiling = max(ceiling, rarity)
             scores = tier.often * np.float32(rarity)
             scores /= tier.often + np.float32(K1)
-            best = hits.highest(best, Hits(tier.slots, scores), slots)
+            best = hits.highest(best, TermHits(tier.slots, scores), slots)
     return best, ceiling or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
@@ -140,7 +140,7 @@ class _Search:
         found = [tier.slots for tier in self.tiers(needle, {})]
         return _mask(np.concatenate(found), self._slots)
 
-    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[Hits]:
+    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
         """Ways to hold the needle, each as rare as it is: the word itself, then its completions.
 
         Adds what should be pointed out to `words`.
@@ -152,7 +152,7 @@ class _Search:
                 slots = np.unique(slots[slots < self._slots])
                 if self._alive is not None:
                     slots = slots[self._alive[slots]]
-                yield Hits(slots, np.ones(len(slots), np.float32))
+                yield TermHits(slots, np.ones(len(slots), np.float32))
                 return
         match needle.kind:
             case TermKind.PHRASE:
@@ -164,7 +164,7 @@ class _Search:
             case _:
                 yield from self._words(needle, words)
 
-    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[Hits]:
+    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
         """A word, or a word written together or its parts; then what it may go on to."""
         if len(needle.spine) == 1:
             yield self._forms(needle.spine[0], words)
@@ -176,11 +176,11 @@ class _Search:
             if len(needle.spine) > 1:
                 yield self._together(needle.spine, open_end=True, words=words)
 
-    def _forms(self, word: str, words: dict[str, None]) -> Hits:
+    def _forms(self, word: str, words: dict[str, None]) -> TermHits:
         """Memories with any form of an English word (others for a little less)."""
         stem = analysis.stem(word)
 
-        def of(segment: Segment) -> Hits:
+        def of(segment: Segment) -> TermHits:
             terms = _forms(segment, word, stem)
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MOST_WORDS]))
@@ -189,13 +189,15 @@ class _Search:
 
         return self._gather(of)
 
-    def _begun(self, start: str) -> Hits:
-        def of(segment: Segment) -> Hits:
+    def _begun(self, start: str) -> TermHits:
+        def of(segment: Segment) -> TermHits:
             return hits.kept(segment, ("begun", start), lambda: hits.of_prefix(segment, start))
 
         return self._gather(of)
 
-    def _together(self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]) -> Hits:
+    def _together(
+        self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]
+    ) -> TermHits:
         """Memories with all parts; as often as the rarest of them."""
         *before, last = spine
         parts = [self._forms(word, words) for word in before]
@@ -207,8 +209,8 @@ class _Search:
         needle: Needle,
         expand: Callable[[Segment, str, Callable[[], bool]], Ints],
         words: dict[str, None],
-    ) -> Hits:
-        def of(segment: Segment) -> Hits:
+    ) -> TermHits:
+        def of(segment: Segment) -> TermHits:
             terms = expand(segment, needle.spine[0], self._cancelled).tolist()
             for term in terms[: max(0, MOST_WORDS - len(words))]:
                 words[segment.terms[term]] = None
@@ -216,7 +218,7 @@ class _Search:
 
         return self._gather(of)
 
-    def _gather(self, of: Callable[[Segment], Hits]) -> Hits:
+    def _gather(self, of: Callable[[Segment], TermHits]) -> TermHits:
         """What each segment says. Raises Cancelled."""
         found = []
         for segment in self._segments:
@@ -261,7 +263,7 @@ def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tupl
     return ranges
 
 
-def _phrase(segment: Segment, needle: Needle) -> Hits:
+def _phrase(segment: Segment, needle: Needle) -> TermHits:
     """Memories with these words in this order, as the stream has them."""
     ranges = _ranges(segment, needle.spine, needle.open_end)
     if ranges is None:

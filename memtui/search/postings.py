@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from memtui import __version__
 from memtui.search import analysis, cache_files
 from memtui.search import prefix_postings as heads_module
-from memtui.search.documents import FIELD_WEIGHTS, Document
+from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.prefix_postings import MOST_OFTEN, Heads
 
 log = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class Segment:
 
 
 def build(
-    documents: Iterable[Document],
+    documents: Iterable[IndexedDocument],
     first: int = 0,
     cancelled: Callable[[], bool] = never,
     *,
@@ -191,7 +191,7 @@ class _Cut:
     starts: Longs
 
 
-def _cut(documents: Iterable[Document], cancelled: Callable[[], bool]) -> _Cut:
+def _cut(documents: Iterable[IndexedDocument], cancelled: Callable[[], bool]) -> _Cut:
     numbers = _Numbers()
     number_of = numbers.__getitem__
     stream = array("i")

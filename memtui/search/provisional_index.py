@@ -20,7 +20,7 @@ BATCH = 2_048
 """Memories of one segment: a tenth of a second."""
 
 
-class Draft:
+class ProvisionalIndex:
     """Segments of the rows so far; may be asked from any thread."""
 
     def __init__(self) -> None:

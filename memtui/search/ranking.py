@@ -102,7 +102,7 @@ def weights_of(settings: Mapping[str, Any]) -> Weights:
     return replace(DEFAULTS, **known)
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """One reason why a memory stands where it does."""
 
     name: str
@@ -240,7 +240,7 @@ def parts(
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
     named: Collection[int] = (),
-) -> tuple[Part, ...]:
+) -> tuple[ScorePart, ...]:
     """Why this slot has its score: the parts that are not 0; they add up to what `rank` gives."""
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
@@ -248,12 +248,12 @@ def parts(
     text = float(match.text[at])
     neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
     found = [
-        Part("exact id", ID_TIERS * tier * (slot in named)),
-        Part("exact title", TITLE_TIERS * tier * (slot in match.title)),
-        Part("all words", tier * bool(match.all_words[at])),
-        Part("text", text),
-        *(Part(name, text * float(values[slot])) for name, values in factors.each.items()),
-        Part("neighbours", float(neighbours[0])),
-        Part("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
+        ScorePart("exact id", ID_TIERS * tier * (slot in named)),
+        ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
+        ScorePart("all words", tier * bool(match.all_words[at])),
+        ScorePart("text", text),
+        *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
+        ScorePart("neighbours", float(neighbours[0])),
+        ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
     ]
     return tuple(part for part in found if part.value)

@@ -15,7 +15,7 @@ import numpy as np
 from memtui.model import CURRENT, STATUSES
 from memtui.search import analysis, hits
 from memtui.search.columns import Columns, Mask
-from memtui.search.documents import FIELD_WEIGHTS, Document
+from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Floats
 from memtui.search.matching import K1
 from memtui.search.postings import Cancelled, Segment
@@ -32,7 +32,7 @@ SHORTEST = 2
 
 
 def telling_words(
-    document: Document, segments: Sequence[Segment], alive: Mask | None = None
+    document: IndexedDocument, segments: Sequence[Segment], alive: Mask | None = None
 ) -> list[tuple[str, float]]:
     """The words that tell this memory from the others, each with its worth, the rarest first.
 

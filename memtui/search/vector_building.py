@@ -17,7 +17,7 @@ from memtui.search import builder, catalog, documents, vectors
 from memtui.search.catalog import CachedRows
 from memtui.search.embedding import Cancel, Counts, Embedder, text_of
 from memtui.search.postings import Cancelled, never
-from memtui.search.vector_search import Nearness, Part
+from memtui.search.vector_search import Nearness, StoreVectors
 from memtui.search.vectors import Head, Keys, Vectors
 
 Tell = Callable[[int, int], None]
@@ -62,7 +62,7 @@ def _count(generation: Path, embedder: Embedder) -> int:
 
 def gather(places: Sequence[Place], model: str, slots: int) -> Nearness:
     """All vectors in the cache, by slot."""
-    parts: list[Part] = []
+    parts: list[StoreVectors] = []
     row_of = np.full(slots, -1, np.int64)
     before = 0
     for home, generation, slot_of_row in places:
@@ -74,7 +74,7 @@ def gather(places: Sequence[Place], model: str, slots: int) -> Nearness:
         rows = held.find(keys)
         known = (rows >= 0) & (where >= 0) & (where < slots)
         row_of[where[known]] = rows[known] + before
-        parts.append(Part(held.rows, held.counts, held.keys))
+        parts.append(StoreVectors(held.rows, held.counts, held.keys))
         before += len(held.rows)
     return Nearness(tuple(parts), row_of)
 
@@ -96,7 +96,7 @@ def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Near
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
         found[new] = len(held) + np.arange(len(new))
-        parts = state.with_part(Part(made, counts, keys[new]))
+        parts = state.with_part(StoreVectors(made, counts, keys[new]))
     return Nearness(parts, np.concatenate([state.row_of, found]))
 
 

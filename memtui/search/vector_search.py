@@ -20,7 +20,7 @@ Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class StoreVectors:
     """The vectors of one store."""
 
     rows: Floats
@@ -34,7 +34,7 @@ class Part:
 class Nearness:
     """The vectors of all slots at one moment. Never changed."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoreVectors, ...] = ()
     row_of: Longs = field(default_factory=lambda: np.empty(0, np.int64))
     """The row of each slot, counted through all parts; -1 where it has none."""
 
@@ -59,7 +59,7 @@ class Nearness:
         row_of = self.row_of[slots[slots < len(self.row_of)]]
         used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
         used[row_of[row_of >= 0]] = True
-        parts: list[Part] = []
+        parts: list[StoreVectors] = []
         first = 0
         for part in self.parts:
             last = first + len(part.rows)
@@ -67,14 +67,14 @@ class Nearness:
             if 2 * np.count_nonzero(here) > len(here):
                 here[:] = True
             else:
-                part = Part(part.rows[here], part.counts, part.keys[here])
+                part = StoreVectors(part.rows[here], part.counts, part.keys[here])
             parts.append(part)
             first = last
         moved = np.cumsum(used) - 1
         known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
         return Nearness(tuple(parts), known)
 
-    def with_part(self, part: Part) -> tuple[Part, ...]:
+    def with_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
         """The parts and a further one, which is joined with those before it that are asked the same
         way unless they are far longer: each part costs a query a look."""
         parts = [*self.parts]
@@ -82,7 +82,7 @@ class Nearness:
             if len(parts[-1].rows) > 2 * len(part.rows):
                 break
             former = parts.pop()
-            part = Part(
+            part = StoreVectors(
                 np.concatenate([former.rows, part.rows]),
                 part.counts,
                 np.concatenate([former.keys, part.keys]),
@@ -126,7 +126,7 @@ def ask(embedder: Embedder, state: Nearness, text: str) -> tuple[Floats, ...]:
     return tuple(_fitting(embedder.embed([text], part.counts)[0], part) for part in state.parts)
 
 
-def _fitting(vector: Floats, part: Part) -> Floats:
+def _fitting(vector: Floats, part: StoreVectors) -> Floats:
     if len(vector) != part.rows.shape[1]:
         raise ValueError("the model's vectors have another length than those in the cache")
     return vector

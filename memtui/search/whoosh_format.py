@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memtui.search import cache_integrity
 from memtui.search import postings as arrays
-from memtui.search.documents import Document, summed
+from memtui.search.documents import IndexedDocument, summed
 from memtui.search.postings import Cancelled, Segment, Tell, never, silent
 
 with warnings.catch_warnings():
@@ -84,7 +84,9 @@ Posting = tuple[str, bytes, int, float, bytes]
 """Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
 
 
-def postings(segment: Segment, documents: Iterable[Document], first: int) -> Iterator[Posting]:
+def postings(
+    segment: Segment, documents: Iterable[IndexedDocument], first: int
+) -> Iterator[Posting]:
     """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
     refs = sorted((document.ref.encode(), at) for at, document in enumerate(documents, first))
     for ref, at in refs:
@@ -140,7 +142,7 @@ _TICK = 4096
 
 def commit(
     index: Any,
-    documents: Sequence[Document],
+    documents: Sequence[IndexedDocument],
     gone: Collection[str],
     tell: Tell = silent,
     cancelled: Callable[[], bool] = never,

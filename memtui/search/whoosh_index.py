@@ -25,7 +25,7 @@ from whoosh import query as wq
 from memtui import __version__
 from memtui.query import Term, TermKind
 from memtui.search import analysis, cache_files, cache_integrity, expansion
-from memtui.search.documents import FIELD_WEIGHTS, Document
+from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.postings import Segment, Tell, never, silent
 from memtui.search.query_terms import Needle, needles
 from memtui.search.whoosh_format import TEXT
@@ -157,7 +157,7 @@ class WhooshIndex:
 
     def build(
         self,
-        documents: Sequence[Document],
+        documents: Sequence[IndexedDocument],
         tell: Tell = silent,
         cancelled: Callable[[], bool] = never,
         segment: Segment | None = None,
@@ -174,7 +174,7 @@ class WhooshIndex:
 
     def _build(
         self,
-        documents: Sequence[Document],
+        documents: Sequence[IndexedDocument],
         tell: Tell,
         cancelled: Callable[[], bool],
         segment: Segment | None,
@@ -200,7 +200,7 @@ class WhooshIndex:
                 shutil.rmtree(draft, ignore_errors=True)
 
     def update(
-        self, added: Sequence[Document], removed: Collection[str] = (), tell: Tell = silent
+        self, added: Sequence[IndexedDocument], removed: Collection[str] = (), tell: Tell = silent
     ) -> bool:
         """Index new and changed documents and forget others.
 

@@ -74,7 +74,7 @@ class Written:
     """The ref that was planned to the ref that was written, where they differ."""
 
 
-class View(Protocol):
+class StoreView(Protocol):
     """What a store may ask about its own memories while it plans a change."""
 
     def get(self, ref: str) -> Memory:
@@ -122,7 +122,7 @@ class Store(Protocol):
         """Why this act cannot be done on this memory; empty when it can."""
         ...
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         """Work out the exact edits. Writes nothing. Raises Refused or RefError."""
         ...
 
@@ -156,7 +156,7 @@ class Format:
     configure: Callable[[Store, Mapping[str, Any]], None] | None = None
     """Set constants of an open store's rules by their names. Raises ConfigError. None: it has
     none that can be set."""
-    database: Database | None = None
+    database: DatabaseSupport | None = None
     """How to carry a store that is a database; None when it is made of text files."""
     identity: str = ""
     """Key of `extra` that names a memory across stores, where the id is only a row's number."""
@@ -184,7 +184,7 @@ def rows_digest(rows: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseSupport:
     """A store in one SQLite file, carried as its rows and never as its bytes."""
 
     name: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from memtui.changes import Act, Change, Outcome, Plan
 from memtui.model import Memory
-from memtui.stores.base import View
+from memtui.stores.base import StoreView
 
 _TELLING = ("kind", "title", "content", "type", "entity")
 """Fields of an ADD that make another one the same."""
@@ -17,7 +17,7 @@ _TELLING = ("kind", "title", "content", "type", "entity")
 class BatchView:
     """What a store may ask while it plans one of them: the memories, and the plans so far."""
 
-    view: View
+    view: StoreView
     planned: Sequence[Plan]
 
     def get(self, ref: str) -> Memory:
@@ -29,7 +29,7 @@ class BatchView:
         return self.view.memories(store)
 
 
-def planned_before(view: View) -> Sequence[Plan]:
+def planned_before(view: StoreView) -> Sequence[Plan]:
     """The plans so far of the action that this view is of."""
     return view.planned if isinstance(view, BatchView) else ()
 

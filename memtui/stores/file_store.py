@@ -19,13 +19,13 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import timestamps
 from memtui.stores.action_support import ActionSupport, AnyDesk
-from memtui.stores.base import Reading, Scan, Shard, Unreadable, View, WriteRecorder
+from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.overlay import KEPT, laid_over, read_kept
-from memtui.stores.scanning import Found, scan_of, stamped
+from memtui.stores.scanning import FoundShard, scan_of, stamped
 from memtui.stores.sidecar import Sidecar, SidecarReader
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 
-Held = tuple[Path, str, Sidecar, datetime, View, Callable[[Memory], str]]
+Held = tuple[Path, str, Sidecar, datetime, StoreView, Callable[[Memory], str]]
 """What `Desk` is made of."""
 
 
@@ -46,7 +46,7 @@ class FileStore(ABC, Generic[AnyDesk]):
     # ---- what a format says -----------------------------------------------------------------
 
     @abstractmethod
-    def found(self) -> Iterable[Found | Unreadable]:
+    def found(self) -> Iterable[FoundShard | Unreadable]:
         """What a look at the folders finds, in reading order. Stat calls only."""
 
     @abstractmethod
@@ -54,7 +54,7 @@ class FileStore(ABC, Generic[AnyDesk]):
         """The memories of one shard as its files have them."""
 
     @abstractmethod
-    def desk(self, view: View) -> AnyDesk:
+    def desk(self, view: StoreView) -> AnyDesk:
         """What planning a change starts from."""
 
     # ---- what follows from it ---------------------------------------------------------------
@@ -70,7 +70,7 @@ class FileStore(ABC, Generic[AnyDesk]):
         """The fields that EDIT can change."""
         return self.acts.editable
 
-    def held(self, view: View) -> Held:
+    def held(self, view: StoreView) -> Held:
         """What any desk begins with."""
         sidecar = self.sidecar.current()
         return self.root, self.label, sidecar, self.now(), view, self.acts.shard_of
@@ -82,7 +82,7 @@ class FileStore(ABC, Generic[AnyDesk]):
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The stamps that `scan` would give them, where all their files are there."""
         whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
-        found = [Found(shard.key, shard.files) for shard in whole if shard.key != KEPT]
+        found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT]
         return [] if not found else stamped(self.sidecar.current(), found)
 
     def sidecar_read(self) -> Sidecar:
@@ -109,7 +109,7 @@ class FileStore(ABC, Generic[AnyDesk]):
             return self.acts.unsupported.get(act, "this format has no way to do it")
         return "" if memory is None else self.acts.not_on(act, memory)
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
         memory = None if change.act is Act.ADD else view.get(change.ref)
         why = self.refusal(change.act, memory)

@@ -11,7 +11,7 @@ from typing import Any
 from memtui.changes import Change, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.base import View
+from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, sidecar_edits
 from memtui.stores.sidecar_acts import Beside
 
@@ -24,7 +24,7 @@ class PlanContext:
     label: str
     sidecar: Sidecar = field(repr=False)
     now: datetime
-    view: View = field(repr=False)
+    view: StoreView = field(repr=False)
     shard_of: Callable[[Memory], str] = field(repr=False)
     """Key of the shard that holds a memory."""
 

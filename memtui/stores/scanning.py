@@ -16,7 +16,7 @@ from memtui.stores.sidecar import Sidecar
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundShard:
     """Files that are read together, and the key of their shard."""
 
     key: str
@@ -26,7 +26,7 @@ class Found:
     is not known yet."""
 
 
-def scan_of(root: Path, sidecar: Sidecar, found: Iterable[Found | Unreadable]) -> Scan:
+def scan_of(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
     """A shard for each find, stamped by its files and by what the sidecar says of it.
 
     A root that is gone is one fault, whatever a format would say of its folders.
@@ -35,7 +35,7 @@ def scan_of(root: Path, sidecar: Sidecar, found: Iterable[Found | Unreadable]) -
         os.stat(root)
     except OSError as error:
         return Scan((), (Unreadable(str(root), reason(error)),))
-    finds: list[Found] = []
+    finds: list[FoundShard] = []
     faults: list[Unreadable] = []
     for each in found:
         if isinstance(each, Unreadable):
@@ -47,7 +47,7 @@ def scan_of(root: Path, sidecar: Sidecar, found: Iterable[Found | Unreadable]) -
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
 
 
-def stamped(sidecar: Sidecar, found: Iterable[Found]) -> list[Shard]:
+def stamped(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
     """The shard of each find."""
     return [
         Shard(each.key, each.files, (each.mark or stamp(each.files)) + sidecar.mark(each.key))

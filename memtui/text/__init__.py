@@ -6,10 +6,9 @@ text that has passed.
 """
 
 from memtui.text.cells import cut, pad, width, wrap
-from memtui.text.disguise import mixed_scripts
-from memtui.text.hidden import file_name, has_hidden, hidden_count, one_line, visible
-from memtui.text.humane import ago, date, number, short_ago, size
-from memtui.text.matches import fold, highlights
+from memtui.text.hidden import file_name, has_hidden, hidden_count, mixed_scripts, one_line, visible
+from memtui.text.highlights import fold, highlights
+from memtui.text.humanized import ago, date, number, short_ago, size
 from memtui.text.urls import masked
 
 __all__ = [

@@ -16,8 +16,8 @@ can be as short as background, text and accent. A bad file is named once and nev
 Nothing here imports Textual; `textual_values` says in plain values what it wants to be told.
 """
 
-from memtui.themes.frame import textual_values
-from memtui.themes.reading import Themes, choose, load_all, parse_paint, wants_no_colour
+from memtui.themes.loading import Themes, choose, load_all, parse_paint, wants_no_colour
+from memtui.themes.textual_theme import textual_values
 from memtui.themes.theme import (
     ANSI,
     ANSI_DEFAULT,

@@ -20,7 +20,7 @@ from memtui.tui import messages
 from memtui.tui.diffs import DiffLine, lines_of
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.tui.screens.browse import BrowseScreen
@@ -102,7 +102,7 @@ class Doing:
         self._waiting.append(lambda: self._write(work, done, failed))
         self._next()
 
-    def apply(self, planned: Planned, done: Told[Action], failed: Failed) -> None:
+    def apply(self, planned: Planned, done: Told[JournalAction], failed: Failed) -> None:
         """Do what was planned, through the one way to write."""
         self.write(lambda library: library.apply(planned), done, failed)
 

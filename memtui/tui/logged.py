@@ -11,12 +11,12 @@ from memtui.errors import MemtuiError
 from memtui.files.save_transaction import FileDiff
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.model import Memory
 
 
-def memories_of(action: Action, library: Library) -> list[Memory]:
+def memories_of(action: JournalAction, library: Library) -> list[Memory]:
     """The memories the action touched that are still there, the first named first."""
     labels = {str(store.root): store.label for store in library.stores}
     found: dict[str, Memory] = {}
@@ -46,7 +46,7 @@ def _ids(edit: Edit, root: str) -> Iterator[str]:
         yield path.removesuffix(".md")
 
 
-def diffs_of(action: Action) -> list[FileDiff]:
+def diffs_of(action: JournalAction) -> list[FileDiff]:
     """Each edit as it was made, as text before and after."""
     return [diff for edit in action.edits for diff in _diffs(edit)]
 

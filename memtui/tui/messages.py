@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
-    from memtui.library import Found, Library, Progress
+    from memtui.library import Library, Progress, SearchResult
     from memtui.library.losses import StoreLosses
     from memtui.model import Memory
     from memtui.tui.completing import Vocabulary
@@ -103,7 +103,7 @@ class Faulted(Message):
 class FoundMemories(Replaceable):
     """The answer to a query."""
 
-    found: Found
+    found: SearchResult
     number: int
     """Of the search that asked; answers to older searches are dropped."""
 

@@ -17,7 +17,7 @@ from memtui.tui.widgets.statistics import Row
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
-    from memtui.library import Found, Progress
+    from memtui.library import Progress, SearchResult
     from memtui.library.losses import StoreLosses
     from memtui.tui.screens.finding import FindingScreen
 
@@ -54,7 +54,7 @@ class Telling:
 
     # What was found
 
-    def found(self, found: Found) -> None:
+    def found(self, found: SearchResult) -> None:
         """Chips, hint, order and counts beside them; what to say when there is nothing."""
         screen = self._screen
         library = screen.work.library
@@ -71,7 +71,7 @@ class Telling:
         if not found.total:
             screen.memories.explain(*self._nothing(found, total))
 
-    def _nothing(self, found: Found, total: int) -> tuple[str, ...]:
+    def _nothing(self, found: SearchResult, total: int) -> tuple[str, ...]:
         if not total:
             if not self._complete:
                 return ("Reading the stores …",)
@@ -95,7 +95,7 @@ class Telling:
 
     # Statistics and references
 
-    def statistics(self, statistics: Statistics, found: Found) -> list[Row]:
+    def statistics(self, statistics: Statistics, found: SearchResult) -> list[Row]:
         """The rows of the statistics pane: counts with bars, then sizes and times."""
         query, facets = found.query, found.facets
         groups = [

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, time
 
 from memtui import query as queries
 from memtui.model import UNTYPED
-from memtui.query import Condition, Moment, Query, Sort
+from memtui.query import Condition, Query, Sort, TimeCondition
 from memtui.tui.widgets.chips import Chip
 
 ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
@@ -69,7 +69,7 @@ class View:
             return self.with_values(field, ())
         return self.with_values(field, (wanted,))
 
-    def between(self, since: Moment | None, until: Moment | None) -> View:
+    def between(self, since: TimeCondition | None, until: TimeCondition | None) -> View:
         """Only what lies between these moments."""
         return replace(self, chips=replace(self.chips, since=since, until=until))
 
@@ -109,11 +109,11 @@ class View:
         return chips
 
 
-def day(text: str, *, end: bool = False) -> Moment:
+def day(text: str, *, end: bool = False) -> TimeCondition:
     """The beginning (or the end) of an ISO date, in UTC."""
     start = datetime.fromisoformat(text)
     moment = datetime.combine(start.date(), time.max if end else time.min, tzinfo=UTC)
-    return Moment(text, moment)
+    return TimeCondition(text, moment)
 
 
 def next_order(sort: Sort | None) -> Sort | None:
@@ -133,7 +133,7 @@ def _chip(part: Condition) -> Chip:
     return Chip(_key(part), f"{'not ' * part.negated}{part.field}", values)
 
 
-def _span(since: Moment | None, until: Moment | None) -> str:
+def _span(since: TimeCondition | None, until: TimeCondition | None) -> str:
     if since and until:
         return since.text if since.text == until.text else f"{since.text} – {until.text}"
     if since:

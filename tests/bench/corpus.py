@@ -20,7 +20,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 
 from memtui.model import Memory
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 
 SEED = 7
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -132,7 +132,7 @@ def contents(count: int, seed: int = SEED) -> list[str]:
     return [" ".join(islice(drawn, length)) for length in lengths]
 
 
-def keystrokes(found: Sequence[Document], people: int = 40, seed: int = SEED) -> list[str]:
+def keystrokes(found: Sequence[IndexedDocument], people: int = 40, seed: int = SEED) -> list[str]:
     """What 40 people type, one to three words each, at every letter from the second."""
     draw = random.Random(seed + 3)
     typed = []

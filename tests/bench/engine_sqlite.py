@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from tests.bench.engines import BEST, Screen, job, words
 
 PREFIXES = "2 3 4"
@@ -50,7 +50,7 @@ class Fts5:
             wanted += f" AND type IN ({', '.join(map(str, screen.types))})"
         self.statement = _SCREEN.format(wanted=wanted)
 
-    def build(self, documents: Sequence[Document]) -> None:
+    def build(self, documents: Sequence[IndexedDocument]) -> None:
         connection = sqlite3.connect(self.file)
         run = connection.execute
         run("PRAGMA journal_mode=WAL")
@@ -86,7 +86,7 @@ class Fts5:
         rows = run(self.statement, (text, self.since, BEST)).fetchall()
         return sum(count for which, _, count in rows if which == 2)
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         text = "\n".join(changed.fields())
         row = self.connection.execute("INSERT INTO d(body) VALUES(?)", (text,)).lastrowid
         self.connection.execute("INSERT INTO f(rowid, body) VALUES(?, ?)", (row, text))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from tests.bench.engines import BEST, Screen, job, words
 
 _FIELDS = ("type", "status", "time", "entity", "joint")
@@ -46,7 +46,7 @@ class Tantivy:
             builder.add_float_field("factor", fast=True)
         return builder.build()
 
-    def _add(self, writer: Any, number: int, each: Document, row: Sequence[float]) -> None:
+    def _add(self, writer: Any, number: int, each: IndexedDocument, row: Sequence[float]) -> None:
         import tantivy
 
         made = tantivy.Document()
@@ -67,7 +67,7 @@ class Tantivy:
         found = zip(self.screen.rows, weights.tolist(), strict=True)
         return [(*row[: len(_FIELDS)], weight) for row, weight in found]
 
-    def build(self, documents: Sequence[Document]) -> None:
+    def build(self, documents: Sequence[IndexedDocument]) -> None:
         import tantivy
 
         writer = tantivy.Index(self._schema(), str(self.folder)).writer(256_000_000, 2)
@@ -120,7 +120,7 @@ class Tantivy:
             self.searcher.aggregate(query, {field: {"terms": {"field": field, "size": _ALL}}})
         return int(found.count)
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         writer = self.index.writer(50_000_000, 1)
         rows = self._rows
         self._add(writer, 0, changed, rows[0] if rows else ())

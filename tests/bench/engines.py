@@ -26,7 +26,7 @@ from memtui.query import parse, values_of
 from memtui.search import columns as columns_module
 from memtui.search import postings, ranking
 from memtui.search.columns import Columns
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.whoosh_index import WhooshIndex
@@ -46,10 +46,10 @@ class Engine(Protocol):
     every: int
     """Asked every so manieth keystroke."""
 
-    def build(self, documents: Sequence[Document]) -> None: ...
+    def build(self, documents: Sequence[IndexedDocument]) -> None: ...
     def open(self) -> None: ...
     def ask(self, line: str) -> int: ...
-    def change(self, changed: Document) -> None: ...
+    def change(self, changed: IndexedDocument) -> None: ...
 
 
 def words(line: str) -> list[str]:
@@ -116,7 +116,7 @@ class Memtui:
         self.segments: list[postings.Segment] = []
         self.size = 0
 
-    def build(self, documents: Sequence[Document]) -> None:
+    def build(self, documents: Sequence[IndexedDocument]) -> None:
         postings.save(postings.build(documents), self.folder, "x")
 
     def open(self) -> None:
@@ -133,7 +133,7 @@ class Memtui:
         best = np.flatnonzero(scores >= least)
         return len(found.slots[best[np.argsort(-scores[best])[:BEST]]])
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         self.segments = [*self.segments[:1], postings.build([changed], self.size)]
         match(self.segments, self.size + 1, parse("memory", corpus.NOW).terms)
 
@@ -149,7 +149,7 @@ class MemtuiScreen(Memtui):
     def ask(self, line: str) -> int:
         return keystroke(self.segments, self.screen.columns, line, self.screen.filters)
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         super().change(changed)
         more = columns_module.take(self.screen.columns, [0])
         columns_module.concat([self.screen.columns, more])
@@ -165,7 +165,7 @@ class PlainWhoosh:
         self.home = folder / "whoosh-home"
         self.home.mkdir(mode=0o700)
 
-    def build(self, documents: Sequence[Document]) -> None:
+    def build(self, documents: Sequence[IndexedDocument]) -> None:
         with WhooshIndex(self.home) as index:
             index.build(documents)
 
@@ -185,7 +185,7 @@ class PlainWhoosh:
         self.searcher.weighting = scoring.TF_IDF()
         return len(self.searcher.search(query.And(parts), limit=BEST))
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         with WhooshIndex(self.home) as index:
             index.update([changed])
 
@@ -204,7 +204,7 @@ class Ripgrep:
     def installed() -> bool:
         return shutil.which("rg") is not None
 
-    def build(self, documents: Sequence[Document]) -> None:
+    def build(self, documents: Sequence[IndexedDocument]) -> None:
         """Nothing to build."""
 
     def open(self) -> None:
@@ -214,5 +214,5 @@ class Ripgrep:
         command = ["rg", "-i", "-c", "-e", rf"\b{words(line)[-1]}", str(self.folder)]
         return subprocess.run(command, capture_output=True, check=False).returncode
 
-    def change(self, changed: Document) -> None:
+    def change(self, changed: IndexedDocument) -> None:
         """Nothing to change."""

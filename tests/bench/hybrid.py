@@ -15,7 +15,7 @@ import numpy as np
 from memtui.config import Embedding
 from memtui.search import embedding, fusion, ranking
 from memtui.search.columns import Columns
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.hits import Match
 from memtui.search.ordering import Ordered
@@ -59,7 +59,7 @@ def model() -> Embedder | None:
 class Meant:
     """The vectors of one pool, and of what is asked of it."""
 
-    def __init__(self, documents: Sequence[Document], embedder: Embedder) -> None:
+    def __init__(self, documents: Sequence[IndexedDocument], embedder: Embedder) -> None:
         texts = [embedding.text_of(document) for document in documents]
         self._embedder = embedder
         self._counts = embedder.counts(texts)
@@ -70,7 +70,7 @@ class Meant:
 
 
 @lru_cache(maxsize=8)
-def meant(documents: tuple[Document, ...]) -> Meant | None:
+def meant(documents: tuple[IndexedDocument, ...]) -> Meant | None:
     """The vectors of these documents; None without the model."""
     embedder = model()
     return None if embedder is None else Meant(documents, embedder)

@@ -43,7 +43,7 @@ def questions(memories: Sequence[Memory]) -> Iterator[tuple[int, str]]:
                 yield slot, text
 
 
-def bodies(memories: Sequence[Memory]) -> list[documents.Document]:
+def bodies(memories: Sequence[Memory]) -> list[documents.IndexedDocument]:
     return [replace(document(memory), title="", tags=()) for memory in memories]
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from memtui.query import parse
 from memtui.search import columns as columns_module
 from memtui.search import finder, postings
-from memtui.search.documents import Document, document
+from memtui.search.documents import IndexedDocument, document
 from memtui.search.matching import match
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
@@ -56,7 +56,7 @@ def percentiles(values: Sequence[float]) -> str:
     return f"{p50:7.2f} {p95:7.2f} {max(values):7.2f}"
 
 
-def whoosh(folder: Path, documents: Sequence[Document], segment: postings.Segment) -> None:
+def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings.Segment) -> None:
     """The index on disk: build, open, ask, change one memory."""
     with WhooshIndex(folder) as index:
         build = timed(partial(index.build, documents, segment=segment))

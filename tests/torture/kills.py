@@ -17,17 +17,17 @@ from memtui.files import failpoints
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
-from memtui.journal import Action, Journal, Part, State
+from memtui.journal import ActionPart, Journal, JournalAction, State
 from tests.torture.cases import AGENT, CASES, Case
 from tests.torture.processes import KILLED, fork, wait
 
 
 def do(journal: Journal, edits: tuple[Edit, ...], title: str = "edit") -> None:
-    with journal.begin(title, [Part("store", edits)]) as recording:
+    with journal.begin(title, [ActionPart("store", edits)]) as recording:
         commit(edits, recording)
 
 
-def take_back(journal: Journal, action: Action) -> None:
+def take_back(journal: Journal, action: JournalAction) -> None:
     with journal.undoing(action.id) as recording:
         for part in action.inverted():
             commit(part.edits, recording)
@@ -135,7 +135,7 @@ def _judged(begun: _Begun) -> bool:
 
 
 def _forward(
-    action: Action, old: dict[str, bytes | None], now: dict[str, bytes | None], store: Path
+    action: JournalAction, old: dict[str, bytes | None], now: dict[str, bytes | None], store: Path
 ) -> None:
     """Each file is what it was, or exactly what the edits make of it."""
     for name, before in old.items():

@@ -21,7 +21,7 @@ from memtui.files.json.locating import (
     locate,
     members,
 )
-from memtui.files.json.style import Layout, Spelling
+from memtui.files.json.style import JsonStyle, Spelling
 
 __all__ = [
     "Member",
@@ -78,7 +78,7 @@ def set_member(raw_object: str, key: str, value: Any) -> str:
     old = raw_object[member.start : member.end]
     if _same(load(old), value):
         return raw_object
-    layout, spelling = _layout(raw_object) or Layout.PLAIN, Spelling.of(old, raw_object)
+    layout, spelling = _layout(raw_object) or JsonStyle.PLAIN, Spelling.of(old, raw_object)
     new = layout.write(value, spelling, like=_layout(old, layout.colon))
     return splice(raw_object, [(member.start, member.end, new)])
 
@@ -91,7 +91,7 @@ def add_member(raw_object: str, key: str, value: Any, index: int | None = None) 
     found = members(raw_object)
     if any(member.key == key for member in found):
         raise Refused(f"the record has a {key!r} already")
-    layout, spelling = _layout(raw_object) or Layout.PLAIN, Spelling.of("", raw_object)
+    layout, spelling = _layout(raw_object) or JsonStyle.PLAIN, Spelling.of("", raw_object)
     new = spelling.string(key) + layout.colon + layout.write(value, spelling)
     if not found:
         return "{" + new + "}"
@@ -130,7 +130,7 @@ def new_record(neighbour_raw: str | None, value: Mapping[str, Any], indent: str 
     """
     layout = _layout(neighbour_raw) if neighbour_raw else None
     spelling = Spelling.of("", neighbour_raw or "")
-    return (layout or Layout.indented(indent)).write_object(value, spelling)
+    return (layout or JsonStyle.indented(indent)).write_object(value, spelling)
 
 
 def _only(raw_object: str, key: str) -> Member | None:
@@ -148,7 +148,7 @@ def _same(old: Any, new: Any) -> bool:
         return False
 
 
-def _layout(raw: str, colon: str = ": ") -> Layout | None:
+def _layout(raw: str, colon: str = ": ") -> JsonStyle | None:
     """The layout of an object or array that holds something; None for any other value.
 
     `colon` is what surrounds an array, which has none of its own to show.
@@ -157,7 +157,7 @@ def _layout(raw: str, colon: str = ": ") -> Layout | None:
         found = members(raw)
         if found:
             last, left = found[-1], found[-2].end if len(found) > 1 else found[-1].key_start
-            return Layout.of(
+            return JsonStyle.of(
                 opening=raw[1 : found[0].key_start],
                 between=raw[left : last.key_start],
                 colon=raw[last.key_end : last.start],
@@ -167,7 +167,7 @@ def _layout(raw: str, colon: str = ": ") -> Layout | None:
         items, _ = items_at(raw, 0)
         if items:
             left = items[-2].end if len(items) > 1 else items[-1].start
-            return Layout.of(
+            return JsonStyle.of(
                 opening=raw[1 : items[0].start],
                 between=raw[left : items[-1].start],
                 colon=colon,

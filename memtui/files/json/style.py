@@ -64,7 +64,7 @@ def _upper(match: re.Match[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class JsonStyle:
     """The white space of an object, as found or as jq would put it."""
 
     opening: str
@@ -77,10 +77,10 @@ class Layout:
     unit: str = ""
     """One level of indentation; empty when everything stands on one line."""
 
-    PLAIN: ClassVar[Layout]
+    PLAIN: ClassVar[JsonStyle]
 
     @classmethod
-    def of(cls, opening: str, between: str, colon: str, closing: str) -> Layout:
+    def of(cls, opening: str, between: str, colon: str, closing: str) -> JsonStyle:
         """`between` may be empty where there is only one member to look at."""
         unit = ""
         if "\n" in opening and "\n" in closing:
@@ -92,21 +92,21 @@ class Layout:
         return cls(opening, between, colon, closing, unit)
 
     @classmethod
-    def indented(cls, indent: str, unit: str = "  ") -> Layout:
+    def indented(cls, indent: str, unit: str = "  ") -> JsonStyle:
         """Two spaces a level, on lines that begin with `indent`."""
         opening = "\n" + indent + unit
         return cls(opening, "," + opening, ": ", "\n" + indent, unit)
 
-    def deeper(self) -> Layout:
+    def deeper(self) -> JsonStyle:
         """The layout of an object that is a value in this one."""
         if not self.unit:
-            return Layout("", self.between, self.colon, "", "")
+            return JsonStyle("", self.between, self.colon, "", "")
         newline = "\r\n" if "\r\n" in self.opening else "\n"
         indent = self.opening.rpartition("\n")[2]
         opening = newline + indent + self.unit
-        return Layout(opening, "," + opening, self.colon, newline + indent, self.unit)
+        return JsonStyle(opening, "," + opening, self.colon, newline + indent, self.unit)
 
-    def write(self, value: Any, spelling: Spelling, like: Layout | None = None) -> str:
+    def write(self, value: Any, spelling: Spelling, like: JsonStyle | None = None) -> str:
         """A value as it would stand in a container of this layout.
 
         `like` is the layout of the container it replaces.
@@ -138,4 +138,4 @@ class Layout:
         return "[" + self.opening + self.between.join(items) + self.closing + "]"
 
 
-Layout.PLAIN = Layout("", ", ", ": ", "")
+JsonStyle.PLAIN = JsonStyle("", ", ", ": ", "")

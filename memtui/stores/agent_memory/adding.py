@@ -21,7 +21,7 @@ from memtui.stores.agent_memory.records import (
     FactContext,
     FactFile,
 )
-from memtui.stores.agent_memory.rules import Rules
+from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.batch_view import planned_before
 from memtui.stores.change_validation import UNADDRESSABLE, content_of, created_of, word_of
 from memtui.stores.importing import is_carried, texts_in
@@ -99,7 +99,7 @@ def _quoted(memory: Memory) -> str:
     return f'"{text}{"..." if len(memory.content) > _SHOWN else ""}"'
 
 
-def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: Rules) -> Plan:
+def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: FactRules) -> Plan:
     """The plan of an add that the rules stop; one with outcome ADDED when they do not."""
     broken = asking.broken_rule(content, rules)
     if broken:

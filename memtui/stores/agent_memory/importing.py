@@ -15,7 +15,7 @@ from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import layout
-from memtui.stores.agent_memory.notes import Prose, to_text
+from memtui.stores.agent_memory.notes import NoteText, to_text
 from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, word_of
@@ -103,7 +103,7 @@ def plan_add_note(change: Change, desk: PlanContext) -> Plan:
     if os.path.lexists(path):
         return there_already(change, "this note")
     extra = extra_of(change)
-    like = Prose(
+    like = NoteText(
         path,
         "",
         marked=extra.get("byte_order_mark") is True,

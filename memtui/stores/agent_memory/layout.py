@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import present
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Found, any_in, folders_in, listed
+from memtui.stores.scanning import FoundShard, any_in, folders_in, listed
 
 ENTITIES = "entities"
 ITEMS = "items.json"
@@ -49,7 +49,7 @@ def shard_key(slug: str) -> str:
     return f"{ENTITIES}/{slug}"
 
 
-def entities(root: Path) -> Iterator[Found | Unreadable]:
+def entities(root: Path) -> Iterator[FoundShard | Unreadable]:
     """Every entity folder that holds something, by name."""
     for found in folders_in(root / ENTITIES, root):
         if isinstance(found, Unreadable):
@@ -57,16 +57,16 @@ def entities(root: Path) -> Iterator[Found | Unreadable]:
             continue
         files, mark = present((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
         if files:
-            yield Found(shard_key(found.name), files, mark)
+            yield FoundShard(shard_key(found.name), files, mark)
 
 
-def notes(root: Path) -> Iterator[Found | Unreadable]:
+def notes(root: Path) -> Iterator[FoundShard | Unreadable]:
     """The daily notes by date, then MEMORY.md of the folder above."""
     entries, faults = listed(root)
     yield from faults
     for entry in entries:
         if DAILY.fullmatch(entry.name):
-            yield Found(entry.name, (entry.path,))
+            yield FoundShard(entry.name, (entry.path,))
     tacit = root.parent / TACIT
     if os.path.lexists(tacit):
-        yield Found(TACIT, (str(tacit),))
+        yield FoundShard(TACIT, (str(tacit),))

@@ -35,7 +35,7 @@ _HEAD_LINES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class NoteText:
     """One markdown file."""
 
     path: Path
@@ -55,22 +55,22 @@ class Prose:
         return extra
 
 
-def to_prose(path: Path, text: str) -> Prose:
+def to_prose(path: Path, text: str) -> NoteText:
     """A file's text as content, and how to get back to the text."""
     marked = text.startswith(BYTE_ORDER_MARK)
     body = text.removeprefix(BYTE_ORDER_MARK)
     pairs = body.count("\r\n")
     crlf = 0 < pairs == body.count("\n") == body.count("\r")
-    return Prose(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
+    return NoteText(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
 
 
-def to_text(content: str, like: Prose) -> str:
+def to_text(content: str, like: NoteText) -> str:
     """The file's text for new content, with the mark and line ends the file has."""
     body = content.replace("\n", "\r\n") if like.crlf else content
     return BYTE_ORDER_MARK + body if like.marked else body
 
 
-def read_prose(path: Path, root: Path) -> Prose:
+def read_prose(path: Path, root: Path) -> NoteText:
     """Raises UnreadableFile."""
     return to_prose(path, decode(read_bytes(path, root)))
 
@@ -111,7 +111,7 @@ def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
     return None
 
 
-def _note(prose: Prose, label: str, id: str, **fields: Any) -> Memory:
+def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
     return Memory(
         ref=f"{label}:{id}",
         id=id,
@@ -124,7 +124,7 @@ def _note(prose: Prose, label: str, id: str, **fields: Any) -> Memory:
     )
 
 
-def summary(prose: Prose, label: str, id: str, entity: str, slug: str) -> Memory:
+def summary(prose: NoteText, label: str, id: str, entity: str, slug: str) -> Memory:
     """An entity's summary.md; `updated` is its **Last updated** line."""
     return _note(
         prose,
@@ -137,7 +137,7 @@ def summary(prose: Prose, label: str, id: str, entity: str, slug: str) -> Memory
     )
 
 
-def daily(prose: Prose, label: str, id: str) -> Memory:
+def daily(prose: NoteText, label: str, id: str) -> Memory:
     """A daily note; its date is its file name."""
     date = id.removesuffix(".md")
     return _note(
@@ -151,7 +151,7 @@ def daily(prose: Prose, label: str, id: str) -> Memory:
     )
 
 
-def tacit(prose: Prose, label: str, id: str) -> Memory:
+def tacit(prose: NoteText, label: str, id: str) -> Memory:
     """MEMORY.md: how the human works."""
     title = heading(prose.content) or id
     return _note(prose, label, id, type="tacit", title=title, entity=NOTES)
@@ -161,7 +161,7 @@ NOTE_FIELDS = frozenset({"content", "tags"})
 NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | BESIDE
 
 
-def _opened(memory: Memory) -> tuple[str, Prose]:
+def _opened(memory: Memory) -> tuple[str, NoteText]:
     """The file's text, and what it says. Raises Refused."""
     path = Path(memory.origin.file)
     try:

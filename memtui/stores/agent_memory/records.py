@@ -26,7 +26,7 @@ from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.agent_memory.notes import stated_type
-from memtui.stores.agent_memory.rules import Rules
+from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.change_validation import UNADDRESSABLE, told_apart
 from memtui.stores.json_file import JsonFile, Named, named_records, read_to_change
 from memtui.stores.json_values import text_of
@@ -178,7 +178,7 @@ def _succeeded(memory: Memory, by: Iterable[str]) -> Memory:
 class FactContext(PlanContext):
     """One MEMORY_HOME, while one change is planned."""
 
-    rules: Rules
+    rules: FactRules
     last: LastRead[FactFile] = field(repr=False)
 
     def open(self, slug: str) -> FactFile:

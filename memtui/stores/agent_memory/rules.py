@@ -23,7 +23,7 @@ _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FactRules:
     """The constants; each can be set otherwise."""
 
     shortest: int = 15
@@ -101,7 +101,7 @@ def similarity(one: str, other: str) -> float:
     return float(f"{len(mine & theirs) / len(union):.2f}") if union else 0.0
 
 
-def broken_rule(content: str, rules: Rules) -> str:
+def broken_rule(content: str, rules: FactRules) -> str:
     """Why the text would be rejected, in the program's words; empty when it would not."""
     if len(content) < rules.shortest:
         return f"Fact too short ({len(content)} chars < {rules.shortest} minimum)"
@@ -124,7 +124,7 @@ def repetition(content: str, existing: str) -> float:
 
 
 def most_similar(
-    content: str, facts: Iterable[Memory], rules: Rules
+    content: str, facts: Iterable[Memory], rules: FactRules
 ) -> tuple[Memory, float] | None:
     """The active fact that says the same, if one does, and how similar it is."""
     best: tuple[Memory, float] | None = None
@@ -135,7 +135,9 @@ def most_similar(
     return best
 
 
-def contradicted(content: str, facts: Iterable[Memory], rules: Rules) -> list[tuple[Memory, str]]:
+def contradicted(
+    content: str, facts: Iterable[Memory], rules: FactRules
+) -> list[tuple[Memory, str]]:
     """The active facts that share an anchor with the text and are not similar, with the anchor.
 
     In the order of the file, each once with its first anchor: the program goes over the facts, and

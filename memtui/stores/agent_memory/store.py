@@ -13,12 +13,12 @@ from memtui.stores import timestamps
 from memtui.stores.agent_memory import editing, layout, notes
 from memtui.stores.agent_memory import records as facts
 from memtui.stores.agent_memory.records import FactContext, FactFile
-from memtui.stores.agent_memory.rules import Rules
-from memtui.stores.base import Reading, Shard, Unreadable, View
+from memtui.stores.agent_memory.rules import FactRules
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.last_read import LastRead
-from memtui.stores.scanning import Found, as_unreadable
+from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
@@ -30,7 +30,7 @@ class AgentMemory(FileStore[FactContext]):
 
     format = "agent-memory"
     acts = editing.ACTS
-    rules = Rules()
+    rules = FactRules()
     """The program's own constants."""
 
     def __init__(
@@ -39,12 +39,12 @@ class AgentMemory(FileStore[FactContext]):
         super().__init__(root, label, now)
         self._last: LastRead[FactFile] = LastRead()
 
-    def found(self) -> Iterator[Found | Unreadable]:
+    def found(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
         yield from layout.entities(self.root)
         yield from layout.notes(self.root)
 
-    def desk(self, view: View) -> FactContext:
+    def desk(self, view: StoreView) -> FactContext:
         return FactContext(*self.held(view), self.rules, self._last)
 
     def read(self, shard: Shard) -> Reading:
@@ -61,7 +61,7 @@ class AgentMemory(FileStore[FactContext]):
         slug = shard.key.removeprefix(f"{layout.ENTITIES}/")
         memories: list[Memory] = []
         faults: list[Unreadable] = []
-        summary: notes.Prose | None = None
+        summary: notes.NoteText | None = None
         for name in shard.files:
             path = Path(name)
             try:

@@ -28,15 +28,15 @@ from memtui.stores.ambient.project_files import (
     taken_out,
     touched,
 )
-from memtui.stores.ambient.records import Copy, EventFile
-from memtui.stores.ambient.rules import DECISION, Rules, fitted, superseded
+from memtui.stores.ambient.records import EventCopy, EventFile
+from memtui.stores.ambient.rules import DECISION, EventRules, fitted, superseded
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.importing import is_carried, texts_in
 from memtui.stores.timestamps import to_milliseconds
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EventTarget:
     """Where a new event goes."""
 
     files: ProjectFiles
@@ -66,16 +66,16 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
     return next(iter(best.items()))
 
 
-def target_of(entity: str, desk: EventContext) -> Target:
+def target_of(entity: str, desk: EventContext) -> EventTarget:
     """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
         raise Refused("an event belongs to a project", do="for example: shop-api/main")
     found = _named_project(entity, desk.keys())
     if found is not None:
-        return Target(desk.open(found[0]), found[1])
+        return EventTarget(desk.open(found[0]), found[1])
     name, _, branch = entity.partition("/")
-    return Target(desk.open(layout.key_of_name(name)), branch, new_name=name)
+    return EventTarget(desk.open(layout.key_of_name(name)), branch, new_name=name)
 
 
 def new_event(change: Change, content: str, desk: EventContext) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class Destination:
     warnings: tuple[str, ...] = ()
 
 
-def _branch_of(target: Target, high: bool) -> str:
+def _branch_of(target: EventTarget, high: bool) -> str:
     """The branch to write to; empty only for a high event of the whole project."""
     live = [file.branch for file in target.files.branches]
     own = target.files.own is not None or bool(target.new_name)
@@ -115,7 +115,7 @@ def _branch_of(target: Target, high: bool) -> str:
     raise Refused("only high events belong to a whole project", do=f"name a branch: {names}")
 
 
-def _destination(target: Target, event: Mapping[str, Any], now: int) -> Destination:
+def _destination(target: EventTarget, event: Mapping[str, Any], now: int) -> Destination:
     high = event["importance"] == "high"
     branch = _branch_of(target, high)
     existing: list[EventFile] = []
@@ -151,8 +151,8 @@ class Replaced:
 
     id: str
     score: float
-    leaving: tuple[Copy, ...]
-    staying: tuple[Copy, ...]
+    leaving: tuple[EventCopy, ...]
+    staying: tuple[EventCopy, ...]
     """Its copies in files that the new event is not written to, or that have a better match."""
 
     @property
@@ -161,12 +161,12 @@ class Replaced:
         return f"{self.score:.2f} similar to {self.id}, which it replaces{only}"
 
 
-def _names(copies: Iterable[Copy]) -> str:
+def _names(copies: Iterable[EventCopy]) -> str:
     return ", ".join(copy.where.file.path.name for copy in copies)
 
 
 def _replaced(
-    content: str, into: Iterable[EventFile], files: ProjectFiles, rules: Rules
+    content: str, into: Iterable[EventFile], files: ProjectFiles, rules: EventRules
 ) -> list[Replaced]:
     """The decisions that a new one supersedes: the best match of each file it goes into."""
     scores: dict[str, float] = {}
@@ -181,7 +181,9 @@ def _replaced(
     return [_one_replaced(id, scores[id], leaving[id], files.copies(id)) for id in scores]
 
 
-def _one_replaced(id: str, score: float, left: list[EventFile], copies: list[Copy]) -> Replaced:
+def _one_replaced(
+    id: str, score: float, left: list[EventFile], copies: list[EventCopy]
+) -> Replaced:
     paths = {file.file.path for file in left}
     leaving = tuple(copy for copy in copies if copy.where.file.path in paths)
     staying = tuple(copy for copy in copies if copy.where.file.path not in paths)
@@ -235,7 +237,7 @@ def plan_add(change: Change, desk: EventContext) -> Plan:
     )
 
 
-def _reason(id: str, target: Target, old: Iterable[Replaced]) -> str:
+def _reason(id: str, target: EventTarget, old: Iterable[Replaced]) -> str:
     project = target.new_name or target.files.project.path
     added = f"Added {id} to {'/'.join(part for part in (project, target.branch) if part)}"
     return "; ".join((added, *(each.reason for each in old)))
@@ -244,7 +246,7 @@ def _reason(id: str, target: Target, old: Iterable[Replaced]) -> str:
 def _edits(
     change: Change,
     desk: EventContext,
-    target: Target,
+    target: EventTarget,
     event: Mapping[str, Any],
     destination: Destination,
     old: Iterable[Replaced],

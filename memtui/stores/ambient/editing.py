@@ -25,7 +25,7 @@ from memtui.stores.ambient.project_files import (
     taken_out,
     touched,
 )
-from memtui.stores.ambient.records import ARCHIVED_TAG, Copy, EventFile
+from memtui.stores.ambient.records import ARCHIVED_TAG, EventCopy, EventFile
 from memtui.stores.ambient.rules import fitted
 from memtui.stores.change_validation import (
     UNADDRESSABLE,
@@ -65,7 +65,7 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
     return (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
 
 
-def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> list[Copy]:
+def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> list[EventCopy]:
     copies = files.copies(memory.id)
     now = text_of(copies[0].named.value.get("content"))
     same_as_seen(memory, now, str(copies[0].where.file.path), wanted)
@@ -87,7 +87,9 @@ def _asked_keys(
     return values, cut
 
 
-def _put(copies: list[Copy], values: Mapping[str, Any]) -> tuple[tuple[Edit, ...], list[EventFile]]:
+def _put(
+    copies: list[EventCopy], values: Mapping[str, Any]
+) -> tuple[tuple[Edit, ...], list[EventFile]]:
     """The edits that set these keys in every copy, and the files that they change."""
     made = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
     edits = tuple(edit for _, found in made for edit in found)
@@ -115,7 +117,9 @@ def _edit(change: Change, memory: Memory, desk: EventContext) -> Plan:
     return done(change, memory, edits, warnings if edits else ())
 
 
-def _promotion(files: ProjectFiles, copies: list[Copy], values: dict[str, str]) -> tuple[Edit, ...]:
+def _promotion(
+    files: ProjectFiles, copies: list[EventCopy], values: dict[str, str]
+) -> tuple[Edit, ...]:
     """An event that becomes high is written to project.json too, as one stored high is."""
     own = files.own
     if own is None or any(copy.where is own for copy in copies):
@@ -150,7 +154,7 @@ def _restore(change: Change, memory: Memory, desk: EventContext) -> Plan:
     return done(change, memory, edits, successors_stay(memory))
 
 
-def _successor_files(files: ProjectFiles, copies: list[Copy]) -> list[EventFile]:
+def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[EventFile]:
     """Where the successor goes: into the files of the old one that Ambient still reads."""
     live = [copy.where for copy in copies if not copy.where.is_archived]
     if not live and files.own is not None:

@@ -27,7 +27,7 @@ from memtui.stores.ambient.project_files import (
     task_key,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
-from memtui.stores.ambient.rules import Rules, fitted
+from memtui.stores.ambient.rules import EventRules, fitted
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
@@ -252,7 +252,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     parts = parts_of(memory)
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"
-    content, cut = fitted(told(memory) or memory.headline, Rules(), True)
+    content, cut = fitted(told(memory) or memory.headline, EventRules(), True)
     said = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
     fields = {
         "id": uuid_of(memory.store, memory.id),

@@ -15,7 +15,15 @@ from pathlib import Path
 
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import OUTSIDE, Found, any_in, closed, folders_in, leads_into, listed
+from memtui.stores.scanning import (
+    OUTSIDE,
+    FoundShard,
+    any_in,
+    closed,
+    folders_in,
+    leads_into,
+    listed,
+)
 
 PROJECTS = "projects"
 PROJECT = "project.json"
@@ -70,7 +78,7 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], faults
 
 
-def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
+def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
     """The files of one project directory, and what in it cannot be listed.
 
     project.json comes first, then the branches by name, then the archived ones.
@@ -88,10 +96,10 @@ def project_files(folder: str) -> tuple[Found | None, list[Unreadable]]:
         files += branches
         faults += bad
     key = shard_key(os.path.basename(folder))
-    return Found(key, tuple(files)) if files else None, faults
+    return FoundShard(key, tuple(files)) if files else None, faults
 
 
-def projects(root: Path) -> Iterator[Found | Unreadable]:
+def projects(root: Path) -> Iterator[FoundShard | Unreadable]:
     """Every project folder that holds a file, with or without a project.json."""
     folder = root / PROJECTS
     if not os.path.lexists(folder):
@@ -106,10 +114,10 @@ def projects(root: Path) -> Iterator[Found | Unreadable]:
         yield from faults
 
 
-def legacy(root: Path) -> Iterator[Found | Unreadable]:
+def legacy(root: Path) -> Iterator[FoundShard | Unreadable]:
     """The files of the format before projects, those that were not migrated."""
     entries, faults = listed(root)
     yield from faults
     for entry in entries:
         if LEGACY.fullmatch(entry.name):
-            yield Found(f"legacy/{entry.name}", (entry.path,))
+            yield FoundShard(f"legacy/{entry.name}", (entry.path,))

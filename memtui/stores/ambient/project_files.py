@@ -23,14 +23,14 @@ from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.records import (
     EVENTS,
-    Copy,
+    EventCopy,
     EventFile,
     Project,
     copies_by_id,
     event,
     read_project,
 )
-from memtui.stores.ambient.rules import Rules
+from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import to_be_made
 from memtui.stores.last_read import LastRead
@@ -62,7 +62,7 @@ class ProjectFiles:
     folder: Path
     project: Project
     unreadable: tuple[Unreadable, ...]
-    by_id: Mapping[str, list[Copy]] = field(repr=False)
+    by_id: Mapping[str, list[EventCopy]] = field(repr=False)
     """Every event with all places that hold it."""
 
     @property
@@ -82,7 +82,7 @@ class ProjectFiles:
     def branch(self, name: str) -> EventFile | None:
         return next((file for file in self.branches if file.branch == name), None)
 
-    def copies(self, id: str) -> list[Copy]:
+    def copies(self, id: str) -> list[EventCopy]:
         """Every place that holds the id. Raises Conflict when there is none any more."""
         found = self.by_id.get(id)
         if not found:
@@ -160,7 +160,7 @@ def taken_out(
     return (*removals, *desk.noted(id, files.shard, kept=kept))
 
 
-def _place(copy: Copy, desk: EventContext) -> Mapping[str, Any]:
+def _place(copy: EventCopy, desk: EventContext) -> Mapping[str, Any]:
     return {
         "file": os.path.relpath(copy.where.file.path, desk.root),
         "index": copy.named.index,
@@ -211,7 +211,7 @@ def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 class EventContext(PlanContext):
     """One Ambient memory, while one change is planned."""
 
-    rules: Rules
+    rules: EventRules
     marked_at: Callable[[datetime], int] = field(repr=False)
     keys: Callable[[], Mapping[str, str]] = field(repr=False)
     """Project directories by key, with the name each goes by as an entity."""

@@ -112,7 +112,7 @@ def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class EventCopy:
     """One place where an event is written down."""
 
     where: EventFile
@@ -131,12 +131,12 @@ class Copy:
         return self.where.file.edit(self.named, after)
 
 
-def copies_by_id(project: Project) -> dict[str, list[Copy]]:
+def copies_by_id(project: Project) -> dict[str, list[EventCopy]]:
     """Every event of the project with all places that hold it, in reading order."""
-    found: dict[str, list[Copy]] = {}
+    found: dict[str, list[EventCopy]] = {}
     for where in project.files:
         for named in where.records:
-            found.setdefault(named.id, []).append(Copy(where, named))
+            found.setdefault(named.id, []).append(EventCopy(where, named))
     return found
 
 
@@ -145,7 +145,7 @@ def importance(value: object) -> str:
     return value if isinstance(value, str) and value in IMPORTANCES else "medium"
 
 
-def _differing(first: Copy, others: Iterable[Copy]) -> list[dict[str, Any]]:
+def _differing(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
     """What other copies say otherwise: where, and each key that is not the same."""
     found = []
     mine = first.named.value
@@ -158,7 +158,7 @@ def _differing(first: Copy, others: Iterable[Copy]) -> list[dict[str, Any]]:
     return found
 
 
-def _expiry(copies: Iterable[Copy], now: datetime) -> dict[str, Any]:
+def _expiry(copies: Iterable[EventCopy], now: datetime) -> dict[str, Any]:
     """When the last of the files that hold the event stops being read."""
     ends = [copy.where.expires for copy in copies]
     known = [end for end in ends if end is not None]
@@ -169,7 +169,7 @@ def _expiry(copies: Iterable[Copy], now: datetime) -> dict[str, Any]:
     return {**said, "expired": True} if end < now else said
 
 
-def _extra(project: Project, copies: list[Copy], now: datetime) -> dict[str, Any]:
+def _extra(project: Project, copies: list[EventCopy], now: datetime) -> dict[str, Any]:
     value = copies[0].named.value
     extra = {key: item for key, item in value.items() if key not in _SHOWN_IN_FIELDS}
     for key in ("id", "type", "content"):
@@ -192,7 +192,7 @@ def _extra(project: Project, copies: list[Copy], now: datetime) -> dict[str, Any
     return {**extra, **_expiry(copies, now)}
 
 
-def _fault(copies: list[Copy]) -> str:
+def _fault(copies: list[EventCopy]) -> str:
     faults = [copy.named.fault for copy in copies if copy.named.fault]
     if faults:
         return faults[0]
@@ -206,7 +206,7 @@ def _entity(project: Project, file: EventFile) -> str:
     return project.path if file.is_project else f"{project.path}/{file.branch}"
 
 
-def event(project: Project, id: str, copies: list[Copy], label: str, now: datetime) -> Memory:
+def event(project: Project, id: str, copies: list[EventCopy], label: str, now: datetime) -> Memory:
     """One event with all its copies as a memory."""
     first = copies[0]
     value = first.named.value

@@ -31,7 +31,7 @@ _NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class EventRules:
     """The constants; each can be set otherwise."""
 
     overlap: float = 0.4
@@ -49,7 +49,7 @@ class Rules:
     stop_words: frozenset[str] = field(default=STOP_WORDS, repr=False)
 
 
-def keywords(text: str, rules: Rules) -> frozenset[str]:
+def keywords(text: str, rules: EventRules) -> frozenset[str]:
     """The set of words that similarity compares."""
     plain = _NO_KEYWORD.sub(" ", text.lower())
     return frozenset(
@@ -67,7 +67,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def superseded(
-    content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: Rules
+    content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: EventRules
 ) -> tuple[str, float] | None:
     """The id of the decision that the text would replace in one file, and how alike they are."""
     mine = keywords(content, rules)
@@ -88,7 +88,7 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(1 for letter in text if ord(letter) > 0xFFFF)
 
 
-def fitted(content: str, rules: Rules, force: bool) -> tuple[str, str]:
+def fitted(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
     """The text as Ambient can hold it, and a warning when it had to be cut.
 
     Ambient cuts without a word; here that needs `force`, and no character is cut in half. Raises

@@ -12,11 +12,11 @@ from memtui.stores import timestamps
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
-from memtui.stores.ambient.rules import Rules
-from memtui.stores.base import Reading, Shard, Unreadable, View, WriteRecorder
+from memtui.stores.ambient.rules import EventRules
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
 from memtui.stores.last_read import LastRead
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import FoundShard
 from memtui.stores.sidecar import Sidecar
 
 ONE_ACTION = 60_000
@@ -28,7 +28,7 @@ class Ambient(FileStore[EventContext]):
 
     format = "ambient"
     acts = editing.ACTS
-    rules = Rules()
+    rules = EventRules()
     """The program's own constants."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Ambient(FileStore[EventContext]):
         self._last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
-    def found(self) -> Iterator[Found | Unreadable]:
+    def found(self) -> Iterator[FoundShard | Unreadable]:
         """Each project directory and each legacy file."""
         yield from layout.projects(self.root)
         yield from layout.legacy(self.root)
@@ -51,7 +51,7 @@ class Ambient(FileStore[EventContext]):
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
-    def desk(self, view: View) -> EventContext:
+    def desk(self, view: StoreView) -> EventContext:
         return EventContext(
             *self.held(view), self.rules, self._marked_at, self._project_names, self._last
         )

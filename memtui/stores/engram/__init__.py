@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.stores.base import Database, Format
+from memtui.stores.base import DatabaseSupport, Format
 from memtui.stores.lazy_import import lazy_function
 
 DATABASE = "engram.db"
@@ -31,7 +31,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.engram.store", "open_store"),
     nearby=(".", ".engram"),
-    database=Database(
+    database=DatabaseSupport(
         DATABASE,
         lazy_function("memtui.stores.engram.store", "dump_store"),
         lazy_function("memtui.stores.engram.rebuild", "rebuild"),

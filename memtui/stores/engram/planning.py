@@ -28,7 +28,7 @@ from typing import Any
 from memtui.changes import Act, Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.base import View
+from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.adding import Adding
 from memtui.stores.engram.importing import Carrying, is_carried, next_number
@@ -97,7 +97,7 @@ class Planner:
     def now(self) -> str:
         return rules.timestamp(self.moment)
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         if change.act is Act.ADD and is_carried(change):
             return Carrying(*self._held()).plan(change)
         if change.act is Act.ADD:

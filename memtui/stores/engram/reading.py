@@ -18,7 +18,7 @@ from typing import Any
 
 from memtui.model import Memory
 from memtui.stores.engram.records import (
-    Home,
+    DatabasePlace,
     Relation,
     observation,
     plain,
@@ -83,7 +83,7 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
 
 
 def memories(
-    connection: sqlite3.Connection, schema: Schema, home: Home, key: str
+    connection: sqlite3.Connection, schema: Schema, home: DatabasePlace, key: str
 ) -> tuple[Memory, ...]:
     """The memories of one shard, by row number. Raises sqlite3.Error, ValueError on a bad key."""
     table, _, bucket = key.partition("/")
@@ -100,7 +100,7 @@ def memories(
 
 
 def _observations(
-    connection: sqlite3.Connection, schema: Schema, home: Home, low: int, high: int
+    connection: sqlite3.Connection, schema: Schema, home: DatabasePlace, low: int, high: int
 ) -> tuple[Memory, ...]:
     found = list(_rows(connection, "observations", "id", low, high))
     touching: dict[str, list[Relation]] = defaultdict(list)

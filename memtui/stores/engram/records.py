@@ -73,7 +73,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Home:
+class DatabasePlace:
     """Whose rows these are."""
 
     label: str
@@ -81,7 +81,10 @@ class Home:
 
 
 def observation(
-    home: Home, row: Row, relations: Sequence[Relation], versions: Sequence[Mapping[str, Any]]
+    home: DatabasePlace,
+    row: Row,
+    relations: Sequence[Relation],
+    versions: Sequence[Mapping[str, Any]],
 ) -> Memory:
     """An observation with the relations that touch it and, in v3, its former texts."""
     number = str(row["id"])
@@ -119,7 +122,7 @@ def observation(
     )
 
 
-def prompt(home: Home, row: Row) -> Memory:
+def prompt(home: DatabasePlace, row: Row) -> Memory:
     """What a person once typed, kept by Engram as context."""
     name = f"{PROMPT}{row['id']}"
     created = from_iso(row.get("created_at"))
@@ -140,7 +143,7 @@ def prompt(home: Home, row: Row) -> Memory:
     )
 
 
-def session(home: Home, row: Row) -> Memory:
+def session(home: DatabasePlace, row: Row) -> Memory:
     """A working session that was closed with a summary."""
     own = text(row["id"])
     return Memory(

@@ -17,8 +17,8 @@ from memtui.stores.base import (
     Reading,
     Scan,
     Shard,
+    StoreView,
     Unreadable,
-    View,
     WriteRecorder,
     Written,
 )
@@ -29,7 +29,7 @@ from memtui.stores.engram import reading as read
 from memtui.stores.engram.connection import SMALLEST_DATABASE, Trace, is_settled, look, trace
 from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import Home
+from memtui.stores.engram.records import DatabasePlace
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 
@@ -103,8 +103,8 @@ class EngramStore:
         return frozenset({"content", "title", "type", "entity"})
 
     @property
-    def home(self) -> Home:
-        return Home(self.label, str(self.file))
+    def home(self) -> DatabasePlace:
+        return DatabasePlace(self.label, str(self.file))
 
     def schema(self) -> Schema:
         """The schema as of the last scan; writing looks again. Raises sqlite3.Error."""
@@ -156,7 +156,7 @@ class EngramStore:
             return blocked
         return refusal(self.schema(), act, memory)
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         """Work out the rows that would change. Raises Refused, RefError, StoreError."""
         blocked = self.read_only
         if blocked:
@@ -173,7 +173,7 @@ class EngramStore:
         except sqlite3.Error as error:
             raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
 
-    def _planned(self, view: View) -> int:
+    def _planned(self, view: StoreView) -> int:
         """New observations of the same action that are planned and not made yet."""
         edits = (edit for plan in planned_before(view) for edit in plan.edits)
         return sum(

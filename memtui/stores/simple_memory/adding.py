@@ -18,7 +18,7 @@ from memtui.stores.batch_view import planned_before
 from memtui.stores.change_validation import RATING_OF, content_of, created_of
 from memtui.stores.importing import texts_in
 from memtui.stores.simple_memory.editing import schema_kind
-from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, Target
+from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -28,7 +28,7 @@ from memtui.stores.simple_memory.records import (
     PROPOSED,
     SCHEMA,
     SCHEMA_KINDS,
-    Part,
+    RecordKind,
     importance,
 )
 
@@ -84,20 +84,20 @@ def supersede(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     )
 
 
-def _inherited(old: Target) -> dict[str, Any]:
+def _inherited(old: RecordTarget) -> dict[str, Any]:
     """What the successor takes over: all but what says how the old one fared."""
     gone = {"hits", "pinned", "importance"}
     return {key: item for key, item in old.value.items() if key not in gone}
 
 
-def _said(old: Target, text: str, desk: RecordContext) -> dict[str, Any]:
+def _said(old: RecordTarget, text: str, desk: RecordContext) -> dict[str, Any]:
     if old.part is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
     words = {**_fact_words(text), "time": _today(desk.now), "source_ids": []}
     return {**words, "confidence": CERTAIN}
 
 
-def _part_for(change: Change) -> Part:
+def _part_for(change: Change) -> RecordKind:
     """Which of the three a new memory is: as it is said, else by what it brings along."""
     kind = change.fields.get("kind")
     if kind in PART_OF_KIND:
@@ -108,7 +108,7 @@ def _part_for(change: Change) -> Part:
 
 
 def new_value(
-    part: Part, change: Change, desk: RecordContext, words: Mapping[str, Any] | None = None
+    part: RecordKind, change: Change, desk: RecordContext, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keys of a new record; `words` are a fact's own three, where they are known."""
     text = content_of(change)
@@ -150,7 +150,7 @@ def _fact_words(text: str) -> dict[str, str]:
     return dict(zip(("s", "p", "o"), words, strict=True))
 
 
-def rating(part: Part, record: Mapping[str, Any], change: Change) -> int | None:
+def rating(part: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
     wanted = change.fields.get("importance")
     if not wanted or wanted == importance(part, record, None):
         return None
@@ -166,7 +166,7 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def new_id(part: Part, text: str, desk: RecordContext) -> str:
+def new_id(part: RecordKind, text: str, desk: RecordContext) -> str:
     """An id that nothing in the store has or names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can

@@ -20,7 +20,7 @@ from memtui.stores.change_validation import RATING_OF, asked_values, content_of,
 from memtui.stores.json_values import is_number, list_of, text_of, whole_number
 from memtui.stores.outcomes import merged
 from memtui.stores.overlay import keep
-from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, Target
+from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -39,7 +39,7 @@ SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
 
 
 @dataclass(slots=True)
-class Draft:
+class RecordDraft:
     """What an edit comes to, field by field."""
 
     members: dict[str, Any] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Draft:
     """Keys of the memory's sidecar entry."""
     more: tuple[SidecarEdit, ...] = ()
 
-    def edits(self, target: Target) -> tuple[Edit, ...]:
+    def edits(self, target: RecordTarget) -> tuple[Edit, ...]:
         return (
             *target.with_members(self.members),
             *target.beside.set(**self.beside),
@@ -59,12 +59,12 @@ class Draft:
 def edit(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
     target = desk.target(memory)
-    draft = Draft()
+    draft = RecordDraft()
     _fill(draft, change, target, desk)
     return draft.edits(target)
 
 
-def _fill(draft: Draft, change: Change, target: Target, desk: RecordContext) -> None:
+def _fill(draft: RecordDraft, change: Change, target: RecordTarget, desk: RecordContext) -> None:
     for name, value in asked_values(change, target.memory, EDITABLE).items():
         if name == "content":
             _content(change, target, draft, desk)
@@ -72,7 +72,7 @@ def _fill(draft: Draft, change: Change, target: Target, desk: RecordContext) -> 
             _FIELDS[name](value, target, draft)
 
 
-def _content(change: Change, target: Target, draft: Draft, desk: RecordContext) -> None:
+def _content(change: Change, target: RecordTarget, draft: RecordDraft, desk: RecordContext) -> None:
     text = content_of(change)
     same_as_seen(target.memory, _content_now(target), target.path, text)
     if target.part is FACTS:
@@ -83,13 +83,13 @@ def _content(change: Change, target: Target, draft: Draft, desk: RecordContext) 
         _next_version(target, draft, desk)
 
 
-def _content_now(target: Target) -> str:
+def _content_now(target: RecordTarget) -> str:
     if target.part is FACTS:
         return sentence(target.value)
     return text_of(target.value.get(target.part.text_key))
 
 
-def _object(text: str, target: Target) -> object:
+def _object(text: str, target: RecordTarget) -> object:
     """The object of a fact from its whole line; a number stays a number."""
     head = f"{text_of(target.value.get('s'))} {text_of(target.value.get('p'))} "
     if not text.startswith(head) or not text[len(head) :].strip():
@@ -109,7 +109,7 @@ def _object(text: str, target: Target) -> object:
     return words
 
 
-def _next_version(target: Target, draft: Draft, desk: RecordContext) -> None:
+def _next_version(target: RecordTarget, draft: RecordDraft, desk: RecordContext) -> None:
     version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
     former = former_text(target.memory, f"{target.memory.id}@v{version}")
@@ -129,7 +129,7 @@ def former_text(memory: Memory, id: str) -> Memory:
     )
 
 
-def _title(value: object, target: Target, draft: Draft) -> None:
+def _title(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if target.part is not EPISODES:
         raise Refused("only an episode has a title", where=target.memory.ref)
     if not isinstance(value, str) or not value.strip():
@@ -137,7 +137,7 @@ def _title(value: object, target: Target, draft: Draft) -> None:
     draft.members["title"] = value
 
 
-def _type(value: object, target: Target, draft: Draft) -> None:
+def _type(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if target.part is not SCHEMA:
         raise Refused("only a schema item has a type", where=target.memory.ref)
     draft.members["kind"] = schema_kind(value)
@@ -150,7 +150,7 @@ def schema_kind(value: object) -> str:
     return str(value)
 
 
-def _importance(value: object, target: Target, draft: Draft) -> None:
+def _importance(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     wanted = str(value)
@@ -164,7 +164,7 @@ def _importance(value: object, target: Target, draft: Draft) -> None:
     draft.beside["rating"] = None
 
 
-def _entity(value: object, target: Target, draft: Draft) -> None:
+def _entity(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if not isinstance(value, str) or not value.strip("/ \n"):
         raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
     domain, _, topic = value.strip("/").partition("/")
@@ -173,7 +173,7 @@ def _entity(value: object, target: Target, draft: Draft) -> None:
             draft.members[key] = name
 
 
-def _tags(value: object, target: Target, draft: Draft) -> None:
+def _tags(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     wanted = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
     native = tags_of(target.part, target.value)
     missing = [tag for tag in native if tag not in wanted]
@@ -182,13 +182,13 @@ def _tags(value: object, target: Target, draft: Draft) -> None:
     draft.beside["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
 
 
-def _confidence(value: object, target: Target, draft: Draft) -> None:
+def _confidence(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if not is_number(value) or not 0 <= value <= 1:
         raise Refused("the confidence is a number from 0 to 1", where=target.memory.ref)
     draft.members["confidence"] = value
 
 
-_FIELDS: Mapping[str, Callable[[object, Target, Draft], None]] = {
+_FIELDS: Mapping[str, Callable[[object, RecordTarget, RecordDraft], None]] = {
     "title": _title,
     "type": _type,
     "importance": _importance,
@@ -221,7 +221,7 @@ def restore(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit,
 def accept(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
     """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
     target = desk.target(memory)
-    draft = Draft({"status": CONFIRMED})
+    draft = RecordDraft({"status": CONFIRMED})
     _fill(draft, change, target, desk)
     return draft.edits(target)
 
@@ -248,7 +248,7 @@ def merge(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     return merged(change, memory, gone, tuple(edits), _differences(kept, others))
 
 
-def _kept(one: Target, into: Target) -> tuple[Edit, ...]:
+def _kept(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
     former = replace(one.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False)
     place = {"file": one.part.file, "raw": one.raw}
     return one.beside.set(kept=keep(former, [place]), superseded_by=[into.memory.id], pinned=None)
@@ -274,7 +274,7 @@ def _joined(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dic
     return values
 
 
-def _differences(kept: Target, others: Sequence[Target]) -> tuple[str, ...]:
+def _differences(kept: RecordTarget, others: Sequence[RecordTarget]) -> tuple[str, ...]:
     """What would be lost from view because it differs."""
     return tuple(
         f"{one.memory.id} does not say the same as {kept.memory.id}: its text is only kept beside"
@@ -311,7 +311,7 @@ def native_link(change: Change, memory: Memory, desk: RecordContext) -> tuple[Ed
     return None if len(left) == len(old) else target.with_members({key: left})
 
 
-def _place(target: Target, relation: str, other: str) -> tuple[str, Any]:
+def _place(target: RecordTarget, relation: str, other: str) -> tuple[str, Any]:
     """The key of the list that holds links of this relation, and what stands there for one."""
     if relation == "evidence" and target.part is SCHEMA:
         return "evidence", other

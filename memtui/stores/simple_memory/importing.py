@@ -23,7 +23,7 @@ from memtui.stores.simple_memory.records import (
     PART_OF_KIND,
     SCHEMA,
     SCHEMA_KINDS,
-    Part,
+    RecordKind,
     tags_of,
 )
 
@@ -55,7 +55,7 @@ def plan_carried(change: Change, desk: RecordContext) -> Plan:
     )
 
 
-def _record(part: Part, change: Change, desk: RecordContext) -> dict[str, Any]:
+def _record(part: RecordKind, change: Change, desk: RecordContext) -> dict[str, Any]:
     extra = extra_of(change)
     native = part is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
@@ -83,7 +83,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: found for key, found in lists.items() if found or key in value}
 
 
-def _beside(part: Part, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
+def _beside(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the record: all that its file cannot say."""
     values = kept_beside(change, tags=tags_of(part, record))
     status = str(change.fields.get("status") or "")

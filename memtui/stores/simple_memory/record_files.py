@@ -23,7 +23,7 @@ from memtui.stores.simple_memory.records import (
     PART_OF_KIND,
     PARTS,
     SCHEMA,
-    Part,
+    RecordKind,
     importance,
     memory_of,
 )
@@ -47,7 +47,7 @@ class RecordContext(PlanContext):
 
     last: LastRead[PartFile] = field(repr=False)
 
-    def target(self, memory: Memory) -> Target:
+    def target(self, memory: Memory) -> RecordTarget:
         """The record of a memory. Raises Refused, or Conflict when it is gone."""
         why = fixed(memory)
         if why:
@@ -57,9 +57,9 @@ class RecordContext(PlanContext):
         named = opened.by_id.get(memory.id)
         if named is None:
             raise Conflict("another program removed this record", where=str(opened.file.path))
-        return Target(memory, part, opened.file, named, self.beside(memory))
+        return RecordTarget(memory, part, opened.file, named, self.beside(memory))
 
-    def open(self, part: Part) -> PartFile:
+    def open(self, part: RecordKind) -> PartFile:
         """One file as it is now. Raises Refused: what cannot be read is not written."""
         path = self.root / part.file
 
@@ -76,11 +76,11 @@ class RecordContext(PlanContext):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RecordTarget:
     """One record as its file holds it now."""
 
     memory: Memory
-    part: Part
+    part: RecordKind
     file: JsonFile
     named: Named
     beside: Beside
@@ -139,7 +139,7 @@ def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
 
 
 def _part(
-    part: Part, file: JsonFile, label: str, sidecar: Sidecar
+    part: RecordKind, file: JsonFile, label: str, sidecar: Sidecar
 ) -> tuple[list[Memory], list[Unreadable]]:
     named, faults = named_records(file, part.file)
     memories = []
@@ -152,7 +152,7 @@ def _part(
     return memories, faults
 
 
-def _judged(part: Part, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
+def _judged(part: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
     """The memory with the person's rating, and the status that its file cannot say."""
     if "rating" in entry:
         memory = replace(memory, importance=importance(part, value, entry["rating"]))

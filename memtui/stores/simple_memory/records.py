@@ -44,7 +44,7 @@ SCHEMA_STATUSES = {PROPOSED: "proposed", CONFIRMED: "active", OUTDATED: "retired
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecordKind:
     """One of the three files, and what its records are."""
 
     file: str
@@ -58,15 +58,17 @@ class Part:
     """Key of the record's main text."""
 
 
-FACTS = Part("facts.json", "fact", "fact_", 16, "a fact", "o")
-EPISODES = Part("episodes.json", "episode", "ep_", 10, "an episode", "summary")
-SCHEMA = Part("schema.json", "schema", "sch_", 10, "a schema item", "text")
+FACTS = RecordKind("facts.json", "fact", "fact_", 16, "a fact", "o")
+EPISODES = RecordKind("episodes.json", "episode", "ep_", 10, "an episode", "summary")
+SCHEMA = RecordKind("schema.json", "schema", "sch_", 10, "a schema item", "text")
 PARTS = (FACTS, EPISODES, SCHEMA)
 
 PART_OF_KIND = {part.kind: part for part in PARTS}
 
 
-def memory_of(part: Part, value: Mapping[str, Any], *, id: str, label: str, place: Place) -> Memory:
+def memory_of(
+    part: RecordKind, value: Mapping[str, Any], *, id: str, label: str, place: Place
+) -> Memory:
     """The record as a memory, without what the sidecar keeps about it."""
     status = text_of(value.get("status"))
     domain, topic = text_of(value.get("domain")), text_of(value.get("topic"))
@@ -98,11 +100,11 @@ def sentence(value: Mapping[str, Any]) -> str:
     return " ".join(word for word in words if word)
 
 
-def created(part: Part, value: Mapping[str, Any]) -> datetime | None:
+def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
     return from_iso(value.get("start" if part is EPISODES else "time"))
 
 
-def importance(part: Part, value: Mapping[str, Any], rating: object) -> str:
+def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
     for said in (rated(rating), _said(value.get("importance"))):
         if said:
@@ -135,7 +137,7 @@ def _number(value: object) -> float | None:
         return None
 
 
-def tags_of(part: Part, value: Mapping[str, Any]) -> tuple[str, ...]:
+def tags_of(part: RecordKind, value: Mapping[str, Any]) -> tuple[str, ...]:
     predicate = text_of(value.get("p")) if part is FACTS else ""
     own = texts_of(value.get("tags"))
     return tuple(dict.fromkeys([predicate, *own] if predicate else own))

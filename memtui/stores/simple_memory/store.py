@@ -11,12 +11,12 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.model import CURRENT, Memory
 from memtui.stores import timestamps
 from memtui.stores.action_support import ActionSupport, Doing
-from memtui.stores.base import Reading, Shard, View
+from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
 from memtui.stores.importing import is_carried
 from memtui.stores.last_read import LastRead
 from memtui.stores.outcomes import done, left_dangling
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import FoundShard
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import plan_beside
 from memtui.stores.simple_memory import adding, editing, record_files
@@ -146,14 +146,16 @@ class SimpleMemoryStore(FileStore[RecordContext]):
         super().__init__(root, label, now)
         self._last: LastRead[PartFile] = LastRead()
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
         paths = (str(self.root / part.file) for part in PARTS)
-        return [Found(record_files.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
+        return [
+            FoundShard(record_files.SHARD, tuple(path for path in paths if os.path.lexists(path)))
+        ]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
         return record_files.read(self.root, self.label, sidecar)
 
-    def desk(self, view: View) -> RecordContext:
+    def desk(self, view: StoreView) -> RecordContext:
         return RecordContext(*self.held(view), self._last)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memtui.files.reading import reason, walk
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Found
+from memtui.stores.scanning import FoundShard
 from memtui.stores.workspace.type_map import MAP_PATH
 
 SUFFIX = ".md"
@@ -24,7 +24,7 @@ class _Skipped(frozenset[str]):
 SKIPPED = _Skipped({"node_modules", "__pycache__"})
 
 
-def documents(root: Path, faults: list[Unreadable]) -> Iterator[Found]:
+def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
     """Every document below `root`, by its path with slashes from there.
 
     Folders that cannot be listed are added to `faults`.
@@ -41,10 +41,10 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[Found]:
         try:
             seen = entry.stat()
         except OSError as error:
-            yield Found(path, (entry.path,), reason(error))
+            yield FoundShard(path, (entry.path,), reason(error))
         else:
             mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
-            yield Found(path, (entry.path,), mark)
+            yield FoundShard(path, (entry.path,), mark)
 
 
 def detect(path: Path) -> Path | None:

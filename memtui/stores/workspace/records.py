@@ -90,7 +90,7 @@ _OWN_KEYS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class MarkdownFile:
     """One file, taken apart."""
 
     path: str
@@ -116,7 +116,7 @@ class Document:
         return tuple(self.path.split("/")[:-1])
 
 
-def take_apart(path: str, file: str, text: str, changed: datetime | None) -> Document:
+def take_apart(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
     """The document that a file's whole text holds."""
     cut = split(text)
     marked = text.startswith(BYTE_ORDER_MARK)
@@ -124,7 +124,7 @@ def take_apart(path: str, file: str, text: str, changed: datetime | None) -> Doc
     pairs = text.count("\r\n")
     crlf = 0 < pairs == text.count("\n") == text.count("\r")
     body = text[start:]
-    return Document(
+    return MarkdownFile(
         path=path,
         file=file,
         head=text[:start],
@@ -143,7 +143,7 @@ def _first_line(text: str, at: int) -> int:
     return blank.end() if blank and blank.end() < len(text) else at
 
 
-def with_body(document: Document, body: str) -> str:
+def with_body(document: MarkdownFile, body: str) -> str:
     """The file's whole text with another body: same head, line ends and last newline."""
     if document.body.endswith("\n") and not body.endswith("\n"):
         body += "\n"
@@ -151,7 +151,7 @@ def with_body(document: Document, body: str) -> str:
 
 
 def memory_of(
-    document: Document,
+    document: MarkdownFile,
     ruling: Ruling,
     *,
     label: str,
@@ -194,21 +194,21 @@ def memory_of(
     )
 
 
-def state_key(document: Document) -> str:
+def state_key(document: MarkdownFile) -> str:
     """The frontmatter key that holds the document's state; empty where it can have none."""
     if TASKS in document.folders:
         return "state"
     return "status" if LESSONS in document.folders else ""
 
 
-def status_of(document: Document) -> str:
+def status_of(document: MarkdownFile) -> str:
     """Active or retired."""
     key = state_key(document)
     ended = RETIRED_STATES if key == "state" else RETIRED_LESSONS
     return "retired" if key and lower_word(document.frontmatter.get(key)) in ended else "active"
 
 
-def _importance(document: Document, status: str, rating: object) -> str:
+def _importance(document: MarkdownFile, status: str, rating: object) -> str:
     said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or rated(rating)
     if said:
         return said
@@ -219,7 +219,7 @@ def _importance(document: Document, status: str, rating: object) -> str:
     return "medium"
 
 
-def _title(document: Document, found: Outline) -> str:
+def _title(document: MarkdownFile, found: Outline) -> str:
     for key in ("title", "name"):
         value = document.frontmatter.get(key)
         if isinstance(value, str | int | float) and str(value).strip():
@@ -230,7 +230,7 @@ def _title(document: Document, found: Outline) -> str:
     return posixpath.basename(document.path).removesuffix(".md")
 
 
-def _created(document: Document) -> tuple[datetime | None, str]:
+def _created(document: MarkdownFile) -> tuple[datetime | None, str]:
     for key in CREATED_KEYS:
         time = from_iso(document.frontmatter.get(key))
         if time:
@@ -239,7 +239,7 @@ def _created(document: Document) -> tuple[datetime | None, str]:
     return (time, "file name") if time else (document.changed, "file time")
 
 
-def _updated(document: Document) -> datetime | None:
+def _updated(document: MarkdownFile) -> datetime | None:
     for key in UPDATED_KEYS:
         time = from_iso(document.frontmatter.get(key))
         if time:
@@ -257,7 +257,7 @@ def date_in_path(path: str) -> datetime | None:
     return None
 
 
-def _extra(document: Document) -> dict[str, Any]:
+def _extra(document: MarkdownFile) -> dict[str, Any]:
     """The frontmatter, but for what a field of the memory says in the same words."""
     extra = {
         f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: plain(value)
@@ -319,7 +319,7 @@ class Page:
 
     memory: Memory
     text: str = field(repr=False)
-    document: Document
+    document: MarkdownFile
 
     def written(self, text: str | None) -> tuple[TextEdit, ...]:
         """The edit that makes the file this text (None: no file); none when it is so already."""

@@ -17,9 +17,9 @@ from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores import timestamps
-from memtui.stores.base import Reading, Shard, Unreadable, View
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
-from memtui.stores.scanning import Found, as_unreadable
+from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.workspace import editing, injections, type_map
 from memtui.stores.workspace.injections import LOG_PATH, Log, Parsed, Remembered, Usage
@@ -55,10 +55,10 @@ class WorkspaceStore(FileStore[DocumentContext]):
         self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
-    def desk(self, view: View) -> DocumentContext:
+    def desk(self, view: StoreView) -> DocumentContext:
         return DocumentContext(*self.held(view), self._map.current(), self._map.path)
 
-    def plan(self, change: Change, view: View) -> Plan:
+    def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change; a RETYPE may be of every document that fits a pattern."""
         if change.act is not Act.RETYPE or not change.fields.get("pattern"):
             return super().plan(change, view)
@@ -67,7 +67,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
             raise Refused(why, where=str(self.root))
         return editing.retype_by_pattern(change, self.desk(view))
 
-    def found(self) -> Iterator[Found | Unreadable]:
+    def found(self) -> Iterator[FoundShard | Unreadable]:
         """Each document, by one stat, its mark made of all that is said of it."""
         around = self._look_around()
         yield from self._faults(around)
@@ -81,7 +81,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
             if type_mark is None:
                 type_mark = type_marks[path] = _type_mark(around.types, path)
             paths.append(path)
-            yield Found(
+            yield FoundShard(
                 path, each.files, f"{each.mark}|{type_mark}|{_usage_mark(usage.get(path))}|"
             )
         yield from faults

@@ -17,7 +17,7 @@ from memtui.tui.doing import Doing, Preview
 from memtui.tui.widgets.verdict import Said, Tone
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library.planning import Planned
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
@@ -124,7 +124,7 @@ class ChangeActs:
 
         words = done_words(planned, self._name)
 
-        def done(action: Action) -> None:
+        def done(action: JournalAction) -> None:
             self.told(planned.as_written(action.refs), words)
             if then is not None:
                 then()

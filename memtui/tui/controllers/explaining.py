@@ -8,7 +8,7 @@ from memtui.tui.screens.why import WhyScreen
 from memtui.tui.weighing import Hit
 
 if TYPE_CHECKING:
-    from memtui.library import Found, Library
+    from memtui.library import Library, SearchResult
     from memtui.tui.screens.acting import Acts
     from memtui.tui.screens.browse import BrowseScreen
 
@@ -40,10 +40,10 @@ class ExplainActs:
         )
 
 
-def _both(found: Found, position: int) -> range:
+def _both(found: SearchResult, position: int) -> range:
     return range(position, min(position + 2, len(found.slots)))
 
 
-def _hit(library: Library, found: Found, position: int) -> Hit:
+def _hit(library: Library, found: SearchResult, position: int) -> Hit:
     memory = found.rows[found.slots[position]]
     return Hit(memory.headline, position + 1, dict(library.explain(found, position)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.journal import Action
+from memtui.journal import JournalAction
 from memtui.tui.controllers.changing import SHOWN, ChangeActs
 from memtui.tui.controllers.selecting import Selection
 from memtui.tui.doing import Doing
@@ -81,7 +81,7 @@ class JournalActs:
             partial(self._stuck, "redo"),
         )
 
-    def _turned(self, word: str, action: Action) -> None:
+    def _turned(self, word: str, action: JournalAction) -> None:
         key = "ctrl+r does it again" if word == "Took back" else "u takes it back"
         title = text.cut(text.one_line(action.title), SHOWN)
         self._screen.app.clear_notifications()
@@ -102,7 +102,7 @@ class JournalActs:
             opens=True,
         )
 
-    def _show_log(self, actions: list[Action]) -> None:
+    def _show_log(self, actions: list[JournalAction]) -> None:
         from memtui.tui.screens.log import LogScreen
 
         library = self._doing.library
@@ -168,7 +168,7 @@ class JournalActs:
 
         planned = planned_again(self.overwritten)
 
-        def done(_: Action) -> None:
+        def done(_: JournalAction) -> None:
             self.overwritten = ()
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
             self._screen.app.clear_notifications()

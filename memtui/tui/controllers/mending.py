@@ -11,7 +11,7 @@ from memtui.tui.controllers.changing import ChangeActs
 from memtui.tui.doing import Doing, Preview, previewed
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library.planning import Planned
     from memtui.stores.base import Store, Unreadable
     from memtui.tui.screens.acting import Acts
@@ -89,7 +89,7 @@ class MendActs:
         if state is None:
             return
 
-        def done(_: Action) -> None:
+        def done(_: JournalAction) -> None:
             self._screen.app.notify(f"Restored {broken.path.name}. u takes it back.", timeout=4)
             self._screen.work.refresh()
 

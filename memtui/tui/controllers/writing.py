@@ -14,7 +14,7 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
 from memtui.files import external_editor, form_drafts
-from memtui.files.external_editor import Draft
+from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
 from memtui.tui import doing as doings
@@ -25,7 +25,7 @@ from memtui.tui.doing import Doing, Preview
 from memtui.tui.form import Form, changed_underneath, resumed
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.stores.base import Store
@@ -82,7 +82,7 @@ class WriteActs:
         form: Form,
         *,
         changed: bool = False,
-        draft: Draft | None = None,
+        draft: EditorDraft | None = None,
         file: DraftFile | None = None,
     ) -> None:
         from memtui.tui.screens.edit_form import FormScreen
@@ -270,7 +270,7 @@ class WriteActs:
         else:
             self._left(memory, draft, status)
 
-    def _left(self, memory: Memory, draft: Draft, status: int) -> None:
+    def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
             content = draft.now()
         except SaveError as error:
@@ -288,7 +288,7 @@ class WriteActs:
         else:
             self._save(memory, draft, content)
 
-    def _save(self, memory: Memory, draft: Draft, content: str) -> None:
+    def _save(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
 
         def look(library: Library) -> Preview:
@@ -299,7 +299,7 @@ class WriteActs:
             return doings.preview(library, changes)
 
         def planned(found: Preview) -> None:
-            def done(action: Action) -> None:
+            def done(action: JournalAction) -> None:
                 draft.discard()
                 self._changing.told(found.planned.as_written(action.refs))
 
@@ -311,7 +311,7 @@ class WriteActs:
 
         self._doing.ask(look, planned, failed, "plan", opens=True)
 
-    def _reopen(self, memory: Memory, draft: Draft, content: str) -> None:
+    def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""
         library = self._doing.library
         if library is None:

@@ -147,7 +147,7 @@ class BrowseScreen(FindingScreen):
     def _index_ready(self) -> None:
         self.is_ready = True
         if (seen := self.app.sessions.seen) is not None:
-            since = queries.Moment(seen.isoformat(), seen)
+            since = queries.TimeCondition(seen.isoformat(), seen)
             self.work.find_fresh(queries.Query(since=since))
         if self.view.text:
             self.search_again()

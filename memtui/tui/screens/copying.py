@@ -11,7 +11,7 @@ from textual import on
 from textual.widget import Widget
 
 from memtui import text
-from memtui.bundle.bundle_reader import Document, Incoming
+from memtui.bundle.bundle_reader import ImportDocument, Incoming
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
@@ -25,7 +25,7 @@ from memtui.tui.widgets.verdict import Said, Tone
 from memtui.tui.widgets.writing import OneOf
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
 
 COPY, MOVE = "copy", "move"
@@ -107,7 +107,7 @@ class CopyScreen(CarryScreen):
         self.update_keys()
         self.doing.apply(self._planned, partial(self._done, self._plan), self._stuck)
 
-    def _done(self, plan: ImportPlan, _: Action) -> None:
+    def _done(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
@@ -137,7 +137,7 @@ def _plan(
         Incoming(label, formats[label], found, files=_files(found))
         for label, found in by_store.items()
     )
-    plan = plan_import(Document(Path(), "copy", incoming), library, target, report, stopped)
+    plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
     count = plan.counts["new"]
     what = "1 memory" if count == 1 else f"{count} memories"
     title = f"{MOVE if moves else COPY} {what} to {target}"

@@ -33,7 +33,7 @@ from memtui.tui.widgets.writing import Line, OneOf, Prose
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
 
 REST = 0.15
@@ -277,10 +277,10 @@ class FormScreen(Fitting[Planned]):
         self._saving = True
         self._number += 1  # what was asked before is no longer of interest
 
-        def done(action: Action) -> None:
+        def done(action: JournalAction) -> None:
             self._close(planned.as_written(action.refs))
 
-        def apply(library: Library) -> Action:
+        def apply(library: Library) -> JournalAction:
             action = library.apply(planned)
             if self._file is not None:
                 self._file.discard()

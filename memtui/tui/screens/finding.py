@@ -21,7 +21,7 @@ from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
-    from memtui.library import Found
+    from memtui.library import SearchResult
 
 
 class FindingScreen(PaneScreen):
@@ -32,7 +32,7 @@ class FindingScreen(PaneScreen):
         self.work = workers
         self.view = view
         self.unit: Unit | None = None
-        self.found: Found | None = None
+        self.found: SearchResult | None = None
         self.telling = Telling(self)
         self.showing = Showing(self)
         self._number = 0
@@ -181,7 +181,7 @@ class FindingScreen(PaneScreen):
         return queries.values_of(self.view.query(self.now()), "entity")
 
 
-def _type_width(found: Found) -> int:
+def _type_width(found: SearchResult) -> int:
     """Columns for the types of these memories."""
     longest = max((text.width(text.one_line(name)) for name in found.facets.type), default=8)
     return max(6, min(14, longest))

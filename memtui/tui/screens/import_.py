@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.bundle.bundle_reader import Document, read_document
+from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
@@ -26,7 +26,7 @@ from memtui.tui.widgets.verdict import Said, Tone
 from memtui.tui.widgets.writing import Line, OneOf
 
 if TYPE_CHECKING:
-    from memtui.journal import Action
+    from memtui.journal import JournalAction
     from memtui.library import Library
 
 BY_ITSELF = "where it belongs"
@@ -51,7 +51,7 @@ class ImportScreen(CarryScreen):
         self._into = OneOf([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
         self._folder = Line("", name="folder", placeholder="path of a folder that is empty or new")
         self._plan: ImportPlan | Restoration | None = None
-        self._document: Document | None = None
+        self._document: ImportDocument | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
@@ -136,13 +136,13 @@ class ImportScreen(CarryScreen):
         else:
             self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
 
-    def _restored(self, restoration: Restoration, _: Action) -> None:
+    def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False
         place = text.one_line(str(restoration.place))
         self.app.notify(f"Made {place}. memtui {place} opens it; u takes it away.", timeout=8)
         self.dismiss(True)
 
-    def _imported(self, plan: ImportPlan, _: Action) -> None:
+    def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = plan.counts["new"]
         word = "memory" if count == 1 else "memories"

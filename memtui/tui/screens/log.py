@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.journal import Action, State
+from memtui.journal import JournalAction, State
 from memtui.tui.diffs import lines_of
 from memtui.tui.logged import diffs_of, memories_of
 from memtui.tui.screens.diff import DiffScreen
@@ -63,7 +63,7 @@ class ActionList(Window):
 
     def __init__(
         self,
-        actions: Sequence[Action],
+        actions: Sequence[JournalAction],
         now: Callable[[], datetime],
         overwritten: Collection[int],
     ) -> None:
@@ -73,7 +73,7 @@ class ActionList(Window):
         self._overwritten = overwritten
 
     @property
-    def action(self) -> Action | None:
+    def action(self) -> JournalAction | None:
         return self._actions[self.cursor] if self.cursor < len(self._actions) else None
 
     def cursor_moved(self) -> None:
@@ -127,7 +127,7 @@ class LogScreen(Fitting[tuple[str, str]]):
 
     def __init__(
         self,
-        actions: Sequence[Action],
+        actions: Sequence[JournalAction],
         library: Library,
         now: Callable[[], datetime],
         overwritten: Collection[int] = (),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.bundle_reader import Document, read_document, verified
+from memtui.bundle.bundle_reader import ImportDocument, read_document, verified
 from memtui.bundle.bundle_writer import pack
 from memtui.bundle.restoring import plan_restore, restore
 from memtui.errors import BundleError, Refused
@@ -36,7 +36,7 @@ def exported(file: Path, *roots: Path) -> bytes:
     return data
 
 
-def restored(file: Path, place: Path, state: Path) -> Document:
+def restored(file: Path, place: Path, state: Path) -> ImportDocument:
     document = read_document(file)
     restore(plan_restore(document, place), state)
     return document

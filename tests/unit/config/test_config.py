@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.config import SCHEMA, Settings, StorePath, default_text, load
-from memtui.config.reading import parse
+from memtui.config.loading import parse
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -17,7 +17,7 @@ from memtui.files import backups, failpoints
 from memtui.files.json.editing import load_records, set_member
 from memtui.files.revert_detection import FileEditStatus, standing
 from memtui.files.save_transaction import commit
-from memtui.journal import Action, Journal, Part, State
+from memtui.journal import ActionPart, Journal, JournalAction, State
 
 
 def write_store(folder: Path, count: int = 3) -> Path:
@@ -33,8 +33,8 @@ def edit_of(path: Path, index: int, content: str) -> RecordEdit:
     return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after)
 
 
-def do(journal: Journal, title: str, *edits: Edit) -> Action:
-    with journal.begin(title, [Part("store", edits)]) as recording:
+def do(journal: Journal, title: str, *edits: Edit) -> JournalAction:
+    with journal.begin(title, [ActionPart("store", edits)]) as recording:
         commit(edits, recording)
     found = journal.get(recording.action)
     assert found is not None
@@ -155,7 +155,7 @@ def test_every_kind_of_edit_survives_the_journal(tmp_path: Path) -> None:
         RowEdit("/db", "t", {"id": 7}, {"x": None, "y": 1.5}, None),
     )
     journal = Journal(tmp_path)
-    with pytest.raises(KeyError), journal.begin(odd, [Part("s", edits)]):
+    with pytest.raises(KeyError), journal.begin(odd, [ActionPart("s", edits)]):
         raise KeyError
     (action,) = Journal(tmp_path).log()
     assert (action.edits, action.title, action.state) == (edits, odd, State.VOID)

@@ -12,7 +12,7 @@ from threading import Event, Thread
 
 import pytest
 
-from memtui.library import Found, Library
+from memtui.library import Library, SearchResult
 from memtui.model import Memory
 from memtui.query import parse
 from tests.bench import corpus, day
@@ -65,7 +65,7 @@ def said(memories: Sequence[Memory]) -> list[str]:
     return [f"{memory.ref} {memory.content}" for memory in memories]
 
 
-def shown(found: Found) -> list[str]:
+def shown(found: SearchResult) -> list[str]:
     return said([found.rows[slot] for slot in found.slots])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
 from memtui.search.postings import Cancelled, never
 from memtui.search.query_terms import Needle, Needles, needles
@@ -115,7 +115,7 @@ def _titled(title: _Text, asked: Needles) -> bool:
 
 
 def scan(
-    documents: Iterable[tuple[int, Document]],
+    documents: Iterable[tuple[int, IndexedDocument]],
     slots: int,
     terms: Sequence[Term],
     cancelled: Callable[[], bool] = never,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memtui.query import Term, TermKind
 from memtui.search import postings
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.whoosh_index import WhooshIndex
@@ -22,12 +22,12 @@ WORDS = """
 """
 
 
-def texts(draw: random.Random, count: int) -> list[Document]:
+def texts(draw: random.Random, count: int) -> list[IndexedDocument]:
     def text(most: int) -> str:
         return " ".join(draw.choices(WORDS.split(), k=draw.randint(0, most)))
 
     return [
-        Document(f"s:{n}", text(3), text(12), (text(1),), text(2), text(1), "")
+        IndexedDocument(f"s:{n}", text(3), text(12), (text(1),), text(2), text(1), "")
         for n in range(count)
     ]
 
@@ -60,7 +60,7 @@ def found(result: Match) -> tuple[set[int], set[int], set[int]]:
 
 
 def segments_of(
-    documents: Sequence[Document], cut: int, *, whole: bool = True
+    documents: Sequence[IndexedDocument], cut: int, *, whole: bool = True
 ) -> list[postings.Segment]:
     return [
         postings.build(documents[:cut], whole=whole),
@@ -89,7 +89,7 @@ def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
         segments = segments_of(documents, draw.randint(0, len(documents)))
         (tmp_path / str(round)).mkdir()
         index = WhooshIndex(tmp_path / str(round))
-        index.build([Document(d.ref, "other") for d in documents[::3]] + documents[1::3])
+        index.build([IndexedDocument(d.ref, "other") for d in documents[::3]] + documents[1::3])
         assert index.update(documents[::3])
         assert index.update(documents[2::3])
         for _ in range(25):

@@ -8,7 +8,7 @@ from memtui.model import Memory
 from memtui.query import Term, TermKind
 from memtui.search.matching import match
 from memtui.search.postings import Cancelled
-from memtui.search.provisional_index import BATCH, Draft
+from memtui.search.provisional_index import BATCH, ProvisionalIndex
 
 
 def rows(count: int) -> list[Memory]:
@@ -18,20 +18,20 @@ def rows(count: int) -> list[Memory]:
     ]
 
 
-def found(draft: Draft, held: list[Memory], word: str) -> list[int]:
+def found(draft: ProvisionalIndex, held: list[Memory], word: str) -> list[int]:
     segments = draft.cover(held, len(held))
     return sorted(match(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
 
 
 def test_rows_that_come_later_are_found_too() -> None:
-    draft, held = Draft(), rows(BATCH + 3)
+    draft, held = ProvisionalIndex(), rows(BATCH + 3)
     assert found(draft, held[:10], "deploys") == list(range(10))
     assert found(draft, held, "deploys") == list(range(BATCH + 3))
     assert found(draft, held, f"word{BATCH + 2}") == [BATCH + 2]
 
 
 def test_what_was_cut_before_a_letter_was_called_off_is_kept() -> None:
-    draft, held = Draft(), rows(3 * BATCH)
+    draft, held = ProvisionalIndex(), rows(3 * BATCH)
     asked = iter([False] * (BATCH // 256 + 4))
     with pytest.raises(Cancelled):
         draft.cover(held, len(held), lambda: next(asked, True))

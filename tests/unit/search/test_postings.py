@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 
 from memtui.search import postings
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.postings import Cancelled, Segment
 
 DOCUMENTS = [
-    Document("s:1", "Title here", "Body of the text, deploying", ("tag",), "people/alice", "goal"),
-    Document("s:2"),
-    Document("s:3", "", "東京都 text text \ud800 text"),
+    IndexedDocument(
+        "s:1", "Title here", "Body of the text, deploying", ("tag",), "people/alice", "goal"
+    ),
+    IndexedDocument("s:2"),
+    IndexedDocument("s:3", "", "東京都 text text \ud800 text"),
 ]
 
 
@@ -40,12 +42,12 @@ def test_postings_hold_memories_and_weights() -> None:
 
 
 def test_very_frequent_words_do_not_overflow() -> None:
-    segment = postings.build([Document("s:1", content="a " * 100_000)])
+    segment = postings.build([IndexedDocument("s:1", content="a " * 100_000)])
     assert segment.weights.tolist() == [255]
 
 
-@pytest.mark.parametrize("documents", [DOCUMENTS, [], [Document("s:1")]])
-def test_saved_and_loaded(tmp_path: Path, documents: list[Document]) -> None:
+@pytest.mark.parametrize("documents", [DOCUMENTS, [], [IndexedDocument("s:1")]])
+def test_saved_and_loaded(tmp_path: Path, documents: list[IndexedDocument]) -> None:
     segment = postings.build(documents)
     postings.save(segment, tmp_path, "stamp")
     loaded = postings.load(tmp_path, "stamp", first=5)

@@ -18,14 +18,14 @@ from whoosh.index import open_dir
 
 from memtui.query import parse
 from memtui.search import cache_integrity, whoosh_format
-from memtui.search.documents import Document
+from memtui.search.documents import IndexedDocument
 from memtui.search.postings import Cancelled
 from memtui.search.whoosh_index import WhooshIndex
 from tests.torture.processes import KILLED, fork, wait
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 DOCUMENTS = [
-    Document(f"s:{n}", f"title {n}", text)
+    IndexedDocument(f"s:{n}", f"title {n}", text)
     for n, text in enumerate(
         ["deployed on friday", "rolled back on friday", "getUserById is slow", "東京都", "friday"]
     )
@@ -76,7 +76,7 @@ def test_private_whatever_the_umask(tmp_path: Path) -> None:
 def test_changes_are_found_at_once_and_by_other_processes(index: WhooshIndex) -> None:
     other = WhooshIndex(index.home)
     assert ask(other, "friday") == ["s:0", "s:1", "s:4"]
-    changed = [Document("s:0", content="saturday"), Document("s:9", content="friday")]
+    changed = [IndexedDocument("s:0", content="saturday"), IndexedDocument("s:9", content="friday")]
     assert index.update(changed, ["s:4"])
     for each in (index, other, WhooshIndex(index.home)):
         assert ask(each, "friday") == ["s:1", "s:9"]
@@ -84,7 +84,7 @@ def test_changes_are_found_at_once_and_by_other_processes(index: WhooshIndex) ->
 
 
 def test_one_ref_twice_in_a_batch_is_one_document(index: WhooshIndex) -> None:
-    twice = [Document("s:0", content="first"), Document("s:0", content="second")]
+    twice = [IndexedDocument("s:0", content="first"), IndexedDocument("s:0", content="second")]
     assert index.update(twice)
     assert ask(index, "first") == []
     assert ask(index, "second") == ["s:0"]
@@ -92,7 +92,7 @@ def test_one_ref_twice_in_a_batch_is_one_document(index: WhooshIndex) -> None:
 
 def test_many_small_updates_stay_right_and_are_merged(index: WhooshIndex) -> None:
     for number in range(30):
-        assert index.update([Document(f"s:{number % 7}", content=f"round {number}")])
+        assert index.update([IndexedDocument(f"s:{number % 7}", content=f"round {number}")])
     assert ask(index, "29") == ["s:1"]
     assert ask(index, "round") == [f"s:{n}" for n in range(7)]
     files = [path for path in index.folder.iterdir() if path.suffix == ".seg"]
@@ -108,10 +108,10 @@ def test_no_index_is_no_answer(tmp_path: Path) -> None:
 def test_second_writer_gives_way(index: WhooshIndex) -> None:
     with cache_integrity.alone(index.home / "whoosh.lock") as alone:
         assert alone
-        assert not index.update([Document("s:0", content="saturday")])
+        assert not index.update([IndexedDocument("s:0", content="saturday")])
         assert not index.build(DOCUMENTS[:1])
         assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
-    assert index.update([Document("s:0", content="saturday")])
+    assert index.update([IndexedDocument("s:0", content="saturday")])
 
 
 def test_what_a_killed_build_left_is_cleared_away(index: WhooshIndex) -> None:
@@ -122,7 +122,7 @@ def test_what_a_killed_build_left_is_cleared_away(index: WhooshIndex) -> None:
 
 def test_called_off_leaves_the_old_index(index: WhooshIndex) -> None:
     with pytest.raises(Cancelled):
-        index.build([Document("s:7", content="new")], cancelled=lambda: True)
+        index.build([IndexedDocument("s:7", content="new")], cancelled=lambda: True)
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
     assert [path.name for path in index.home.iterdir() if "new-" in path.name] == []
 
@@ -258,11 +258,11 @@ def updating(folder: Path, ready: int) -> None:
     """In a child: commits without end."""
     index = WhooshIndex(folder)
     if index.sums() is None:
-        index.build([Document(f"s:{n}", content=f"number {n}") for n in range(50)])
+        index.build([IndexedDocument(f"s:{n}", content=f"number {n}") for n in range(50)])
     os.write(ready, b"!")
     for turn in range(100_000):
         numbers = range(turn % 50, 50, 7)
-        index.update([Document(f"s:{n}", content=f"number {n} round") for n in numbers])
+        index.update([IndexedDocument(f"s:{n}", content=f"number {n} round") for n in numbers])
 
 
 def test_killed_in_a_commit_again_and_again(tmp_path: Path) -> None:

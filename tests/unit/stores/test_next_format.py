@@ -15,14 +15,14 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.action_support import ActionSupport
-from memtui.stores.base import Format, Reading, Shard, View
+from memtui.stores.base import Format, Reading, Shard, StoreView
 from memtui.stores.change_validation import asked_values, content_of, same_as_seen
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.json_values import text_of
 from memtui.stores.outcomes import done
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.scanning import Found, as_unreadable
+from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
 
 from .json_stores.opened import LABEL, Opened
@@ -56,8 +56,8 @@ class Jotter(FileStore[PlanContext]):
         shard_of=lambda _: FILE,
     )
 
-    def found(self) -> list[Found]:
-        return [Found(FILE, (str(self.root / FILE),))]
+    def found(self) -> list[FoundShard]:
+        return [FoundShard(FILE, (str(self.root / FILE),))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         path = Path(shard.files[0])
@@ -81,7 +81,7 @@ class Jotter(FileStore[PlanContext]):
             tuple(faults),
         )
 
-    def desk(self, view: View) -> PlanContext:
+    def desk(self, view: StoreView) -> PlanContext:
         return PlanContext(*self.held(view))
 
 

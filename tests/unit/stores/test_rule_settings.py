@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from memtui.errors import ConfigError
-from memtui.stores.agent_memory.rules import Rules as FactRules
-from memtui.stores.ambient.rules import Rules as EventRules
+from memtui.stores.agent_memory.rules import FactRules as FactRules
+from memtui.stores.ambient.rules import EventRules as EventRules
 from memtui.stores.rule_settings import overridden
 
 

@@ -24,7 +24,7 @@ from memtui import query
 from memtui.bundle import archive, bundle_reader
 from memtui.bundle.archive import Archive
 from memtui.changes import RecordEdit, SidecarEdit
-from memtui.config import reading as config
+from memtui.config import loading as config
 from memtui.errors import MemtuiError
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json.editing import add_member, load_records, set_member

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memtui.bundle.bundle_reader import Document, read_document
+from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.changes import Act, Outcome, invert
 from memtui.errors import BundleError
 from memtui.stores.engram.rebuild import rebuild
@@ -248,7 +248,7 @@ def folder_is_v3(folder: Path) -> bool:
     return sql(folder, "PRAGMA user_version") == [(1,)]
 
 
-def _read(tmp_path: Path, document: str) -> Document:
+def _read(tmp_path: Path, document: str) -> ImportDocument:
     file = tmp_path / "export.json"
     file.write_text(document)
     return read_document(file)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memtui.model import Memory
 from memtui.stores.agent_memory.rules import (
-    Rules,
+    FactRules,
     broken_rule,
     contradicted,
     most_similar,
@@ -16,7 +16,7 @@ from memtui.stores.agent_memory.rules import (
     words,
 )
 
-RULES = Rules()
+RULES = FactRules()
 
 
 def fact(content: str, id: str = "old") -> Memory:
@@ -88,8 +88,8 @@ def test_the_order_of_hits_is_that_of_the_file() -> None:
 
 
 def test_the_constants_can_be_set_otherwise() -> None:
-    assert broken_rule("short", Rules(shortest=3)) == ""
-    assert most_similar("a b c d", [fact("a b x y")], Rules(similar=0.3)) is not None
+    assert broken_rule("short", FactRules(shortest=3)) == ""
+    assert most_similar("a b c d", [fact("a b x y")], FactRules(similar=0.3)) is not None
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

@@ -10,14 +10,14 @@ import pytest
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.stores.ambient.project_files import task_key
-from memtui.stores.ambient.rules import Rules, fitted, keywords, overlap, superseded
+from memtui.stores.ambient.rules import EventRules, fitted, keywords, overlap, superseded
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram
 
 SHOP = "4d3a12e5f267cd60"
 OTHER = "013b1d8a56ed1609"
-RULES = Rules()
+RULES = EventRules()
 
 
 @pytest.fixture
