@@ -81,7 +81,7 @@ def _become(words: list[str], environment: dict[str, str], folder: str, streams:
 
 
 def _serve() -> None:
-    from memtui.cli import embedding, group, journal, reading, transfer, writing  # noqa: F401
+    from memtui.cli import changes, embedding, group, journal, queries, transfer  # noqa: F401
     from memtui.library import Library  # noqa: F401
     from memtui.search import finder, whoosh_index  # noqa: F401
 

@@ -5,8 +5,8 @@ python -m tests.keys_page > docs/keys.md
 
 from __future__ import annotations
 
-from memtui.tui import actions, registry
-from memtui.tui.registry import ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui import actions, key_bindings
+from memtui.tui.actions import ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 
 TITLES = {
     ANYWHERE: "Anywhere",
@@ -29,7 +29,7 @@ def _title(action: Action) -> str:
 def page() -> str:
     """All keys as Markdown, with the names under which config.toml can give others."""
     chapters: dict[str, list[Action]] = {title: [] for title in TITLES.values()}
-    for action in registry.ACTIONS:
+    for action in actions.ACTIONS:
         chapters.setdefault(_title(action), []).append(action)
     lines = [
         "# Keys",
@@ -41,7 +41,9 @@ def page() -> str:
         if found:
             lines += ["", f"## {title}", "", "| key | does | name |", "|---|---|---|"]
         for action in found:
-            keys = " ".join(f"`{actions.show_key(key)}`" for key in action.keys).replace("|", "\\|")
+            keys = " ".join(f"`{key_bindings.show_key(key)}`" for key in action.keys).replace(
+                "|", "\\|"
+            )
             lines.append(f"| {keys} | {action.tooltip} | {action.id} |")
     return "\n".join(lines) + "\n"
 

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import click
 
-from memtui.cli.opening import loaded
-from memtui.cli.options import json_option, store_option
+from memtui.cli.filters import json_option, store_option
 from memtui.cli.output import print_json
+from memtui.cli.stores import loaded
 from memtui.text import one_line
 
 

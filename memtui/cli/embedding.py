@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memtui.cli.opening import loaded
-from memtui.cli.options import json_option, store_option
+from memtui.cli.filters import json_option, store_option
 from memtui.cli.output import print_json, print_memories
+from memtui.cli.stores import loaded
 from memtui.errors import Refused
 from memtui.model import to_record
 from memtui.text import number, one_line

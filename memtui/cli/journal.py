@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from memtui.cli.consent import with_consent
-from memtui.cli.opening import library_of, loaded
-from memtui.cli.options import json_option, store_option
+from memtui.cli.filters import json_option, store_option
 from memtui.cli.output import print_json, print_memories
+from memtui.cli.stores import library_of, loaded
 from memtui.model import to_record
 from memtui.text import date, one_line
 

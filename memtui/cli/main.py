@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from memtui.cli.commands import COMMANDS
+from memtui.cli.group import COMMANDS
 from memtui.errors import MemtuiError, QueryError
 
 
@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
         _say(f"{error.filename or 'a file'}: {error.strerror or error}")
         return 1
     except Exception as error:  # the last line of defence: no traceback reaches a person
-        from memtui.cli.faults import report_fault
+        from memtui.cli.error_log import report_fault
 
         _say(report_fault(error))
         return 1

@@ -7,10 +7,12 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import unified_diff
 from typing import Any
 
+from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
-from memtui.text import cut, one_line, pad, short_ago, visible
+from memtui.text import cut, file_name, one_line, pad, short_ago, visible
 
 ID_CELLS = 10
 """Of an id: enough to name it, and a whole date."""
@@ -84,3 +86,15 @@ def print_counts(title: str, counts: Mapping[str, int], most: int = 12) -> None:
         shown.append(("others", rest))
     for name, count in shown:
         print(f"  {count:>7,}  {one_line(name or UNTYPED)}")
+
+
+def print_diffs(diffs: Iterable[FileDiff]) -> None:
+    """Each file's change with three lines around it."""
+    for diff in diffs:
+        name = file_name(diff.path)
+        before = (diff.before or "").split("\n")
+        after = (diff.after or "").split("\n")
+        old = name if diff.before is not None else "/dev/null"
+        new = name if diff.after is not None else "/dev/null"
+        for line in unified_diff(before, after, old, new, lineterm=""):
+            print(visible(line))

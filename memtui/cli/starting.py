@@ -16,11 +16,11 @@ def show(named: Sequence[str]) -> int:
 
     Returns the exit code. Raises StoreError.
     """
-    from memtui.cli.opening import library_of, refuse_missing
+    from memtui.cli.stores import library_of, refuse_missing
 
     refuse_missing(named)
     if not has_terminal():
-        from memtui.cli.reading import summary
+        from memtui.cli.queries import summary
 
         summary(named)
         return 0

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.consent import with_consent
-from memtui.cli.filters import filter_options, query_from
-from memtui.cli.opening import loaded
-from memtui.cli.options import json_option, store_option
+from memtui.cli.filters import filter_options, json_option, query_from, store_option
 from memtui.cli.output import print_json
+from memtui.cli.stores import loaded
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
@@ -144,7 +143,7 @@ def import_(
 
 def _is_label(name: str, stores: Sequence[str]) -> bool:
     """Whether an open store is called so."""
-    from memtui.cli.opening import library_of
+    from memtui.cli.stores import library_of
 
     try:
         return any(store.label == name for store in library_of(stores).stores)

@@ -19,16 +19,16 @@ from textual.worker import WorkerFailed
 from memtui import keymap, text
 from memtui.config import Loaded
 from memtui.themes import MONO
-from memtui.tui import actions, registry
-from memtui.tui.backstop import Backstop
+from memtui.tui import actions, key_bindings
+from memtui.tui.action_palette import ActionPalette
+from memtui.tui.changed_cells import BLANK_TERMINAL, Painting
 from memtui.tui.colours import Colours, Palette
-from memtui.tui.commands import ActCommands
 from memtui.tui.key_queue import KeyQueue
-from memtui.tui.painting import BLANK_TERMINAL, Painting
-from memtui.tui.screens.acting import Dialog
+from memtui.tui.output_filter import OutputFilter
+from memtui.tui.screens.action_screen import Dialog
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.sessions import Sessions
-from memtui.tui.widgets.painted import Painted
+from memtui.tui.session_state import SessionState
+from memtui.tui.widgets.themed_widget import ThemedWidget
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class MemtuiApp(App[None]):
     """memtui on a terminal."""
 
     TITLE = "memtui"
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(registry.EVERYWHERE)]
-    COMMANDS: ClassVar = {ActCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.EVERYWHERE)]
+    COMMANDS: ClassVar = {ActionPalette}
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     PAUSE_GC_ON_SCROLL = True
@@ -76,7 +76,7 @@ class MemtuiApp(App[None]):
     """The default screen's own style sheet is not loaded by Textual, so it is named here."""
 
     def __init__(self, launch: Launch) -> None:
-        self._backstop = Backstop()
+        self._backstop = OutputFilter()
         self._painting = Painting()
         self.launch = launch
         self.settings = launch.loaded.settings
@@ -87,15 +87,15 @@ class MemtuiApp(App[None]):
         self.now = launch.now
         self.key_queue = KeyQueue(self, super().on_event)
         keys = keymap.resolve(
-            actions.default_keys(), self.settings.keys, scopes=actions.key_scopes()
+            key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
         )
         self.key_overrides = keys.keys
-        changed = set(keys.keys.items()) - set(actions.default_keys().items())
+        changed = set(keys.keys.items()) - set(key_bindings.default_keys().items())
         # Textual looks through all of these at every key.
         self.set_keymap({name: ",".join(wanted) for name, wanted in changed})
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
-        self.sessions = Sessions(launch)
+        self.sessions = SessionState(launch)
         self.saved = dict(self.settings.saved)
         self._problems = [*launch.loaded.problems, *keys.problems, *self.colours.problems]
         self.animation_level = "none"
@@ -164,7 +164,7 @@ class MemtuiApp(App[None]):
         self._painting.forget()
         for screen in self.screen_stack:
             for widget in screen.walk_children():
-                if isinstance(widget, Painted):
+                if isinstance(widget, ThemedWidget):
                     widget.recolour()
                 widget.refresh()
         if self._driver is not None and not self.is_headless:

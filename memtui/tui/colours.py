@@ -10,10 +10,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.theme import Theme as TextualTheme
 
-from memtui import themes
+from memtui import text, themes
 from memtui.errors import ConfigError, MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.themes import Theme
@@ -124,3 +125,19 @@ class Colours:
         return [
             TextualTheme(**themes.textual_values(theme)) for theme in self._themes.by_name.values()
         ]
+
+
+def marked_segments(line: str, words: Sequence[str], style: Style, match: Style) -> list[Segment]:
+    """A visible line in `style`, the parts that `words` match in `match` on top of it."""
+    if not words:
+        return [Segment(line, style)]
+    segments: list[Segment] = []
+    at = 0
+    for start, end in text.highlights(line, words):
+        if start > at:
+            segments.append(Segment(line[at:start], style))
+        segments.append(Segment(line[start:end], style + match))
+        at = end
+    if at < len(line):
+        segments.append(Segment(line[at:], style))
+    return segments

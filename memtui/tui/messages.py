@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memtui.library import Library, Progress, SearchResult
     from memtui.library.losses import StoreLosses
     from memtui.model import Memory
-    from memtui.tui.completing import Vocabulary
+    from memtui.tui.completion import Vocabulary
 
 
 class Replaceable(Message):

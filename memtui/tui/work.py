@@ -20,9 +20,9 @@ from textual.worker import get_current_worker
 from memtui.errors import EmbeddingBusy, MemtuiError
 from memtui.model import Memory
 from memtui.query import Condition, Query
-from memtui.tui import messages, staying
-from memtui.tui.completing import Vocabulary
-from memtui.tui.watching import Watcher
+from memtui.tui import cursor_restore, messages
+from memtui.tui.completion import Vocabulary
+from memtui.tui.file_watcher import FileWatcher
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 Post = Callable[[Message], bool]
 Answer = TypeVar("Answer")
-CHANGING = "memtui.tui.controllers.hands"
+CHANGING = "memtui.tui.controllers.editing"
 """Everything that writes; it needs the whole library, so it is loaded after the first paint."""
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
@@ -57,7 +57,7 @@ class Workers:
         self._number = 0
         self._asked = 0.0
         """When a search was last asked for, by the monotonic clock."""
-        self._watcher: Watcher | None = None
+        self._watcher: FileWatcher | None = None
         self.holding = False
         """A change of our own is being written: it is read again when it is done."""
         self._present: Present | None = None
@@ -171,7 +171,7 @@ class Workers:
         went, came = library.turnover(before, self._present)
         gone = before.rows.with_serials(went) if before is not None else {}
         come = self._present.rows.with_serials(came)
-        fresh, again = staying.fresh(gone, come), staying.read_again(gone, come)
+        fresh, again = cursor_restore.fresh(gone, come), cursor_restore.read_again(gone, come)
         self._screen.post_message(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _learn(self, library: Library) -> None:
@@ -202,7 +202,7 @@ class Workers:
         """Look again every so often, and at once when the system tells of a change."""
         if self.library is not None and self._watcher is None:
             roots = [store.root for store in self.library.stores]
-            self._watcher = Watcher(roots, self._touched)
+            self._watcher = FileWatcher(roots, self._touched)
             self._screen.set_interval(REFRESH_EVERY, self._refresh_unless_asked)
 
     def _refresh_unless_asked(self) -> None:

@@ -20,7 +20,7 @@ from memtui.files.backups import last_good
 from memtui.files.json.editing import load_records
 from memtui.files.reading import decode
 from memtui.library import Library, repair
-from memtui.tui.watching import Watcher
+from memtui.tui.file_watcher import FileWatcher
 from memtui.tui.work import REFRESH_EVERY
 
 SEEDS = 60
@@ -80,7 +80,7 @@ def two_agents(folder: Path, breaks: int) -> str:
     assert library.snapshot.count == SEEDS
     longest, seen = 0.0, 0
     touched = threading.Event()
-    watcher = Watcher([folder / "memory"], lambda _: touched.set())
+    watcher = FileWatcher([folder / "memory"], lambda _: touched.set())
     try:
         for day in range(breaks):
             agents = Agents(path, day)

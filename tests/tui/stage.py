@@ -22,7 +22,7 @@ from memtui.config import Loaded, Settings
 from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import Launch, MemtuiApp
-from memtui.tui.controllers.showing import REST
+from memtui.tui.controllers.detail import REST
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

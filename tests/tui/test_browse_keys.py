@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memtui.query import parse
+from memtui.tui.actions import BY_ID
 from memtui.tui.layout import Pane
-from memtui.tui.registry import BY_ID
 from memtui.tui.screens.help import HelpScreen
 from memtui.tui.screens.history import HistoryScreen
 from memtui.tui.screens.picker import Picker

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from memtui.tui.screens.confirm_dialog import ConfirmDialog
 from memtui.tui.screens.conflict import ConflictScreen
 from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.screens.edit_form import FormScreen
 from memtui.tui.screens.log import LogScreen
-from memtui.tui.screens.question import Question
-from memtui.tui.widgets.writing import Line, OneOf, Prose
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 
@@ -25,12 +25,12 @@ def form(on: ChangingStage) -> FormScreen:
     return on.app.screen
 
 
-def prose(on: ChangingStage) -> Prose:
-    return form(on).query_one(Prose)
+def prose(on: ChangingStage) -> TextInput:
+    return form(on).query_one(TextInput)
 
 
-def line(on: ChangingStage, name: str) -> Line:
-    return next(widget for widget in form(on).query(Line) if widget.name == name)
+def line(on: ChangingStage, name: str) -> LineInput:
+    return next(widget for widget in form(on).query(LineInput) if widget.name == name)
 
 
 async def write(on: ChangingStage, text: str) -> None:
@@ -72,7 +72,7 @@ async def test_the_form_asks_only_when_something_would_be_lost(tmp_path: Path) -
         await on.keys("e")
         await on.type("x")
         await on.keys("escape")
-        assert isinstance(on.app.screen, Question)
+        assert isinstance(on.app.screen, ConfirmDialog)
         await on.keys("escape")
         assert prose(on).raw.startswith("x")
         await on.keys("escape", "y")
@@ -213,7 +213,7 @@ async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> 
         await on.keys("ctrl+s")
         assert on.memory(fact.ref).tags == ("bells", "towers")
         await on.keys("*")
-        assert isinstance(form(on).focused, OneOf)
+        assert isinstance(form(on).focused, ChoiceInput)
         await on.keys("right", "right", "right", "ctrl+s")
         assert on.memory(fact.ref).extra["rating"] == 3
         await on.keys("R")

@@ -15,16 +15,16 @@ import pytest
 from memtui.bundle import exporting
 from memtui.changes import Change
 from memtui.library import Library
-from memtui.tui import doing
-from memtui.tui.doing import Preview
+from memtui.tui import change_worker
+from memtui.tui.change_worker import Preview
 from memtui.tui.screens import edit_form
 from memtui.tui.screens.broken import BrokenScreen
-from memtui.tui.screens.copying import CopyScreen
+from memtui.tui.screens.copy import CopyScreen
 from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.screens.edit_form import FormScreen
 from memtui.tui.screens.export import ExportScreen
 from memtui.tui.screens.import_ import ImportScreen
-from memtui.tui.widgets.writing import Prose
+from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 
@@ -75,7 +75,7 @@ async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) 
         lent(on)
         await on.keys("E")
         assert isinstance(on.app.screen, FormScreen)
-        assert on.app.screen.query_one(Prose).raw == "Written, then it crashed."
+        assert on.app.screen.query_one(TextInput).raw == "Written, then it crashed."
         assert len(drafts(tmp_path)) == 1
         assert on.files() == before
         await on.keys("ctrl+s")
@@ -94,7 +94,7 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
 
     def preview(library: Library, changes: Sequence[Change]) -> Preview:
         judged.wait(5)  # until the typing comes to be judged
-        return doing.preview(library, changes)
+        return change_worker.preview(library, changes)
 
     monkeypatch.setattr(FormScreen, "_judge", told)
     monkeypatch.setattr(edit_form, "preview", preview)
@@ -102,7 +102,7 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("e")
         judged.clear()
-        on.app.screen.query_one(Prose).put("Saved at once.")
+        on.app.screen.query_one(TextInput).put("Saved at once.")
         await on.keys("ctrl+s")
         assert not isinstance(on.app.screen, FormScreen)
         assert on.memory(fact.ref).content == "Saved at once."
@@ -142,7 +142,7 @@ async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path)
         lent(on)
         await on.keys("E")
         assert isinstance(on.app.screen, FormScreen)
-        assert on.app.screen.query_one(Prose).raw == "What I wrote outside."
+        assert on.app.screen.query_one(TextInput).raw == "What I wrote outside."
         assert "What they wrote." in Path(target).read_text()
         await on.keys("escape", "y")
         assert len(drafts(tmp_path)) == 1, "the draft is kept"
@@ -336,7 +336,7 @@ async def test_the_cursor_stands_on_what_was_written_when_another_program_was_fa
         seen = await on.stand(on.first("engram", kind="observation", status="active").ref)
         await on.keys("S")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(Prose).put(seen.content + " Newly said.")
+        on.app.screen.query_one(TextInput).put(seen.content + " Newly said.")
         await on.rest()
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
@@ -361,7 +361,7 @@ async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) 
         )
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(Prose).put(seen.content + " And more.")
+        on.app.screen.query_one(TextInput).put(seen.content + " And more.")
         await on.rest()
         await on.keys("ctrl+s")
         assert on.memory(seen.ref).content == seen.content + " And more."
@@ -385,7 +385,7 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         await on.stand(event.ref)
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(Prose).put("Said otherwise from now on")
+        on.app.screen.query_one(TextInput).put("Said otherwise from now on")
         await on.rest()
         await on.keys("ctrl+s")
         assert len(touched(before, on.files())) == 1 + len(event.also)

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.files.save_transaction import FileDiff
-from memtui.tui.backstop import DANGEROUS
-from memtui.tui.diffs import counted, lines_of
-from memtui.tui.guard import Guard
+from memtui.tui.diff_lines import counted, lines_of
+from memtui.tui.input_sanitizing import InputSanitizer
+from memtui.tui.output_filter import DANGEROUS
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -23,7 +23,7 @@ ANY_TEXT = st.text(
 @settings(max_examples=300)
 def test_any_text_comes_back_as_it_was_and_nothing_of_it_acts(raw: str) -> None:
     for lines in (True, False):
-        guard = Guard(lines=lines)
+        guard = InputSanitizer(lines=lines)
         held = guard.inward(raw)
         assert guard.outward(held) == raw
         assert len(guard.shown(held)) == len(held)

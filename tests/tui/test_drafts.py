@@ -9,7 +9,7 @@ import pytest
 
 from memtui.tui.screens.conflict import ConflictScreen
 from memtui.tui.screens.edit_form import FormScreen
-from memtui.tui.widgets.writing import Prose
+from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing
 
@@ -94,7 +94,7 @@ async def test_a_draft_whose_memory_is_gone_becomes_a_new_one(tmp_path: Path) ->
     async with changing(tmp_path, AGENT) as on:
         await on.keys("K")
         assert "New memory" in on.text()
-        assert form(on).query_one(Prose).raw == f"mine {fact.content}"
+        assert form(on).query_one(TextInput).raw == f"mine {fact.content}"
 
 
 async def test_a_fault_keeps_the_text_and_prints_no_values(

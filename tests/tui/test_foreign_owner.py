@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
-from memtui.tui.screens.question import Question
+from memtui.tui.screens.confirm_dialog import ConfirmDialog
 
 from .sample_stage import ChangingStage, changing
 
@@ -29,7 +29,7 @@ async def ask(on: ChangingStage, file: Path, key: str) -> list[object]:
 
     on.browse.hands.doing.write(write, told.append, failed)
     await on.rest()
-    assert isinstance(on.app.screen, Question)
+    assert isinstance(on.app.screen, ConfirmDialog)
     assert "It belongs to ann:team." in on.text()
     assert not told
     await on.keys(key)

@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from memtui.tui.backstop import DANGEROUS, Backstop
+from memtui.tui.output_filter import DANGEROUS, OutputFilter
 
 from .stage import Stage, fact, stage
 
@@ -131,7 +131,7 @@ async def test_toasts_take_no_markup(tmp_path: Path) -> None:
 
 def test_the_backstop_alone_deletes_what_would_act() -> None:
     """Layer 2 alone, over raw text as if every other call were missing."""
-    backstop = Backstop()
+    backstop = OutputFilter()
     for value in HOSTILE:
         raw = [Segment("fine"), Segment(value, Style(link="http://x\x1b]0;y\x07"))]
         for text, style, _ in backstop.apply(raw, Color(0, 0, 0)):
@@ -142,6 +142,6 @@ def test_the_backstop_alone_deletes_what_would_act() -> None:
 
 def test_the_backstop_leaves_clean_lines_alone() -> None:
     line = [Segment("森の鐘 é ◆ 👩", Style(bold=True)), Segment("plain")]
-    backstop = Backstop()
+    backstop = OutputFilter()
     assert backstop.apply(line, Color(0, 0, 0)) is line
     assert backstop.hits == 0

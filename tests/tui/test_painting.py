@@ -12,7 +12,7 @@ from textual._compositor import LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from memtui.tui.painting import Painting
+from memtui.tui.changed_cells import Painting
 
 COLUMNS, LINES = 24, 3
 STYLES = [

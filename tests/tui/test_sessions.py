@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from memtui.config import Settings
 from memtui.files import external_editor
-from memtui.tui import registry
+from memtui.tui import actions
 from memtui.tui.app import MemtuiApp
 from memtui.tui.layout import Pane, arrange
 
@@ -216,11 +216,11 @@ def test_the_focused_pane_is_always_there(width: int, height: int) -> None:
 
 def test_the_registry_is_sound() -> None:
     """Ids are unique, every action has words, and no two share a key in one place."""
-    ids = [action.id for action in registry.ACTIONS]
+    ids = [action.id for action in actions.ACTIONS]
     assert len(ids) == len(set(ids))
-    for pane in (*Pane, registry.ANYWHERE, registry.MOVING):
-        keys = [k for a in registry.ACTIONS if pane in a.scopes for k in a.keys]
+    for pane in (*Pane, actions.ANYWHERE, actions.MOVING):
+        keys = [k for a in actions.ACTIONS if pane in a.scopes for k in a.keys]
         assert len(keys) == len(set(keys)), f"two actions share a key in {pane}"
-    for action in registry.ACTIONS:
+    for action in actions.ACTIONS:
         assert action.words
         assert action.tooltip[0].isupper()

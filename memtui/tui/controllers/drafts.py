@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import form_drafts
-from memtui.tui.controllers.selecting import Selection
-from memtui.tui.controllers.writing import WriteActs
-from memtui.tui.doing import Doing
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.controllers.forms import FormActions
+from memtui.tui.controllers.selection import Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from memtui.files.form_drafts import FormDraft
-    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.action_screen import ActionHandlers
     from memtui.tui.screens.browse import BrowseScreen
 
 SHOWN = 50
@@ -26,7 +26,7 @@ class DraftActs:
     """What was written in a form that the program ended with."""
 
     def __init__(
-        self, screen: BrowseScreen, doing: Doing, selection: Selection, writing: WriteActs
+        self, screen: BrowseScreen, doing: ChangeWorker, selection: Selection, writing: FormActions
     ) -> None:
         self._screen = screen
         self._doing = doing
@@ -34,7 +34,7 @@ class DraftActs:
         self._writing = writing
         self._drafts: list[tuple[Path, FormDraft]] = []
 
-    def acts(self) -> Acts:
+    def acts(self) -> ActionHandlers:
         return {"drafts": self._open}
 
     def refusal(self) -> str:

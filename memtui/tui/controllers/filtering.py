@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
-from memtui.tui import signs
+from memtui.tui import glyphs
 from memtui.tui.screens.picker import Choice, Picker
-from memtui.tui.view import View, next_order
+from memtui.tui.view_state import ViewState, next_order
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.action_screen import ActionHandlers
     from memtui.tui.screens.browse import BrowseScreen
 
 RECENCIES = {
@@ -28,13 +28,13 @@ RECENCIES = {
 ALL = "all"
 
 
-class FilterActs:
+class FilterActions:
     """Search line, pickers and saved filters."""
 
     def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
 
-    def acts(self) -> Acts:
+    def acts(self) -> ActionHandlers:
         return {
             "search": self._search,
             "filter.type": partial(self._pick, "type"),
@@ -54,7 +54,7 @@ class FilterActs:
     def _clear(self) -> None:
         screen = self._screen
         text = queries.without_filters(queries.parse(screen.view.text, screen.now()))
-        screen.set_view(View(queries.show(text), screen.view.cleared().chips))
+        screen.set_view(ViewState(queries.show(text), screen.view.cleared().chips))
 
     def _order(self) -> None:
         view = self._screen.view
@@ -114,7 +114,7 @@ class FilterActs:
             if not values:
                 return
             if values[0]:
-                screen.set_view(View(saved[values[0]]).settled(screen.now()))
+                screen.set_view(ViewState(saved[values[0]]).settled(screen.now()))
             else:
                 self._keep(current)
 
@@ -122,7 +122,7 @@ class FilterActs:
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
     def _keep(self, current: str) -> None:
-        from memtui.tui.screens.asking import Asking
+        from memtui.tui.screens.prompt_dialog import PromptDialog
 
         app = self._screen.app
 
@@ -136,7 +136,7 @@ class FilterActs:
             else:
                 app.notify(f"Kept as {name}.")
 
-        app.push_screen(Asking("Keep this filter under a name", hint=current), done)
+        app.push_screen(PromptDialog("Keep this filter under a name", hint=current), done)
 
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
@@ -148,7 +148,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
                 value,
                 count=counts.get(value, 0),
                 chosen=value in chosen,
-                sign=signs.IMPORTANCE[value],
+                sign=glyphs.IMPORTANCE[value],
                 field=field,
             )
             for value in IMPORTANCES
@@ -161,7 +161,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
                 value,
                 count=counts.get(value, 0),
                 chosen=value in chosen,
-                sign=signs.STATUS_SHOWN[value],
+                sign=glyphs.STATUS_SHOWN[value],
                 field=field,
             )
             for value in STATUSES

@@ -9,17 +9,17 @@ from memtui.insight.timeline import UNITS
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.acting import Acts
+    from memtui.tui.screens.action_screen import ActionHandlers
     from memtui.tui.screens.browse import BrowseScreen
 
 
-class PaneActs:
+class PaneActions:
     """Where the keys go, and moving inside the panes."""
 
     def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
 
-    def acts(self) -> Acts:
+    def acts(self) -> ActionHandlers:
         screen = self._screen
         return {
             **{f"pane.{pane}": partial(screen.focus_pane, pane) for pane in Pane},

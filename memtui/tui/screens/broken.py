@@ -14,10 +14,10 @@ from textual.content import Content
 
 from memtui import text
 from memtui.library.repair import Broken
-from memtui.tui.screens.fitting import Fitting
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.sheet import Sheet
-from memtui.tui.widgets.verdict import Said, Tone, Verdict
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -28,10 +28,10 @@ MOST_LINES = 5_000
 NUMBER_WIDTH = 6
 
 
-class BrokenScreen(Fitting[bool]):
+class BrokenScreen(FittingDialog[bool]):
     """Dismissed with True to restore the last good copy."""
 
-    AUTO_FOCUS = "Sheet"
+    AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", show=False),
         Binding("r", "restore", show=False),
@@ -45,21 +45,24 @@ class BrokenScreen(Fitting[bool]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
             box.border_title = Content(f"{text.file_name(self._broken.path.name)} (read-only)")
-            yield Verdict()
-            yield Sheet()
+            yield OutcomeLines()
+            yield TextWindow()
             yield KeyLine(id="broken-keys")
 
     def on_mount(self) -> None:
         broken = self._broken
-        said = [Said(broken.reason, Tone.BAD), Said(text.file_name(str(broken.path)), Tone.QUIET)]
+        said = [
+            OutcomeLine(broken.reason, Tone.BAD),
+            OutcomeLine(text.file_name(str(broken.path)), Tone.QUIET),
+        ]
         restore = []
         if broken.copy is not None:
             size, age = text.size(broken.copy_size), text.ago(broken.copy, self._now())
-            said.append(Said(f"{size}, of {age}", Tone.GOOD, "the last good copy:"))
+            said.append(OutcomeLine(f"{size}, of {age}", Tone.GOOD, "the last good copy:"))
             restore = [("r", "restore it", "")]
         else:
-            said.append(Said("there is no good copy of it", Tone.QUIET))
-        self.query_one(Verdict).say(*said)
+            said.append(OutcomeLine("there is no good copy of it", Tone.QUIET))
+        self.query_one(OutcomeLines).say(*said)
         self.query_one(KeyLine).show([*restore, ("↑↓", "scroll", "")], [("esc", "leave", "")])
         self.call_after_refresh(self._fill)
 
@@ -71,7 +74,7 @@ class BrokenScreen(Fitting[bool]):
             self.dismiss(True)
 
     def _fill(self) -> None:
-        sheet, fault = self.query_one(Sheet), self._broken.line
+        sheet, fault = self.query_one(TextWindow), self._broken.line
         every = self._broken.text.split("\n")
         first = max(0, fault - MOST_LINES // 2)
         width = max(10, sheet.size.width - NUMBER_WIDTH - 3)

@@ -10,43 +10,42 @@ from textual.timer import Timer
 from memtui import query as queries
 from memtui import text
 from memtui.tui import messages
-from memtui.tui.controllers.explaining import ExplainActs
-from memtui.tui.controllers.filtering import FilterActs
-from memtui.tui.controllers.panes import PaneActs
-from memtui.tui.controllers.reading import ReadingActs
-from memtui.tui.controllers.similar import SimilarActs
-from memtui.tui.screens.acting import Acts
-from memtui.tui.screens.finding import FindingScreen
-from memtui.tui.situation import Situation
-from memtui.tui.telling import losses_told
-from memtui.tui.view import View
+from memtui.tui.action_context import ActionContext
+from memtui.tui.controllers.filtering import FilterActions
+from memtui.tui.controllers.memory import MemoryActions
+from memtui.tui.controllers.panes import PaneActions
+from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.screens.action_screen import ActionHandlers
+from memtui.tui.screens.searchable import SearchableScreen
+from memtui.tui.status_text import losses_told
+from memtui.tui.view_state import ViewState
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
-    from memtui.tui.controllers.hands import Hands
+    from memtui.tui.controllers.editing import EditingControllers
 
 OPENING = "the stores are still being opened"
 LOOK = 0.05
 """Seconds between two looks for rows while the stores load."""
 
 
-class BrowseScreen(FindingScreen):
+class BrowseScreen(SearchableScreen):
     """What there is to see of the stores, and everything that can be done with it."""
 
-    def __init__(self, workers: Workers, view: View) -> None:
+    def __init__(self, workers: Workers, view: ViewState) -> None:
         super().__init__(workers, view)
         workers.serve(self)
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
-        self._reading = ReadingActs(self)
-        self._hands: Hands | None = None
-        self._acts: Acts = {}
+        self._reading = MemoryActions(self)
+        self._hands: EditingControllers | None = None
+        self._acts: ActionHandlers = {}
         self._looking: Timer | None = None
         self._revision = -1
 
     def on_mount(self) -> None:
-        asking = (FilterActs(self), ExplainActs(self), SimilarActs(self))
-        for controller in (PaneActs(self), self._reading, *asking):
+        asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
+        for controller in (PaneActions(self), self._reading, *asking):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
         self.app.sessions.restore(self)
@@ -56,18 +55,18 @@ class BrowseScreen(FindingScreen):
 
     # Acts
 
-    def acts(self) -> Acts:
+    def acts(self) -> ActionHandlers:
         return self._acts
 
     @property
-    def hands(self) -> Hands:
+    def hands(self) -> EditingControllers:
         """What changes memories; there once the library is open."""
         if self._hands is None:
             raise RuntimeError(OPENING)
         return self._hands
 
-    def situation(self) -> Situation:
-        return Situation(
+    def situation(self) -> ActionContext:
+        return ActionContext(
             focus=self.pane,
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
@@ -137,9 +136,9 @@ class BrowseScreen(FindingScreen):
     @on(messages.WritingReady)
     def _writing_ready(self) -> None:
         # Writing needs most of memtui; a worker has loaded it meanwhile, after the first paint.
-        from memtui.tui.controllers.hands import Hands
+        from memtui.tui.controllers.editing import EditingControllers
 
-        self._hands = Hands(self)
+        self._hands = EditingControllers(self)
         self._acts = {**self._acts, **self._hands.acts()}
         self.update_keys()
 

@@ -16,11 +16,11 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
-from memtui.tui.screens.fitting import Fitting
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.screens.history import difference, wrapped_pieces
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.sheet import Sheet
-from memtui.tui.widgets.verdict import Said, Tone, Verdict
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -38,10 +38,10 @@ NOT_THERE = "it does not exist"
 THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
-class ConflictScreen(Fitting[str]):
+class ConflictScreen(FittingDialog[str]):
     """Dismissed with `theirs`, `mine` or `both`; None to decide later."""
 
-    AUTO_FOCUS = "Sheet"
+    AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", show=False),
         Binding("t", f"choose('{THEIRS}')", show=False),
@@ -66,14 +66,15 @@ class ConflictScreen(Fitting[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
             box.border_title = Content("Changed underneath")
-            yield Verdict()
-            yield Sheet()
+            yield OutcomeLines()
+            yield TextWindow()
             yield KeyLine(id="conflict-keys")
 
     def on_mount(self) -> None:
         where = text.file_name(self._conflict.where)
-        self.query_one(Verdict).say(
-            Said(self._conflict.what, Tone.WARNING), *([Said(where, Tone.QUIET)] if where else [])
+        self.query_one(OutcomeLines).say(
+            OutcomeLine(self._conflict.what, Tone.WARNING),
+            *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
         self.call_after_refresh(self._fill)
 
@@ -89,7 +90,7 @@ class ConflictScreen(Fitting[str]):
             self.dismiss(value)
 
     def _fill(self) -> None:
-        sheet = self.query_one(Sheet)
+        sheet = self.query_one(TextWindow)
         width = max(20, sheet.size.width - 2)
         base = self._conflict.base
         texts = [

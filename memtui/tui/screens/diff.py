@@ -11,17 +11,17 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.tui.diffs import DiffLine, counted
-from memtui.tui.screens.fitting import Fitting
+from memtui.tui.diff_lines import DiffLine, counted
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.verdict import Said, Verdict
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
-class DiffScreen(Fitting[bool]):
+class DiffScreen(FittingDialog[bool]):
     """Dismissed with True for yes. Without `yes` it only shows."""
 
     AUTO_FOCUS = "DiffView"
@@ -31,7 +31,7 @@ class DiffScreen(Fitting[bool]):
     ]
 
     def __init__(
-        self, title: str, said: Sequence[Said], diff: Sequence[DiffLine], *, yes: str = ""
+        self, title: str, said: Sequence[OutcomeLine], diff: Sequence[DiffLine], *, yes: str = ""
     ) -> None:
         super().__init__()
         self._title, self._said, self._diff, self._yes = title, said, diff, yes
@@ -40,7 +40,7 @@ class DiffScreen(Fitting[bool]):
         with Vertical(classes="box full") as box:
             box.border_title = Content(text.one_line(self._title))
             if self._said:
-                yield Verdict()
+                yield OutcomeLines()
             yield DiffView(self._diff)
             yield KeyLine(id="diff-keys")
 
@@ -50,7 +50,7 @@ class DiffScreen(Fitting[bool]):
         places = f"{text.number(files)} place{plural}  +{text.number(new)} -{text.number(gone)}"
         self.query_one(".box").border_subtitle = Content(places)
         if self._said:
-            self.query_one(Verdict).say(*self._said)
+            self.query_one(OutcomeLines).say(*self._said)
         yes = [("enter", self._yes, "")] if self._yes else []
         leave = "leave it" if self._yes else "back"
         self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])

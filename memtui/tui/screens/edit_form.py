@@ -19,16 +19,16 @@ from memtui.changes import DESTRUCTIVE, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
-from memtui.tui import telling_plans
-from memtui.tui.doing import Doing, Preview, preview
+from memtui.tui import plan_summary
+from memtui.tui.change_worker import ChangeWorker, Preview, preview
 from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
+from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
 from memtui.tui.screens.conflict import BOTH, MINE, THEIRS, ConflictScreen
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.screens.diff import DiffScreen
-from memtui.tui.screens.fitting import Fitting
-from memtui.tui.screens.question import Question, Reply
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.verdict import Said, Tone, Verdict
-from memtui.tui.widgets.writing import Line, OneOf, Prose
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 REST = 0.15
 """Seconds without a key after which is asked what saving would come to."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
-NOTHING_YET = Said("nothing is changed yet", Tone.QUIET)
+NOTHING_YET = OutcomeLine("nothing is changed yet", Tone.QUIET)
 
 
-class FormScreen(Fitting[Planned]):
+class FormScreen(FittingDialog[Planned]):
     """Dismissed with what was saved; None when it was left."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "edit_form.tcss"]
@@ -58,7 +58,12 @@ class FormScreen(Fitting[Planned]):
     ]
 
     def __init__(
-        self, form: Form, doing: Doing, *, changed: bool = False, file: DraftFile | None = None
+        self,
+        form: Form,
+        doing: ChangeWorker,
+        *,
+        changed: bool = False,
+        file: DraftFile | None = None,
     ) -> None:
         """`file`: where what is not saved yet is kept, whatever becomes of the program."""
         super().__init__()
@@ -88,7 +93,7 @@ class FormScreen(Fitting[Planned]):
             with VerticalScroll(can_focus=False):
                 for field in self._form.fields:
                     yield from self._row(field)
-            yield Verdict()
+            yield OutcomeLines()
             yield KeyLine(id="form-keys")
 
     def _row(self, field: Field) -> Iterator[Vertical | Horizontal]:
@@ -98,11 +103,15 @@ class FormScreen(Fitting[Planned]):
             shown = Static(Content(words), classes="locked", markup=False)
             yield Horizontal(label, shown, classes="row")
         elif field.kind is Kind.PROSE:
-            yield Vertical(Prose(field.value, name=field.name), classes="prose")
+            yield Vertical(TextInput(field.value, name=field.name), classes="prose")
         elif field.kind is Kind.ONE_OF:
-            yield Horizontal(label, OneOf(field.known, field.value, name=field.name), classes="row")
+            yield Horizontal(
+                label, ChoiceInput(field.known, field.value, name=field.name), classes="row"
+            )
         else:
-            line = Line(field.value, name=field.name, known=field.known, placeholder=field.hint)
+            line = LineInput(
+                field.value, name=field.name, known=field.known, placeholder=field.hint
+            )
             yield Horizontal(label, line, classes="row")
 
     def on_mount(self) -> None:
@@ -112,9 +121,11 @@ class FormScreen(Fitting[Planned]):
                 widget.focus()
         self._judge()
 
-    def _inputs(self) -> list[Prose | Line | OneOf]:
+    def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
         found = self.query("Prose, Line, OneOf")
-        return [widget for widget in found if isinstance(widget, Prose | Line | OneOf)]
+        return [
+            widget for widget in found if isinstance(widget, TextInput | LineInput | ChoiceInput)
+        ]
 
     def values(self) -> dict[str, str]:
         """What stands in the form, by field."""
@@ -128,7 +139,7 @@ class FormScreen(Fitting[Planned]):
 
     @on(TextArea.Changed)
     @on(Input.Changed)
-    @on(OneOf.Changed)
+    @on(ChoiceInput.Changed)
     def _typed(self) -> None:
         if not self._began:
             return
@@ -202,22 +213,22 @@ class FormScreen(Fitting[Planned]):
         if found is None or library is None:
             self._say(NOTHING_YET)
         else:
-            said = telling_plans.told(found.planned, library.get)
-            self._say(*said, *telling_plans.places(found.planned, found.lines, library.stores))
+            said = plan_summary.told(found.planned, library.get)
+            self._say(*said, *plan_summary.places(found.planned, found.lines, library.stores))
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
             return
         self.judging, self._preview = False, None
-        self._say(telling_plans.failure(error))
+        self._say(plan_summary.failure(error))
 
     @property
     def _stopped(self) -> bool:
         """A rule of the store would refuse it, which can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
-    def _say(self, *said: Said) -> None:
-        self.query_one(Verdict).say(*said)
+    def _say(self, *said: OutcomeLine) -> None:
+        self.query_one(OutcomeLines).say(*said)
         save = ("f4", f"{self._form.save} anyway", "") if self._stopped else None
         self.query_one(KeyLine).show(
             [
@@ -265,7 +276,7 @@ class FormScreen(Fitting[Planned]):
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
             library = self._doing.library
-            said = telling_plans.told(planned, library.get) if library else ()
+            said = plan_summary.told(planned, library.get) if library else ()
             self.app.push_screen(
                 DiffScreen(planned.title, said, found.lines, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,
@@ -295,7 +306,7 @@ class FormScreen(Fitting[Planned]):
             return
         self._saving = False
         if isinstance(error, RefError) and self._base is not None:
-            self._say(Said("another program removed this memory", Tone.BAD, "not possible:"))
+            self._say(OutcomeLine("another program removed this memory", Tone.BAD, "not possible:"))
         else:
             self._failed(self._number, error)
         self.app.notify(f"Not saved: {error}", severity="error", timeout=8)
@@ -320,7 +331,7 @@ class FormScreen(Fitting[Planned]):
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
         library, base = self._doing.library, self._base
         if choice is None or library is None:
-            self._say(Said("it changed underneath; nothing is decided yet", Tone.WARNING))
+            self._say(OutcomeLine("it changed underneath; nothing is decided yet", Tone.WARNING))
             return
         if base is not None:
             try:
@@ -333,7 +344,7 @@ class FormScreen(Fitting[Planned]):
             self._close(None)
             return
         if choice == BOTH:
-            prose = self.query_one(Prose)
+            prose = self.query_one(TextInput)
             prose.put(both_texts(conflict))
             prose.focus()
             self._judge()
@@ -362,7 +373,7 @@ class FormScreen(Fitting[Planned]):
             self._close(None)
             return
         replies = (Reply("y", "leave", "leave"), Reply("s", self._form.save, "save"))
-        said = (Said("What you wrote here is not saved."),)
+        said = (OutcomeLine("What you wrote here is not saved."),)
 
         def answered(reply: str | None) -> None:
             if reply == "leave":
@@ -370,7 +381,7 @@ class FormScreen(Fitting[Planned]):
             elif reply == "save":
                 self.action_save()
 
-        self.app.push_screen(Question("Leave the form?", said, replies), answered)
+        self.app.push_screen(ConfirmDialog("Leave the form?", said, replies), answered)
 
     def _close(self, saved: Planned | None) -> None:
         self._number += 1  # an answer that comes later finds no form

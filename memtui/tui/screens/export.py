@@ -17,11 +17,11 @@ from memtui.bundle import exporting
 from memtui.bundle import exporting as output
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
-from memtui.tui.doing import Doing
-from memtui.tui.screens.carrying import CarryScreen, Report, Stopped
-from memtui.tui.screens.question import Question, Reply
-from memtui.tui.widgets.verdict import Said, Tone
-from memtui.tui.widgets.writing import Line, OneOf
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -41,22 +41,22 @@ def default_name(day: str, form: str) -> str:
     return str(Path.cwd() / f"memtui-{day}{exporting.SUFFIXES[form]}")
 
 
-class ExportScreen(CarryScreen):
+class ExportScreen(TransferScreen):
     """Dismissed with True when a file was written."""
 
     TITLE_WORDS = "Export"
-    AUTO_FOCUS: ClassVar[str] = "OneOf"
+    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
-        self, doing: Doing, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
+        self, doing: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
     ) -> None:
         """`groups`: name and memories of each choice; None = all stores whole."""
         super().__init__(doing)
         self._groups = dict(groups)
         self._day = day
-        self._what = OneOf(list(self._groups), next(iter(self._groups)), name="what")
-        self._form = OneOf(list(exporting.SUFFIXES), "bundle", name="form")
-        self._file = Line(default_name(day, "bundle"), name="file")
+        self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
+        self._form = ChoiceInput(list(exporting.SUFFIXES), "bundle", name="form")
+        self._file = LineInput(default_name(day, "bundle"), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -67,7 +67,7 @@ class ExportScreen(CarryScreen):
     def on_mount(self) -> None:
         self._tell()
 
-    @on(OneOf.Changed)
+    @on(ChoiceInput.Changed)
     def _chosen(self) -> None:
         """The suffix goes with the form, as long as it is one of ours."""
         path = Path(self._file.raw)
@@ -82,17 +82,17 @@ class ExportScreen(CarryScreen):
     def _tell(self) -> None:
         memories = self._groups[self._what.raw]
         form = self._form.raw
-        said = [Said(_ABOUT[form], Tone.QUIET, form)]
+        said = [OutcomeLine(_ABOUT[form], Tone.QUIET, form)]
         if memories is None:
             words = "every status, and memtui's own notes"
             if form == "bundle":
                 words += "; imported into an empty place it gives the same files"
-            said.append(Said(words, Tone.QUIET))
+            said.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle":
-            said.append(Said("other formats do not hold everything", Tone.QUIET))
+            said.append(OutcomeLine("other formats do not hold everything", Tone.QUIET))
         if self._path().exists():
             said.append(
-                Said("this file is there already; it is replaced after a yes", Tone.WARNING)
+                OutcomeLine("this file is there already; it is replaced after a yes", Tone.WARNING)
             )
         self.say(*said)
 
@@ -104,12 +104,12 @@ class ExportScreen(CarryScreen):
         if self.working:
             return
         if not self._file.raw.strip() or path.is_dir():
-            self.say(Said("name a file to write to", Tone.WARNING))
+            self.say(OutcomeLine("name a file to write to", Tone.WARNING))
         elif path.exists():
             replies = (Reply("y", "replace it", "yes"),)
-            said = (Said(f"{text.file_name(str(path))} is there already."),)
+            said = (OutcomeLine(f"{text.file_name(str(path))} is there already."),)
             self.app.push_screen(
-                Question("Replace the file?", said, replies, "leave it"),
+                ConfirmDialog("Replace the file?", said, replies, "leave it"),
                 lambda reply: self._start(path) if reply else None,
             )
         else:
@@ -137,4 +137,4 @@ class ExportScreen(CarryScreen):
         self.dismiss(True)
 
     def _failed(self, error: MemtuiError) -> None:
-        self.say(Said(str(error), Tone.BAD, "not exported:"))
+        self.say(OutcomeLine(str(error), Tone.BAD, "not exported:"))

@@ -10,10 +10,10 @@ from textual.binding import Binding
 
 from memtui import text
 from memtui.model import STATUSES
-from memtui.tui import actions, signs
+from memtui.tui import glyphs, key_bindings
+from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.layout import Pane
-from memtui.tui.registry import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
-from memtui.tui.screens.sheet import SheetScreen
+from memtui.tui.screens.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -40,13 +40,16 @@ SYNTAX = (
 )
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
-    (" ".join(signs.STATUS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
-    (f"{signs.PINNED} {signs.MARKED} {signs.FRESH}", "pinned, marked, new since you last looked"),
+    (" ".join(glyphs.STATUS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
+    (
+        f"{glyphs.PINNED} {glyphs.MARKED} {glyphs.FRESH}",
+        "pinned, marked, new since you last looked",
+    ),
     ("·  ␛", "stands for a character that hides or acts on terminals"),
 )
 
 
-class HelpScreen(SheetScreen):
+class HelpScreen(TextDialog):
     """Any of escape, ? and q closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -82,7 +85,7 @@ class HelpScreen(SheetScreen):
         yield "Signs", list(MARKS)
 
     def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
-        return [(actions.show_keys(action, self._keys), action.tooltip) for action in wanted]
+        return [(key_bindings.show_keys(action, self._keys), action.tooltip) for action in wanted]
 
 
 def _row(left: str, right: str, width: int, palette: Palette) -> Iterable[list[Segment]]:

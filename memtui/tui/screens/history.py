@@ -18,8 +18,8 @@ from textual.content import Content
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui import signs
-from memtui.tui.screens.acting import Dialog
+from memtui.tui import glyphs
+from memtui.tui.screens.action_screen import Dialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.versions import Version, VersionList
 
@@ -117,7 +117,7 @@ class HistoryScreen(Dialog[str]):
     ) -> list[Sequence[Segment]]:
         here = memory.ref == self._lineage.memory.ref
         when = f"{text.date(memory.when)}  {text.ago(memory.when, self._now())}"
-        sign = signs.STATUS_SHOWN.get(memory.status, " ")
+        sign = glyphs.STATUS_SHOWN.get(memory.status, " ")
         mine = "  this one" if here else ""
         head = [
             Segment("● " if here else "○ ", palette.accent),

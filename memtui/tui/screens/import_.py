@@ -19,11 +19,11 @@ from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
-from memtui.tui import telling_imports
-from memtui.tui.doing import Doing
-from memtui.tui.screens.carrying import CarryScreen, Report, Stopped
-from memtui.tui.widgets.verdict import Said, Tone
-from memtui.tui.widgets.writing import Line, OneOf
+from memtui.tui import import_summary
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -34,22 +34,24 @@ BY_ITSELF = "where it belongs"
 NEW_PLACE = "an empty folder"
 """The stores of the file are made there with the same files; they are not opened."""
 _START = (
-    Said("a bundle, an Ambient backup, an Engram export or JSON lines", Tone.QUIET),
-    Said("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
+    OutcomeLine("a bundle, an Ambient backup, an Engram export or JSON lines", Tone.QUIET),
+    OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
 )
 
 
-class ImportScreen(CarryScreen):
+class ImportScreen(TransferScreen):
     """Dismissed with True when something was imported."""
 
     TITLE_WORDS = "Import"
-    AUTO_FOCUS: ClassVar[str] = "Line"
+    AUTO_FOCUS: ClassVar[str] = "LineInput"
 
-    def __init__(self, doing: Doing, stores: list[str], path: str = "") -> None:
+    def __init__(self, doing: ChangeWorker, stores: list[str], path: str = "") -> None:
         super().__init__(doing)
-        self._file = Line(path, name="file", placeholder="path of the file")
-        self._into = OneOf([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
-        self._folder = Line("", name="folder", placeholder="path of a folder that is empty or new")
+        self._file = LineInput(path, name="file", placeholder="path of the file")
+        self._into = ChoiceInput([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
+        self._folder = LineInput(
+            "", name="folder", placeholder="path of a folder that is empty or new"
+        )
         self._plan: ImportPlan | Restoration | None = None
         self._document: ImportDocument | None = None
 
@@ -70,7 +72,7 @@ class ImportScreen(CarryScreen):
             row.display = self._into.raw == NEW_PLACE
 
     @on(Input.Changed)
-    @on(OneOf.Changed)
+    @on(ChoiceInput.Changed)
     def _changed(self) -> None:
         """Another file or place: the plan is no longer that of what stands there."""
         self._show_folder()
@@ -89,7 +91,7 @@ class ImportScreen(CarryScreen):
         into = "" if self._into.raw == BY_ITSELF else self._into.raw
         place = _path(self._folder) if self._into.raw == NEW_PLACE else None
         if place is not None and not self._folder.raw.strip():
-            self.say(Said("name a folder that is empty or new", Tone.WARNING))
+            self.say(OutcomeLine("name a folder that is empty or new", Tone.WARNING))
             return
 
         def plan(library: Library, report: Report, stopped: Stopped) -> ImportPlan | Restoration:
@@ -107,22 +109,22 @@ class ImportScreen(CarryScreen):
 
     def _planned(self, plan: ImportPlan | Restoration) -> None:
         if isinstance(plan, Restoration):
-            said = telling_imports.made(plan)
+            said = import_summary.made(plan)
             self._plan = plan
             self.say(*said)
             self.update_keys()
             return
-        said = telling_imports.told(plan)
+        said = import_summary.told(plan)
         if plan.planned.does_something:
             self._plan = plan
         else:
-            said.insert(0, Said("nothing in it is new", Tone.WARNING))
+            said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
         self.say(*said)
         self.update_keys()
 
     def _failed(self, error: MemtuiError) -> None:
         self._plan = None
-        self.say(Said(str(error), Tone.BAD, "not possible:"))
+        self.say(OutcomeLine(str(error), Tone.BAD, "not possible:"))
         self.update_keys()
 
     def _import(self, plan: ImportPlan | Restoration) -> None:
@@ -154,5 +156,5 @@ class ImportScreen(CarryScreen):
         self._failed(error)
 
 
-def _path(line: Line) -> Path:
+def _path(line: LineInput) -> Path:
     return Path(os.path.expanduser(line.raw.strip()))

@@ -23,14 +23,14 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import telling_plans
-from memtui.tui.doing import Doing, Preview, preview
-from memtui.tui.screens.fitting import Fitting
+from memtui.tui import plan_summary
+from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.screens.picker import PickerInput
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.verdict import Said, Tone, Verdict
-from memtui.tui.widgets.window import Window
-from memtui.tui.widgets.writing import Line
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_inputs import LineInput
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -55,7 +55,7 @@ RELATIONS = (
 FIRST_RELATION = "related"
 
 
-class MemoryChoices(Window):
+class MemoryChoices(ListWindow):
     """One line a memory: age, type, headline."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -102,7 +102,7 @@ class MemoryChoices(Window):
         )
 
 
-class LinkScreen(Fitting[tuple[str, str]]):
+class LinkScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "link.tcss"]
@@ -112,7 +112,7 @@ class LinkScreen(Fitting[tuple[str, str]]):
         Binding("enter", "link", show=False, priority=True),
     ]
 
-    def __init__(self, memory: Memory, doing: Doing, now: Callable[[], datetime]) -> None:
+    def __init__(self, memory: Memory, doing: ChangeWorker, now: Callable[[], datetime]) -> None:
         super().__init__()
         self._memory = memory
         self._doing = doing
@@ -131,12 +131,12 @@ class LinkScreen(Fitting[tuple[str, str]]):
             yield Static(Content(headline), classes="line from", markup=False)
             with Horizontal(classes="row"):
                 yield Static(Content("Relation"), classes="label", markup=False)
-                yield Line(FIRST_RELATION, name="relation", known=known)
+                yield LineInput(FIRST_RELATION, name="relation", known=known)
             with Horizontal(classes="row"):
                 yield Static(Content("To"), classes="label", markup=False)
                 yield PickerInput(placeholder="search as you type", compact=True)
             yield self._list
-            yield Verdict()
+            yield OutcomeLines()
             yield KeyLine(id="link-keys")
 
     def on_mount(self) -> None:
@@ -178,14 +178,16 @@ class LinkScreen(Fitting[tuple[str, str]]):
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = False
-        self.query_one(Verdict).say(telling_plans.failure(error))
+        self.query_one(OutcomeLines).say(plan_summary.failure(error))
 
     def action_link(self) -> None:
         """Ask whether the link can be made; leave only when it can, so that nothing is lost."""
         target = self._list.memory
-        relation = self.query_one(Line).raw.strip().replace(" ", "_")
+        relation = self.query_one(LineInput).raw.strip().replace(" ", "_")
         if target is None:
-            self.query_one(Verdict).say(Said("search the memory to link to", Tone.WARNING))
+            self.query_one(OutcomeLines).say(
+                OutcomeLine("search the memory to link to", Tone.WARNING)
+            )
             return
         fields = {"relation": relation, "target": target.id}
         change = Change(Act.LINK, self._memory.store, self._memory.ref, fields)
@@ -196,7 +198,7 @@ class LinkScreen(Fitting[tuple[str, str]]):
                 self.dismiss(chosen)
             else:
                 reason = found.planned.reason or "it is so already"
-                self.query_one(Verdict).say(Said(reason, Tone.WARNING))
+                self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
 
         self._doing.ask(
             lambda library: preview(library, [change]),

@@ -19,14 +19,14 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.journal import JournalAction, State
-from memtui.tui.diffs import lines_of
-from memtui.tui.logged import diffs_of, memories_of
+from memtui.tui.diff_lines import lines_of
+from memtui.tui.journal_entries import diffs_of, memories_of
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.screens.diff import DiffScreen
-from memtui.tui.screens.fitting import Fitting
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.verdict import Said, Tone
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -55,7 +55,7 @@ DIFF_FROM = 20
 """Rows from which the change under the cursor is shown below the list."""
 
 
-class ActionList(Window):
+class ActionList(ListWindow):
     """One line an action."""
 
     class Moved(Message):
@@ -112,7 +112,7 @@ class ActionList(Window):
         )
 
 
-class LogScreen(Fitting[tuple[str, str]]):
+class LogScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with (`go`, ref), (`undo`, number) or (`redo`, number)."""
 
     CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "log.tcss"]
@@ -189,6 +189,6 @@ class LogScreen(Fitting[tuple[str, str]]):
     def action_diff(self) -> None:
         action = self._list.action
         if action:
-            said = [Said(action.note, Tone.WARNING)] if action.note else []
+            said = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
             lines = lines_of(diffs_of(action))
             self.app.push_screen(DiffScreen(action.title, said, lines))

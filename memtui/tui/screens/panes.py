@@ -13,10 +13,10 @@ from textual.events import DescendantFocus, Resize
 from textual.widget import Widget
 from textual.widgets import Static
 
-from memtui.tui import actions
+from memtui.tui import key_bindings
+from memtui.tui.actions import ANYWHERE, BY_ID
 from memtui.tui.layout import Layout, Pane, Shape, arrange
-from memtui.tui.registry import ANYWHERE, BY_ID
-from memtui.tui.screens.acting import ActingScreen
+from memtui.tui.screens.action_screen import ActionScreen
 from memtui.tui.widgets.chips import ChipLine
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 TINY = "memtui needs at least\n40 columns and 12 rows"
 
 
-class PaneScreen(ActingScreen):
+class PaneScreen(ActionScreen):
     """The search line, five panes, the footer; what they show is somebody else's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(ANYWHERE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in
 
     def __init__(self) -> None:
@@ -88,14 +88,14 @@ class PaneScreen(ActingScreen):
         """Say which keys work here and now."""
         overrides = self.app.key_overrides
         if self.search_bar.line.has_focus:
-            take = actions.first_key(BY_ID["complete"], overrides)
+            take = key_bindings.first_key(BY_ID["complete"], overrides)
             self.keys.show(self.search_bar.line.keys(take))
             return
-        here = actions.for_footer(self.pane, self.situation())
+        here = key_bindings.for_footer(self.pane, self.situation())
         self.keys.show(
-            [(actions.first_key(a, overrides), a.words, a.id) for a in here],
+            [(key_bindings.first_key(a, overrides), a.words, a.id) for a in here],
             [
-                (actions.first_key(a, overrides), a.words, a.id)
+                (key_bindings.first_key(a, overrides), a.words, a.id)
                 for a in (BY_ID["help"], BY_ID["quit"])
             ],
         )

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.binding import Binding
 
 from memtui import text
-from memtui.tui.screens.sheet import SheetScreen
+from memtui.tui.screens.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memtui.tui.colours import Palette
 
 
-class UnreadableScreen(SheetScreen):
+class UnreadableScreen(TextDialog):
     """One block a store."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,U,q,enter", "dismiss", show=False)]

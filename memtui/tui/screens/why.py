@@ -13,11 +13,11 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.tui.screens.fitting import Fitting
-from memtui.tui.weighing import TELLS, Hit, Weighed, scale, verdict, weigh
+from memtui.tui.score_comparison import TELLS, Hit, Weighed, scale, verdict, weigh
+from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.sheet import Sheet
 from memtui.tui.widgets.statistics import bar
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -128,10 +128,10 @@ class _Page:
         return Segment(f"{value:+.3f}".rjust(VALUE), style)
 
 
-class WhyScreen(Fitting[None]):
+class WhyScreen(FittingDialog[None]):
     """Comes up at once; `show` fills it when a worker has weighed the hits."""
 
-    AUTO_FOCUS = "Sheet"
+    AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class WhyScreen(Fitting[None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box why") as box:
             box.border_title = Content("Why it is here")
-            yield Sheet()
+            yield TextWindow()
             yield KeyLine(id="why-keys")
 
     def on_mount(self) -> None:
@@ -157,7 +157,7 @@ class WhyScreen(Fitting[None]):
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
-        sheet = self.query_one(Sheet)
+        sheet = self.query_one(TextWindow)
         if self._shown is None:
             sheet.show([[Segment(" Weighing …", sheet.palette.dim)]])
             return

@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.tui.messages import ChipRemoved
-from memtui.tui.widgets.painted import Painted
+from memtui.tui.widgets.themed_widget import ThemedWidget
 
 CHIP_MAX = 34
 UNREADABLE = "unreadable"
@@ -28,7 +28,7 @@ class Chip:
     value: str
 
 
-class ChipLine(Painted):
+class ChipLine(ThemedWidget):
     """One line: chips at the left, then the hint; what is wrong and counts at the right."""
 
     def __init__(self) -> None:

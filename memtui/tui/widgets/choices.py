@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Choice:
     """The filter whose colours it takes."""
 
 
-class ChoiceList(Window):
+class ChoiceList(ListWindow):
     """Boxes that can be ticked when several may be chosen, plain lines otherwise."""
 
     class Accepted(Message):

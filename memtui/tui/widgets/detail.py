@@ -12,20 +12,20 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui import actions
-from memtui.tui.card import Card, Line, Reference
+from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
+from memtui.tui.memory_detail import DetailLine, MemoryDetail, Reference
 from memtui.tui.messages import RefChosen
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
-class Detail(Window):
+class Detail(ListWindow):
     """Scrolls by line; the cursor stands on a reference or nowhere."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.DETAIL)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.DETAIL)]
     has_cursor = False
 
     def __init__(self, now: Callable[[], datetime]) -> None:
@@ -34,7 +34,7 @@ class Detail(Window):
         self._memory: Memory | None = None
         self._references: Sequence[Reference] = ()
         self._words: tuple[str, ...] = ()
-        self._lines: list[Line] = []
+        self._lines: list[DetailLine] = []
         self._laid_out_for = 0
         self._laid_out_ref = ""
         """Ref of the memory that the lines, the scroll and the chosen reference belong to."""
@@ -112,7 +112,7 @@ class Detail(Window):
         self._is_behind = False
         self._lines = []
         if self._memory is not None and width > 0:
-            self._lines = Card(
+            self._lines = MemoryDetail(
                 self._memory, self._references, self._words, self.palette, self._now(), width
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:

@@ -10,14 +10,14 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.diffs import DiffLine
-from memtui.tui.widgets.window import Window
+from memtui.tui.diff_lines import DiffLine
+from memtui.tui.widgets.list_window import ListWindow
 
 _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
 _BOLD = Style(bold=True)
 
 
-class DiffView(Window):
+class DiffView(ListWindow):
     """Lays out only what the width asks for, again when it changes."""
 
     has_cursor = False

@@ -13,10 +13,10 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui import actions
+from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -90,10 +90,10 @@ def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
         yield path
 
 
-class EntityTree(Window):
+class EntityTree(ListWindow):
     """What memories hang on, with how many of the shown ones hang there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.ENTITIES)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.ENTITIES)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")

@@ -9,10 +9,10 @@ from textual import events
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.painted import Painted
+from memtui.tui.widgets.themed_widget import ThemedWidget
 
 
-class KeyLine(Painted):
+class KeyLine(ThemedWidget):
     """Key and word, as many as fit; a click does the act."""
 
     def __init__(self, *, id: str = "keys") -> None:

@@ -13,12 +13,12 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui import actions, signs
+from memtui.tui import glyphs, key_bindings
+from memtui.tui.colours import marked_segments
+from memtui.tui.cursor_restore import CursorPosition, followed
 from memtui.tui.layout import Pane
 from memtui.tui.messages import MemoryShown
-from memtui.tui.spans import marked_segments
-from memtui.tui.staying import Stand, followed
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -37,10 +37,10 @@ HEADLINE_READ = 400
 """Characters of a headline that are looked at: more than any row can show."""
 
 
-class MemoryList(Window):
+class MemoryList(ListWindow):
     """One row a memory: marks, age, type, headline, entity."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.MEMORIES)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.MEMORIES)]
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
@@ -98,9 +98,9 @@ class MemoryList(Window):
         return self._rows[slot] if slot >= 0 else None
 
     @property
-    def stand(self) -> Stand:
+    def stand(self) -> CursorPosition:
         """Where the cursor stands, to find it again in another list."""
-        return Stand(self.serial, self.memory, self.cursor, self.top)
+        return CursorPosition(self.serial, self.memory, self.cursor, self.top)
 
     @property
     def slots(self) -> Sequence[int]:
@@ -191,7 +191,7 @@ class MemoryList(Window):
         memory = self._rows[slot]
         palette = self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        quiet = memory.status in signs.QUIET
+        quiet = memory.status in glyphs.QUIET
         strong = palette.faint if quiet else palette.text
         cells: list[Segment] = []
 
@@ -201,18 +201,18 @@ class MemoryList(Window):
         put("▌" if selected else " ", palette.accent if self.has_focus else palette.faint)
         serial = self._rows.serial(slot)
         if serial in self.marked:
-            put(signs.MARKED, palette.marked)
+            put(glyphs.MARKED, palette.marked)
         elif serial in self.fresh:
-            put(signs.FRESH, palette.fresh)
+            put(glyphs.FRESH, palette.fresh)
         else:
             put(" ", palette.faint)
         plain = memory.importance != "high"  # what is usual stays in the background
         sign = palette.faint if plain or quiet else palette.importance(memory.importance)
-        put(signs.IMPORTANCE.get(memory.importance, " "), sign)
+        put(glyphs.IMPORTANCE.get(memory.importance, " "), sign)
         if memory.status == "active" and memory.pinned:
-            put(signs.PINNED, palette.pin)
+            put(glyphs.PINNED, palette.pin)
         else:
-            put(signs.STATUS.get(memory.status, " "), palette.status(memory.status))
+            put(glyphs.STATUS.get(memory.status, " "), palette.status(memory.status))
         age = text.cut(text.short_ago(memory.when, self._now()), TIME_WIDTH)
         put(f" {age:>{TIME_WIDTH}} ", palette.dim)
         room = width - 10

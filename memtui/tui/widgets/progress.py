@@ -6,10 +6,10 @@ from rich.segment import Segment
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.painted import Painted
+from memtui.tui.widgets.themed_widget import ThemedWidget
 
 
-class ProgressLine(Painted):
+class ProgressLine(ThemedWidget):
     """Empty while nothing goes on."""
 
     def __init__(self, *, id: str = "progress") -> None:

@@ -17,8 +17,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui import registry
-from memtui.tui.completing import Counts, Offer, Vocabulary, offers
+from memtui.tui import actions
+from memtui.tui.completion import Counts, Offer, Vocabulary, offers
 from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memtui.search.facets import Facets
 
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
-COMPLETE = registry.BY_ID["complete"]
+COMPLETE = actions.BY_ID["complete"]
 OFFER_WIDTH = 24
 """Cells of a completion in the line of keys."""
 

@@ -11,10 +11,10 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui import actions
+from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -49,10 +49,10 @@ def bar(share: float, width: int) -> str:
     return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)
 
 
-class StatisticsPane(Window):
+class StatisticsPane(ListWindow):
     """By type, importance, status and store; size on disk, oldest and newest."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.STATISTICS)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.STATISTICS)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")

@@ -13,10 +13,10 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight.timeline import range_of
-from memtui.tui import actions
+from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
-from memtui.tui.widgets.painted import Painted
+from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -41,10 +41,10 @@ def span_words(start: date, unit: Unit) -> str:
     return f"{head} – {tail}"
 
 
-class TimelinePane(Painted, can_focus=True):
+class TimelinePane(ThemedWidget, can_focus=True):
     """A strip of bars, the newest at the right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings(Pane.TIMELINE)]
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)

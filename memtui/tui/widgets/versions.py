@@ -11,7 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.window import Window
+from memtui.tui.widgets.list_window import ListWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Version:
     lines: tuple[Sequence[Segment], ...]
 
 
-class VersionList(Window):
+class VersionList(ListWindow):
     """The first line of each block can have the cursor."""
 
     class Chosen(Message):

@@ -10,7 +10,7 @@ from queue import Empty, Queue
 import pytest
 
 from memtui.library import Library
-from memtui.tui.watching import Watcher
+from memtui.tui.file_watcher import FileWatcher
 from tests.bench.corpus import write_facts
 
 PLACES = 3
@@ -83,7 +83,7 @@ def test_what_came_and_went(home: Path, library: Library) -> None:
 def test_the_system_names_files_as_the_stores_do(home: Path, library: Library) -> None:
     """Where the system has no watch left to give, the look at all sees the change anyway."""
     told: Queue[frozenset[str]] = Queue()
-    watcher = Watcher([store.root for store in library.stores], told.put)
+    watcher = FileWatcher([store.root for store in library.stores], told.put)
     paths: frozenset[str] = frozenset()
     try:
         for number in range(40):  # until the watching has begun

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from memtui.stores.registry import FORMATS
+from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
-from memtui.tui.registry import ACTIONS
 from tests.conformance.trees import fingerprint
 from tests.tui.sample_stage import ChangingStage, changing
 

@@ -8,8 +8,8 @@ import pytest
 
 from memtui.model import Memory
 from memtui.paths import shipped
-from memtui.tui.card import Card
 from memtui.tui.colours import Colours
+from memtui.tui.memory_detail import MemoryDetail
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
 
@@ -33,6 +33,6 @@ def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> Non
     """A count of one is no yes, though Python holds them for equal."""
     memory = Memory("a:1", "1", "a", "fact", content="told", extra={"counted": value})
     palette = Colours([shipped("themes")]).palette("dusk")
-    lines = Card(memory, (), (), palette, NOW, 60).lines()
+    lines = MemoryDetail(memory, (), (), palette, NOW, 60).lines()
     texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
     assert ["counted", *shown.split()] in texts

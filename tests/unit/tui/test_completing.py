@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memtui import query as queries
-from memtui.tui.completing import OFFERS, Vocabulary, offers
+from memtui.tui.completion import OFFERS, Vocabulary, offers
 
 FOUND = {
     "type": {"decision": 9, "": 4, "debugging": 3, "bug": 1},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtui.tui.weighing import Hit, scale, verdict, weigh
+from memtui.tui.score_comparison import Hit, scale, verdict, weigh
 
 FIRST = Hit("first", 1, {"all words": 3.0, "text": 0.5, "importance": 0.25})
 SECOND = Hit("second", 2, {"text": 0.75, "recency": 0.125, "importance": 0.125})

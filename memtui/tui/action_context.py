@@ -1,0 +1,62 @@
+"""When an action is allowed: the moment it is pressed in, and the reasons why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memtui.tui.layout import Pane
+
+
+@dataclass(frozen=True, slots=True)
+class ActionContext:
+    """What an action may ask about the moment it is pressed in. Values only."""
+
+    focus: Pane = Pane.MEMORIES
+    has_memory: bool = False
+    """The cursor of the list stands on a memory."""
+    marked: int = 0
+    filtered: bool = False
+    searching: bool = False
+    """There are words in the search line."""
+    ranked: bool = False
+    """The list is ordered by relevance, and the cursor stands on a hit."""
+    fresh: int = 0
+    """Memories that are new since the last look."""
+    targets: int = 0
+    """References in the detail that can be followed."""
+    zoomed: bool = False
+    can_go_back: bool = False
+    refused: Callable[[str], str] = lambda _: "nothing can be changed now"
+    """Why the action with this id, which changes something, cannot be done; empty when it can."""
+
+
+Allowed = Callable[[ActionContext], str]
+
+
+def always(_: ActionContext) -> str:
+    return ""
+
+
+def memory(now: ActionContext) -> str:
+    return "" if now.has_memory else "no memory is selected"
+
+
+def filters(now: ActionContext) -> str:
+    return "" if now.filtered else "no filter is set"
+
+
+def fresh(now: ActionContext) -> str:
+    return "" if now.fresh else "nothing is new since you last looked"
+
+
+def ranked(now: ActionContext) -> str:
+    return "" if now.ranked else "only a hit of a search, best match first, has reasons to show"
+
+
+def targets(now: ActionContext) -> str:
+    return "" if now.targets else "this memory refers to no other"
+
+
+def back(now: ActionContext) -> str:
+    return "" if now.can_go_back else "there is nowhere to go back to"

@@ -1,0 +1,184 @@
+"""Acts that change memories without asking for a text: planned, shown where it matters, done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.changes import DESTRUCTIVE, Act, Change
+from memtui.errors import Conflict, MemtuiError
+from memtui.model import Memory
+from memtui.tui import change_worker as doings
+from memtui.tui import plan_summary
+from memtui.tui.change_worker import ChangeWorker, Preview
+from memtui.tui.controllers.selection import Selection
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+
+if TYPE_CHECKING:
+    from memtui.journal import JournalAction
+    from memtui.library.planning import Planned
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+_DONE = {
+    Act.ADD: "Added",
+    Act.EDIT: "Edited",
+    Act.SUPERSEDE: "Superseded",
+    Act.RETIRE: "Retired",
+    Act.RESTORE: "Restored",
+    Act.DELETE: "Deleted",
+    Act.PIN: "Pinned",
+    Act.UNPIN: "Unpinned",
+    Act.TAG: "Tagged",
+    Act.LINK: "Linked",
+    Act.UNLINK: "Unlinked",
+    Act.RETYPE: "Retyped",
+    Act.MERGE: "Merged",
+    Act.RATE: "Rated",
+    Act.REVIEW: "Marked as reviewed",
+    Act.ACCEPT: "Accepted",
+    Act.DECLINE: "Declined",
+}
+_YES = {Act.RETIRE: "retire", Act.DELETE: "delete", Act.DECLINE: "decline"}
+SHOWN = 50
+"""Cells of a headline in a toast."""
+
+
+class ChangeActions:
+    """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
+
+    def __init__(self, screen: BrowseScreen, doing: ChangeWorker, selection: Selection) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._selection = selection
+
+    def acts(self) -> ActionHandlers:
+        plain = ("retire", "restore", "delete", "pin", "review", "decline")
+        return {action_id: partial(self.do, action_id) for action_id in plain}
+
+    def do(self, action_id: str) -> None:
+        """Plan the act for all it can be done to; ask where it takes something away."""
+        able, reason = self._selection.able(action_id)
+        if not able:
+            self.say_no(reason)
+            return
+        acts = [self._selection.act(action_id, memory) for memory in able]
+        if action_id == "pin" and Act.PIN in acts:
+            able = [memory for memory in able if not memory.pinned]
+            acts = [Act.PIN] * len(able)
+        changes = [
+            Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
+        ]
+        left = len(self._selection.memories()) - len(able) if reason else 0
+        said = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
+        self.plan(changes, said, ask=action_id == "decline")
+
+    def plan(
+        self, changes: Sequence[Change], said: Sequence[OutcomeLine] = (), *, ask: bool = False
+    ) -> None:
+        """Plan these changes and carry them out, with one question where there is one to ask."""
+        self._screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
+
+        def planned(found: Preview) -> None:
+            self._screen.search_bar.set_activity("")
+            wants_yes = (
+                ask
+                or len(changes) > 1
+                or bool(found.planned.supersedes)
+                or any(change.act in DESTRUCTIVE for change in changes)
+            )
+            self.carry_out(found, said, wants_yes, _YES.get(changes[0].act, "do it"))
+
+        def failed(error: MemtuiError) -> None:
+            self._screen.search_bar.set_activity("")
+            self.failed(error)
+
+        self._doing.ask(
+            lambda library: doings.preview(library, changes), planned, failed, "plan", opens=True
+        )
+
+    def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
+        """Do what was planned; with `ask`, only after a yes to its diff."""
+        from memtui.tui.screens.diff import DiffScreen
+
+        planned, library = found.planned, self._doing.library
+        if library is None:
+            return
+        if not planned.does_something:
+            self.say_no(planned.reason or "nothing would change")
+        elif ask:
+            told = (*plan_summary.told(planned, library.get), *said)
+            if len(planned.plans) > 1 and not planned.supersedes:
+                told = (*told, *plan_summary.named(planned, library.get))
+            self._screen.app.push_screen(
+                DiffScreen(planned.title, told, found.lines, yes=yes),
+                lambda answer: self.apply(planned) if answer else None,
+            )
+        else:
+            self.apply(planned)
+
+    def apply(self, planned: Planned, then: Callable[[], None] | None = None) -> None:
+        """Write it, say so, take the marks away."""
+
+        words = done_words(planned, self._name)
+
+        def done(action: JournalAction) -> None:
+            self.told(planned.as_written(action.refs), words)
+            if then is not None:
+                then()
+
+        self._doing.apply(planned, done, self.failed)
+
+    def told(self, planned: Planned, words: str = "") -> None:
+        """It is on disk: say what was done, and stand on what was made."""
+        screen = self._screen
+        if screen.memories.marked:
+            screen.memories.unmark()
+        words = words or done_words(planned, self._name)
+        screen.app.clear_notifications()
+        screen.app.notify(f"{words}. u takes it back.", timeout=4)
+        screen.hands.journalling.watch()
+        if planned.refs:
+            screen.stand_on(planned.refs[0])
+
+    def _name(self, ref: str) -> str:
+        library = self._doing.library
+        try:
+            return library.get(ref).headline[:400] if library else ref
+        except MemtuiError:
+            return ref
+
+    def failed(self, error: MemtuiError) -> None:
+        """Nothing was changed: say why, and show what changed underneath."""
+        from memtui.tui.screens.conflict import THEIRS, ConflictScreen
+
+        if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
+            self._screen.work.refresh()
+            choices = ((THEIRS, "leave it as it is now"),)
+            self._screen.app.push_screen(ConflictScreen(error, choices=choices))
+        else:
+            self._screen.app.notify(f"Nothing was changed. {error}", severity="error", timeout=8)
+
+    def say_no(self, reason: str) -> None:
+        """Why an act cannot be done, as a toast."""
+        self._screen.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
+
+
+def done_words(planned: Planned, name: Callable[[str], str]) -> str:
+    """`Retired: Alice lives in Porto`, `Retired 3 memories`."""
+    changes = [change for plan in planned.plans for change in plan.changes]
+    acts = list(dict.fromkeys(change.act for change in changes))
+    word = _DONE[acts[0]] if len(acts) == 1 else "Changed"
+    if len(changes) != 1:
+        return f"{word} {text.number(len(changes))} memories"
+    change: Change = changes[0]
+    title = name(change.ref) if change.ref else str(change.fields.get("content", ""))
+    return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"
+
+
+def of_one_store(memories: Sequence[Memory]) -> str:
+    """Why these memories cannot be treated together; empty when they can."""
+    same = len({memory.store for memory in memories}) == 1
+    return "" if same else "these memories lie in different stores"

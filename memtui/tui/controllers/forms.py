@@ -1,0 +1,330 @@
+"""Acts that ask for a text or a value first: forms, $EDITOR, links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.app import SuspendNotSupported
+
+from memtui import query as queries
+from memtui import text
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError, RefError, SaveError
+from memtui.files import external_editor, form_drafts
+from memtui.files.external_editor import EditorDraft
+from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.model import Memory
+from memtui.tui import change_forms, external_programs
+from memtui.tui import change_worker as doings
+from memtui.tui.change_worker import ChangeWorker, Preview
+from memtui.tui.controllers.changes import ChangeActions, of_one_store
+from memtui.tui.controllers.selection import Selection
+from memtui.tui.form import Form, changed_underneath, resumed
+
+if TYPE_CHECKING:
+    from memtui.journal import JournalAction
+    from memtui.library import Library
+    from memtui.library.planning import Planned
+    from memtui.stores.base import Store
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+KNOWN = 500
+"""Values of a field that are offered while typing."""
+_RECORDS = ("fact", "episode", "schema")
+"""Kinds that a person may choose between when adding to a store that holds several."""
+
+
+class FormActions:
+    """Edit, add, supersede, merge, tag, type, rate, accept, link."""
+
+    def __init__(
+        self,
+        screen: BrowseScreen,
+        doing: ChangeWorker,
+        selection: Selection,
+        changing: ChangeActions,
+    ) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._selection = selection
+        self._changing = changing
+
+    def acts(self) -> ActionHandlers:
+        return {
+            "edit": partial(self._with_form, change_forms.edit),
+            "accept": partial(self._with_form, partial(change_forms.edit, act=Act.ACCEPT)),
+            "supersede": partial(self._with_form, change_forms.supersede),
+            "edit.outside": self._outside,
+            "new": self._new,
+            "merge": self._merge,
+            "tag": self._tag,
+            "rate": self._rate,
+            "retype": self._retype,
+            "link": self._link,
+        }
+
+    # Forms
+
+    def _with_form(self, make: object, content: str | None = None) -> None:
+        memory, library = self._selection.current(), self._doing.library
+        if memory is None or library is None:
+            return
+        store = library.store(memory.store)
+
+        def known(values: Mapping[str, Sequence[str]]) -> None:
+            more = {} if content is None else {"content": content}
+            self._show(make(memory, store, values, **more), changed=content is not None)  # type: ignore[operator]
+
+        self._ask_known(store.label, known)
+
+    def _show(
+        self,
+        form: Form,
+        *,
+        changed: bool = False,
+        draft: EditorDraft | None = None,
+        file: DraftFile | None = None,
+    ) -> None:
+        from memtui.tui.screens.edit_form import FormScreen
+
+        state = self._screen.app.launch.state
+        if file is None and state is not None:
+            file = form_drafts.new_file(state)
+
+        def left(planned: Planned | None) -> None:
+            if planned is not None:
+                self._changing.told(planned)
+                if draft is not None:
+                    draft.discard()
+            elif draft is not None:
+                self._screen.app.notify(f"The draft is kept in {draft.path}", timeout=10)
+
+        screen = FormScreen(form, self._doing, changed=changed, file=file)
+        self._screen.app.push_screen(screen, left)
+
+    def resume(self, file: DraftFile, draft: FormDraft) -> None:
+        """Open the form of a draft again; `file` stays its file."""
+        library = self._doing.library
+        if library is None:
+            return
+        stores = {str(store.root): store for store in library.stores}
+        store = stores[draft.root]
+        memories = []
+        for root, id in draft.about:
+            with suppress(KeyError, RefError):
+                memories.append(library.get(f"{stores[root].label}:{id}"))
+        if not memories and draft.about and not draft.values.get("content"):
+            self._changing.say_no("what this draft was about is no longer there")
+            file.discard()
+            return
+
+        def known(values: Mapping[str, Sequence[str]]) -> None:
+            kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
+            form = change_forms.again(draft.act, store, memories, {**values, "kind": kinds})
+            self._show(resumed(form, draft.values, draft.before), changed=True, file=file)
+
+        self._ask_known(store.label, known)
+
+    def _ask_known(self, store: str, done: object) -> None:
+        """What types, entities and tags the store knows, to be offered while typing."""
+
+        def look(library: Library) -> dict[str, tuple[str, ...]]:
+            query = queries.parse("status:all", self._screen.now())
+            query = queries.with_values(query, "store", (store.casefold(),))
+            facets = library.find(query).facets
+            return {
+                "type": _common(facets.type),
+                "entity": _common(facets.entity),
+                "kind": _common(facets.kind),
+            }
+
+        self._doing.ask(look, done, self._changing.failed, "known", opens=True)  # type: ignore[arg-type]
+
+    def _new(self) -> None:
+        library = self._doing.library
+        if library is None:
+            return
+        if why := self._selection.can_write():
+            self._changing.say_no(why)
+            return
+        open_for_writing = [store for store in library.stores if not store.read_only]
+        if not open_for_writing:
+            self._changing.say_no(library.stores[0].read_only or "no store can be written")
+            return
+        memory = self._selection.current()
+        if len(open_for_writing) == 1:
+            self._new_in(open_for_writing[0], memory)
+            return
+        self._pick_store(open_for_writing, memory)
+
+    def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
+        from memtui.tui.screens.picker import Choice, Picker
+
+        here = memory.store if memory else ""
+        choices = [
+            Choice(
+                store.label,
+                store.label,
+                note="" if store.format == store.label else store.format,
+                chosen=store.label == here,
+            )
+            for store in stores
+        ]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                store = next(store for store in stores if store.label == values[0])
+                self._new_in(store, memory if memory and memory.store == store.label else None)
+
+        self._screen.app.push_screen(Picker("New memory in", choices, several=False), picked)
+
+    def _new_in(self, store: Store, memory: Memory | None) -> None:
+        entity = self._screen.chosen_entity() or (memory.entity if memory else "")
+        types = queries.values_of(self._screen.view.query(self._screen.now()), "type")
+        type = types[0] if len(types) == 1 else ""
+
+        def known(values: Mapping[str, Sequence[str]]) -> None:
+            kinds = [kind for kind in values.get("kind", ()) if kind in _RECORDS]
+            if memory and memory.kind in kinds:
+                kinds = [memory.kind, *(kind for kind in kinds if kind != memory.kind)]
+            self._show(change_forms.add(store, values, entity=entity, type=type, kinds=kinds))
+
+        self._ask_known(store.label, known)
+
+    def _merge(self) -> None:
+        memories, current = self._selection.memories(), self._selection.current()
+        if why := of_one_store(memories):
+            self._changing.say_no(why)
+            return
+        keeper = current if current in memories and current is not None else memories[0]
+        self._show(change_forms.merge(keeper, [m for m in memories if m is not keeper]))
+
+    def _tag(self) -> None:
+        able, reason = self._selection.able("tag")
+        self._form_or_no(change_forms.tag(able) if able else None, reason)
+
+    def _rate(self) -> None:
+        able, reason = self._selection.able("rate")
+        self._form_or_no(change_forms.rate(able) if able else None, reason)
+
+    def _retype(self) -> None:
+        able, reason = self._selection.able("retype")
+        if not able or (reason := of_one_store(able)):
+            self._changing.say_no(reason)
+            return
+
+        def known(values: Mapping[str, Sequence[str]]) -> None:
+            self._show(change_forms.retype(able, values["type"]))
+
+        self._ask_known(able[0].store, known)
+
+    def _form_or_no(self, form: Form | None, reason: str) -> None:
+        if form is None:
+            self._changing.say_no(reason)
+        else:
+            self._show(form)
+
+    # Links
+
+    def _link(self) -> None:
+        from memtui.tui.screens.link import LinkScreen
+
+        memory = self._selection.current()
+        if memory is None:
+            return
+
+        def chosen(link: tuple[str, str] | None) -> None:
+            if link is not None:
+                relation, target = link
+                fields = {"relation": relation, "target": target}
+                self._changing.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
+
+        self._screen.app.push_screen(LinkScreen(memory, self._doing, self._screen.now), chosen)
+
+    # $EDITOR
+
+    def _outside(self) -> None:
+        """Lend the terminal to the person's editor; what it leaves is planned like any edit."""
+        memory, state = self._selection.current(), self._screen.app.launch.state
+        if memory is None or state is None:
+            return
+        app = self._screen.app
+        try:
+            draft = external_editor.new_draft(memory.content, state)
+        except MemtuiError as error:
+            app.notify(str(error), severity="error")
+            return
+        try:
+            arguments = external_editor.command(app.settings.editor, str(draft.path))
+            status = external_programs.lend(app, arguments)
+        except SuspendNotSupported:
+            draft.discard()
+            app.notify("This terminal cannot be lent to an editor.", severity="warning")
+        except OSError as error:
+            draft.discard()
+            reason = text.one_line(error.strerror or str(error))
+            app.notify(f"The editor cannot be started: {reason}. Set $EDITOR.", severity="error")
+        except SaveError as error:
+            draft.discard()
+            app.notify(str(error), severity="error")
+        else:
+            self._left(memory, draft, status)
+
+    def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
+        try:
+            content = draft.now()
+        except SaveError as error:
+            self._screen.app.notify(str(error), severity="warning")
+            return
+        if content is None:
+            draft.discard()
+            self._screen.app.notify("Unchanged.", timeout=2)
+        elif status:
+            self._screen.app.notify(
+                f"The editor ended with status {status}; look before you save.",
+                severity="warning",
+            )
+            self._reopen(memory, draft, content)
+        else:
+            self._save(memory, draft, content)
+
+    def _save(self, memory: Memory, draft: EditorDraft, content: str) -> None:
+        changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
+
+        def look(library: Library) -> Preview:
+            now = library.get(memory.ref)
+            conflict = changed_underneath(memory, now, {"content": content})
+            if conflict is not None:
+                raise conflict
+            return doings.preview(library, changes)
+
+        def planned(found: Preview) -> None:
+            def done(action: JournalAction) -> None:
+                draft.discard()
+                self._changing.told(found.planned.as_written(action.refs))
+
+            self._doing.apply(found.planned, done, failed)
+
+        def failed(error: MemtuiError) -> None:
+            self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
+            self._reopen(memory, draft, content)
+
+        self._doing.ask(look, planned, failed, "plan", opens=True)
+
+    def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
+        """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""
+        library = self._doing.library
+        if library is None:
+            return
+        store = library.store(memory.store)
+        form = change_forms.edit(memory, store, {}, content=content)
+        self._show(form, changed=True, draft=draft)
+
+
+def _common(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """The values, most used first."""
+    return tuple(sorted(counts, key=lambda value: -counts[value])[:KNOWN])

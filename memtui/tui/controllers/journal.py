@@ -1,0 +1,183 @@
+"""Undo, redo, the log of all changes, and the notice that an agent took one of ours back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.journal import JournalAction
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.controllers.selection import Selection
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.library.reverted_edits import RevertedEdit
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+LOOK_BACK = 24 * 3600.0
+"""Seconds before the start in which an agent may have taken back what memtui wrote."""
+WATCHED = 10 * 60.0
+"""Seconds after a change during which is looked whether it still stands (P4 of reliability)."""
+LOOK_EVERY = 2.0
+LOGGED = 500
+"""Actions in the log screen."""
+
+
+class JournalActions:
+    """What was changed, and taking it back."""
+
+    def __init__(
+        self,
+        screen: BrowseScreen,
+        doing: ChangeWorker,
+        selection: Selection,
+        changing: ChangeActions,
+    ) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._selection = selection
+        self._changing = changing
+        self._since = time.time() - LOOK_BACK
+        self._until = 0.0
+        """Until when is looked, by the monotonic clock: the other one may be put on or back. The
+        first look comes when everything has been read."""
+        self._told: set[tuple[int, Hashable]] = set()
+        self.overwritten: tuple[RevertedEdit, ...] = ()
+        """What an agent took back and has not been applied again."""
+
+    def acts(self) -> ActionHandlers:
+        return {
+            "undo": self.undo,
+            "redo": self.redo,
+            "log": self._log,
+            "again": self._again,
+        }
+
+    def refusal(self, action_id: str) -> str:
+        """Why this cannot be done now; empty when it can."""
+        if why := self._selection.can_write():
+            return why
+        if action_id == "again" and not self.overwritten:
+            return "no other program took a change of yours back"
+        return ""
+
+    # Undo and redo
+
+    def undo(self, number: int | None = None) -> None:
+        """Take back the last change, or the one with this number."""
+        self._doing.write(
+            lambda library: library.undo(number),
+            partial(self._turned, "Took back"),
+            partial(self._stuck, "undo"),
+        )
+
+    def redo(self, number: int | None = None) -> None:
+        """Do again what was taken back last, or the one with this number."""
+        self._doing.write(
+            lambda library: library.redo(number),
+            partial(self._turned, "Did again"),
+            partial(self._stuck, "redo"),
+        )
+
+    def _turned(self, word: str, action: JournalAction) -> None:
+        key = "ctrl+r does it again" if word == "Took back" else "u takes it back"
+        title = text.cut(text.one_line(action.title), SHOWN)
+        self._screen.app.clear_notifications()
+        self._screen.app.notify(f"{word}: {title}. {key}.", timeout=4)
+        self.watch()
+
+    def _stuck(self, word: str, error: MemtuiError) -> None:
+        self._changing.failed(error)
+
+    # The log
+
+    def _log(self) -> None:
+        self._doing.ask(
+            lambda library: library.log(LOGGED, void=False),
+            self._show_log,
+            self._changing.failed,
+            "log",
+            opens=True,
+        )
+
+    def _show_log(self, actions: list[JournalAction]) -> None:
+        from memtui.tui.screens.log import LogScreen
+
+        library = self._doing.library
+        if library is None:
+            return
+
+        def chosen(answer: tuple[str, str] | None) -> None:
+            if answer is None:
+                return
+            what, value = answer
+            if what == "undo":
+                self.undo(int(value))
+            elif what == "redo":
+                self.redo(int(value))
+            else:
+                self._screen.stand_on(value, now=True)
+
+        lost = {each.action.id for each in self.overwritten}
+        self._screen.app.push_screen(LogScreen(actions, library, self._screen.now, lost), chosen)
+
+    # What agents take back
+
+    def watch(self) -> None:
+        """A change was made: look for some minutes whether it still stands."""
+        self._until = time.monotonic() + WATCHED
+
+    def begin(self) -> None:
+        """Everything has been read: look once at the last day, then after each change."""
+        if not self._selection.can_write():
+            self._until = time.monotonic() + LOOK_EVERY
+            self._screen.set_interval(LOOK_EVERY, self.look)
+            self.look()
+
+    def look(self) -> None:
+        """Ask whether what memtui wrote is still there."""
+        if time.monotonic() > self._until or self._screen.work.holding:
+            return
+
+        def found(library: Library) -> tuple[RevertedEdit, ...]:
+            return tuple(library.overwritten(self._since))
+
+        self._doing.ask(found, self._found, lambda _: None, "overwritten")
+
+    def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
+        before, self.overwritten = self.overwritten, overwritten
+        if before != overwritten:
+            self._screen.update_keys()
+        new = [each for each in overwritten if (each.action.id, each.target) not in self._told]
+        self._told = {(each.action.id, each.target) for each in overwritten}
+        if new:
+            title = text.cut(text.one_line(new[0].action.title), SHOWN)
+            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            self._screen.app.notify(
+                f"“{title}”{more}: {new[0].told}. W applies your change again.",
+                title="Your change was overwritten",
+                severity="warning",
+                timeout=15,
+            )
+
+    def _again(self) -> None:
+        """Make the same edits once more, through the same path, as a change of its own."""
+        from memtui.library.reverted_edits import planned_again
+
+        planned = planned_again(self.overwritten)
+
+        def done(_: JournalAction) -> None:
+            self.overwritten = ()
+            what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
+            self._screen.app.clear_notifications()
+            self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
+            self.watch()
+            self._screen.update_keys()
+
+        self._doing.apply(planned, done, self._changing.failed)

@@ -1,0 +1,143 @@
+"""Acts on memories that change nothing: mark, follow, history, source, copy, what is new."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.model import Memory
+from memtui.tui import actions, external_programs, key_bindings
+
+if TYPE_CHECKING:
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+
+class MemoryActions:
+    """What can be done to memories without writing."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+        self._trail: list[str] = []
+        """Refs of the memories that references were followed from."""
+
+    def acts(self) -> ActionHandlers:
+        screen = self._screen
+        return {
+            "mark": screen.memories.toggle_mark,
+            "mark.all": screen.memories.mark_all,
+            "fresh": self._next_fresh,
+            "copy": self._copy,
+            "copy.exact": partial(self._copy, exact=True),
+            "source": self._source,
+            "history": self._history,
+            "back": self._back,
+            "help": self._help,
+            "theme": self._theme,
+            "unreadable": self._unreadable,
+            "reload": screen.work.refresh,
+            "redraw": screen.app.redraw,
+            "suspend": self._suspend,
+            "palette": screen.app.action_command_palette,
+            "quit": screen.app.leave,
+        }
+
+    @property
+    def can_go_back(self) -> bool:
+        return bool(self._trail)
+
+    def follow(self, ref: str) -> None:
+        """Show the memory with this ref in the detail; the list stays where it is."""
+        memory = self._screen.detail.memory
+        if self._show(ref) and memory is not None:
+            self._trail.append(memory.ref)
+            self._screen.update_keys()
+
+    def forget_trail(self) -> None:
+        self._trail.clear()
+
+    def _back(self) -> None:
+        while self._trail:
+            if self._show(self._trail.pop()):
+                break
+        self._screen.update_keys()
+
+    def _show(self, ref: str) -> bool:
+        library = self._screen.work.library
+        if library is None:
+            return False
+        try:
+            memory = library.get(ref)
+        except MemtuiError as error:
+            self._screen.app.notify(str(error), severity="warning")
+            return False
+        self._screen.show_memory(memory)
+        return True
+
+    def _current(self) -> Memory | None:
+        return self._screen.detail.memory
+
+    def _next_fresh(self) -> None:
+        if not self._screen.memories.next_fresh():
+            self._screen.app.notify("What is new does not pass the filters; F clears them.")
+
+    def _copy(self, *, exact: bool = False) -> None:
+        chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
+        parts = [memory.content or memory.title for memory in chosen]
+        whole = "\n\n".join(parts)
+        words, left_out = (whole, 0) if exact else external_programs.clean(whole)
+        app = self._screen.app
+        app.copy_to_clipboard(words)
+        what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
+        if left_out:
+            plural = "s" if left_out != 1 else ""
+            app.notify(
+                f"Copied {what} without {text.number(left_out)} hidden character{plural}. "
+                f"{key_bindings.first_key(actions.BY_ID['copy.exact'], app.key_overrides)} copies "
+                "the exact text.",
+                severity="warning",
+                timeout=6,
+            )
+        else:
+            app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
+
+    def _source(self) -> None:
+        memory = self._current()
+        if memory is not None:
+            external_programs.open_source(self._screen.app, memory.origin)
+
+    def _history(self) -> None:
+        from memtui.tui.screens.history import HistoryScreen
+
+        memory, library = self._current(), self._screen.work.library
+        if memory is not None and library is not None:
+            self._screen.app.push_screen(
+                HistoryScreen(library.lineage(memory), self._screen.now),
+                lambda ref: self.follow(ref) if ref else None,
+            )
+
+    def _suspend(self) -> None:
+        if self._screen.work.holding:
+            self._screen.app.notify("A change is being written; try again.", severity="warning")
+        elif why := external_programs.suspend():
+            self._screen.app.notify(why, severity="warning")
+
+    def _help(self) -> None:
+        from memtui.tui.screens.help import HelpScreen
+
+        screen = self._screen
+        screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides))
+
+    def _theme(self) -> None:
+        from memtui.tui.screens.themes import ThemePicker
+
+        self._screen.app.push_screen(ThemePicker())
+
+    def _unreadable(self) -> None:
+        from memtui.tui.screens.unreadable import UnreadableScreen
+
+        library = self._screen.work.library
+        if library is not None:
+            self._screen.app.push_screen(UnreadableScreen(library.snapshot.stores))

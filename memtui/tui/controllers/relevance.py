@@ -1,0 +1,91 @@
+"""Why a hit stands where it does: `w` on any hit of a search."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memtui.errors import MemtuiError
+from memtui.tui.score_comparison import Hit
+from memtui.tui.screens.picker import Choice, Picker
+from memtui.tui.screens.why import WhyScreen
+
+if TYPE_CHECKING:
+    from memtui.library import Library, SearchResult
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+
+class RelevanceActions:
+    """`w` where the order is by relevance."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+
+    def acts(self) -> ActionHandlers:
+        return {"why": self._why}
+
+    def _why(self) -> None:
+        screen, found = self._screen, self._screen.found
+        position = screen.memories.cursor
+        if found is None or not 0 <= position < len(found.slots):
+            return
+        dialog = WhyScreen()
+
+        def weighed(hits: list[Hit]) -> None:
+            dialog.show(hits[0], hits[1] if len(hits) > 1 else None, found.total)
+
+        screen.app.push_screen(dialog)
+        screen.work.ask(
+            "why",
+            lambda library: [_hit(library, found, at) for at in _both(found, position)],
+            dialog.if_open(weighed),
+        )
+
+
+def _both(found: SearchResult, position: int) -> range:
+    return range(position, min(position + 2, len(found.slots)))
+
+
+def _hit(library: Library, found: SearchResult, position: int) -> Hit:
+    memory = found.rows[found.slots[position]]
+    return Hit(memory.headline, position + 1, dict(library.explain(found, position)))
+
+
+MOST = 20
+"""Memories that are shown: below them likeness means little."""
+_TITLES = {"vectors": "More like this", "words": "More like this, by its rarest words"}
+
+
+class SimilarActions:
+    """`M` on any memory."""
+
+    def __init__(self, screen: BrowseScreen) -> None:
+        self._screen = screen
+
+    def acts(self) -> ActionHandlers:
+        return {"similar": self._similar}
+
+    def _similar(self) -> None:
+        memory, library = self._screen.detail.memory, self._screen.work.library
+        if memory is None or library is None:
+            return
+        try:
+            picker = _picker(library, memory.ref)
+        except MemtuiError as error:  # it has gone since it was shown
+            self._screen.app.notify(str(error), severity="warning")
+            return
+        self._screen.app.push_screen(picker, self._go)
+
+    def _go(self, chosen: tuple[str, ...] | None) -> None:
+        if chosen:
+            self._screen.stand_on(chosen[0], now=True)
+
+
+def _picker(library: Library, ref: str) -> Picker:
+    found = library.similar(ref, MOST)
+    rows = found.rows
+    choices = [
+        Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)
+        for slot, score in zip(found.slots, found.scores, strict=True)
+    ]
+    return Picker(_TITLES[found.how], choices, several=False, empty="nothing is like it")

@@ -1,0 +1,108 @@
+"""Files that another program broke: look at them, put the last good copy back."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from memtui.library import repair
+from memtui.library.repair import Broken
+from memtui.tui.change_worker import ChangeWorker, Preview, previewed
+from memtui.tui.controllers.changes import ChangeActions
+
+if TYPE_CHECKING:
+    from memtui.journal import JournalAction
+    from memtui.library.planning import Planned
+    from memtui.stores.base import Store, Unreadable
+    from memtui.tui.screens.action_screen import ActionHandlers
+    from memtui.tui.screens.browse import BrowseScreen
+
+
+class RepairActions:
+    """Broken files, opened read-only."""
+
+    def __init__(self, screen: BrowseScreen, doing: ChangeWorker, changing: ChangeActions) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._changing = changing
+
+    def acts(self) -> ActionHandlers:
+        return {"broken": self._pick}
+
+    def refusal(self) -> str:
+        """Why there is nothing to look at; empty when there is."""
+        return "" if self._broken() else "every file could be read"
+
+    def _broken(self) -> list[tuple[str, Unreadable]]:
+        """Store label and fault of each file."""
+        library = self._doing.library
+        states = library.snapshot.stores if library else ()
+        return [(state.label, fault) for state in states for fault in state.unreadable]
+
+    def _pick(self) -> None:
+        from memtui.tui.screens.picker import Choice, Picker
+
+        broken = self._broken()
+        choices = []
+        for number, (label, fault) in enumerate(broken):
+            root = str(self._store(label).root)
+            name = os.path.relpath(fault.file, root) if fault.file.startswith(root) else fault.file
+            choices.append(Choice(str(number), name, note=fault.reason))
+        if len(broken) == 1:
+            self._look(*broken[0])
+            return
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._look(*broken[int(values[0])])
+
+        self._screen.app.push_screen(Picker("Broken files", choices, several=False), picked)
+
+    def _store(self, label: str) -> Store:
+        library = self._doing.library
+        assert library is not None, "it has said which files are broken"
+        return library.store(label)
+
+    def _look(self, label: str, fault: Unreadable) -> None:
+        store, state = self._store(label), self._screen.app.launch.state
+        self._doing.ask(
+            lambda _: repair.look(store, fault.file, fault.reason, state),
+            lambda broken: self._show(store, broken),
+            self._changing.failed,
+            "broken",
+            opens=True,
+        )
+
+    def _show(self, store: Store, broken: Broken) -> None:
+        from memtui.tui.screens.broken import BrokenScreen
+
+        def answered(restore: bool | None) -> None:
+            if restore:
+                self._restore(store, broken)
+
+        self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
+
+    def _restore(self, store: Store, broken: Broken) -> None:
+        from memtui.tui.screens.diff import DiffScreen
+
+        state = self._screen.app.launch.state
+        if state is None:
+            return
+
+        def done(_: JournalAction) -> None:
+            self._screen.app.notify(f"Restored {broken.path.name}. u takes it back.", timeout=4)
+            self._screen.work.refresh()
+
+        def planned(found: Preview) -> None:
+            def answered(yes: bool | None) -> None:
+                if yes:
+                    self._doing.apply(found.planned, done, self._changing.failed)
+
+            screen = DiffScreen(found.planned.title, (), found.lines, yes="restore")
+            self._screen.app.push_screen(screen, answered)
+
+        def plan(_: object) -> Preview:
+            planned: Planned = repair.restoration(store, str(broken.path), state)
+            return previewed(planned)
+
+        self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

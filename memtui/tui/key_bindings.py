@@ -1,0 +1,91 @@
+"""Keys and bindings of the registry's actions, and how they are shown."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+
+from textual.binding import Binding
+
+from memtui.keymap import key_name
+from memtui.tui.action_context import ActionContext
+from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, Action
+from memtui.tui.layout import Pane
+
+
+def default_keys() -> dict[str, tuple[str, ...]]:
+    """Action id -> its keys, before any override from config.toml."""
+    return {action.id: action.keys for action in ACTIONS}
+
+
+def key_scopes() -> dict[str, str]:
+    """Action id -> the one place where its keys work, to find clashes; empty = everywhere."""
+    all_over = {(ANYWHERE,), (EVERYWHERE,)}
+    return {
+        action.id: "" if action.scopes in all_over else "+".join(action.scopes)
+        for action in ACTIONS
+    }
+
+
+def bindings(*scopes: str) -> list[Binding]:
+    """Textual bindings of everything that works in one of these scopes."""
+    return [
+        Binding(
+            ",".join(action.keys),
+            _binds(action),
+            action.words,
+            show=False,
+            tooltip=action.tooltip,
+            id=action.id,
+            priority=EVERYWHERE in action.scopes,
+        )
+        for action in ACTIONS
+        if not set(scopes).isdisjoint(action.scopes)
+    ]
+
+
+def _binds(action: Action) -> str:
+    """What Textual calls when a key of the action is pressed."""
+    if MOVING in action.scopes:
+        return f"move('{action.id}')"
+    return f"{'app' if EVERYWHERE in action.scopes else 'screen'}.act('{action.id}')"
+
+
+def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
+    """What the footer of a pane shows, in order: what can be done at this moment."""
+    return [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
+
+
+_SHOWN_KEYS = {
+    "escape": "esc",
+    "pagedown": "pgdn",
+    "pageup": "pgup",
+    "backspace": "⌫",
+    "space": "space",
+    "left": "←",
+    "right": "→",
+    "up": "↑",
+    "down": "↓",
+    "shift+tab": "⇧tab",
+}
+_CHARACTERS = {key_name(character): character for character in string.punctuation}
+
+
+def show_key(key: str) -> str:
+    """A key as people read it: `/`, `^p`, `←`, `esc`."""
+    if key in _SHOWN_KEYS:
+        return _SHOWN_KEYS[key]
+    if key.startswith("ctrl+"):
+        return f"^{show_key(key[5:])}"
+    return _CHARACTERS.get(key, key)
+
+
+def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+    """The key to show for an action in the footer; empty when it has none."""
+    keys = overrides.get(action.id, action.keys)
+    return show_key(keys[0]) if keys else ""
+
+
+def show_keys(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+    """All keys of an action, overrides included: `: ^p`."""
+    return " ".join(map(show_key, overrides.get(action.id, action.keys)))

@@ -1,0 +1,187 @@
+"""A screen of panes that asks the library for what its view describes, and shows what is found."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from textual import on
+
+from memtui import query as queries
+from memtui import text
+from memtui.model import Memory
+from memtui.tui import messages
+from memtui.tui.controllers.detail import DetailController
+from memtui.tui.cursor_restore import place
+from memtui.tui.layout import Pane
+from memtui.tui.screens.panes import PaneScreen
+from memtui.tui.status_text import StatusText
+from memtui.tui.view_state import ViewState, day
+from memtui.tui.work import Workers
+
+if TYPE_CHECKING:
+    from memtui.insight.timeline import Unit
+    from memtui.library import SearchResult
+
+
+class SearchableScreen(PaneScreen):
+    """From the panes' wishes to a query, from the answer to the panes."""
+
+    def __init__(self, workers: Workers, view: ViewState) -> None:
+        super().__init__()
+        self.work = workers
+        self.view = view
+        self.unit: Unit | None = None
+        self.found: SearchResult | None = None
+        self.telling = StatusText(self)
+        self.showing = DetailController(self)
+        self._number = 0
+        self._answered: ViewState | None = None
+        """What was asked for when the list was last filled."""
+        self._whole_from = sys.maxsize
+        """Number of the first search over all memories; before it, stores were being read."""
+        self._is_whole = False
+        """That search has been answered."""
+        self._wanted = ""
+        """Ref of a memory to stand on as soon as it is in the list."""
+
+    # Asking
+
+    def set_view(self, view: ViewState) -> None:
+        """Ask for something else."""
+        if view.text != self.view.text:
+            self.search_bar.set_text(view.text)
+        self.view = view
+        self.search()
+
+    def set_text(self, words: str) -> None:
+        self.set_view(ViewState(words, self.view.chips))
+
+    def settle(self) -> None:
+        """Filters that stand in the search line become chips; what is asked stays the same."""
+        settled = self.view.settled(self.now())
+        if settled != self.view:
+            self.set_view(settled)
+
+    def search(self, *, typing: bool = False) -> None:
+        """Ask the library for what the view describes."""
+        query = self.view.query(self.now(), typing=typing)
+        self._number = self.work.find(query, self.unit)
+
+    def search_again(self, *, whole: bool = False) -> None:
+        """Ask for the same, of what is there now; `whole`: all stores have been read."""
+        self.search(typing=self.search_bar.line.has_focus)
+        if whole:
+            self._whole_from = min(self._whole_from, self._number)
+
+    @on(messages.QueryTyped)
+    def _typed(self, event: messages.QueryTyped) -> None:
+        self.view = ViewState(event.text, self.view.chips)
+        self.search(typing=True)
+        self.update_keys()
+
+    @on(messages.QueryEntered)
+    def _entered(self) -> None:
+        self.focus_pane(Pane.MEMORIES)
+
+    @on(messages.FilterChosen)
+    def _chosen(self, event: messages.FilterChosen) -> None:
+        self.settle()
+        self.set_view(self.view.toggled(event.field, event.value))
+
+    @on(messages.SpanChosen)
+    def _span(self, event: messages.SpanChosen) -> None:
+        self.settle()
+        since = day(event.since) if event.since else None
+        until = day(event.until, end=True) if event.until else None
+        self.set_view(self.view.between(since, until))
+
+    @on(messages.ChipRemoved)
+    def _removed(self, event: messages.ChipRemoved) -> None:
+        self.set_view(self.view.without(event.key))
+
+    def entered(self, pane: Pane) -> None:
+        if pane is Pane.DETAIL and self.memories.slot >= 0:
+            self.memories.is_chosen = True  # it is being read
+        self.settle()
+
+    # Answers
+
+    @on(messages.FoundMemories)
+    def _found(self, event: messages.FoundMemories) -> None:
+        if event.number != self._number or self.work.library is None:
+            return
+        found = event.found
+        if self._answered != self.view:
+            self.memories.is_chosen = False
+        self.found, self._answered = found, self.view
+        rows = found.rows
+        stays = self.memories.is_chosen
+        cursor, top = place(self.memories.stand, found.slots, rows) if stays else (0, 0)
+        self.memories.show(
+            rows,
+            found.slots,
+            found.words,
+            cursor=cursor,
+            top=top,
+            type_width=_type_width(found),
+        )
+        self.entities.show(
+            found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
+        )
+        self.telling.found(found)
+        self.search_bar.line.found(found.facets)
+        if not (stays or self._is_whole):
+            self.app.restore_selection()
+        if self._wanted and self.memories.go_to(self._wanted):
+            self._wanted = ""
+        self._is_whole = self._is_whole or event.number >= self._whole_from
+        if self._is_whole:
+            self.memories.is_chosen = True  # nothing comes in by itself any more
+        self.update_keys()
+
+    @on(messages.Overviewed)
+    def _overviewed(self, event: messages.Overviewed) -> None:
+        if event.number != self._number or self.found is None:
+            return
+        chips = self.view.query(self.now())
+        since = chips.since.time.date().isoformat() if chips.since else ""
+        until = chips.until.time.date().isoformat() if chips.until else ""
+        self.timeline.show(event.overview.timeline, since, until)
+        self.statistics.show(self.telling.statistics(event.overview.statistics, self.found))
+
+    @on(messages.Learned)
+    def _learned(self, event: messages.Learned) -> None:
+        self.search_bar.line.learn(event.vocabulary, event.tags)
+
+    # What is on show
+
+    def show_memory(self, memory: Memory | None) -> None:
+        """Put a memory into the detail."""
+        self.showing.show(memory)
+
+    @on(messages.Related)
+    def _related(self, event: messages.Related) -> None:
+        self.showing.related(event)
+
+    def marked_memories(self) -> list[Memory]:
+        """The marked memories, in slot order."""
+        library, marked = self.work.library, self.memories.marked
+        return list(library.snapshot.rows.with_serials(marked).values()) if library else []
+
+    def chosen_entity(self) -> str:
+        """The one entity that is filtered by; empty when there is none."""
+        chosen = self._chosen_entities()
+        if len(chosen) != 1 or self.found is None:
+            return ""
+        paths = self.found.facets.entity
+        return next((path for path in paths if path.casefold() == chosen[0]), "")
+
+    def _chosen_entities(self) -> tuple[str, ...]:
+        return queries.values_of(self.view.query(self.now()), "entity")
+
+
+def _type_width(found: SearchResult) -> int:
+    """Columns for the types of these memories."""
+    longest = max((text.width(text.one_line(name)) for name in found.facets.type), default=8)
+    return max(6, min(14, longest))

@@ -1,0 +1,80 @@
+"""Where the person left off, read before the first paint and written when the app ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from memtui import query as queries
+from memtui.config import session
+from memtui.config.session import Session
+from memtui.tui.layout import Pane
+from memtui.tui.view_state import ViewState
+
+if TYPE_CHECKING:
+    from memtui.tui.app import Launch
+    from memtui.tui.screens.browse import BrowseScreen
+
+
+class SessionState:
+    """Between the session file and the screen."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._key = session.key_for(launch.roots)
+        self.last = Session()
+        if launch.state is not None and launch.loaded.settings.restore:
+            self.last = session.load(launch.state, self._key)
+
+    def view(self, now: datetime) -> ViewState:
+        """What was asked for when the last session ended, else what the settings say."""
+        if self.last.query:
+            return ViewState(self.last.query).settled(now)
+        settings = self._launch.loaded.settings
+        view = ViewState()
+        if settings.sort:
+            view = view.ordered(queries.Sort(settings.sort))
+        if settings.status != ("current",):
+            statuses = [s for name in settings.status for s in _statuses(name)]
+            view = view.with_values("status", statuses)
+        return view
+
+    @property
+    def seen(self) -> datetime | None:
+        """When the stores were last looked at."""
+        try:
+            return datetime.fromisoformat(self.last.seen)
+        except ValueError:
+            return None
+
+    def restore(self, screen: BrowseScreen) -> None:
+        """The pane that had the keys, the zoom, the former searches."""
+        if self.last.focus in list(Pane):
+            screen.pane = Pane(self.last.focus)
+        screen.zoomed = bool(self.last.zoomed)
+        screen.search_bar.line.former = list(self.last.searches)
+
+    def keep(self, screen: BrowseScreen, theme: str) -> None:
+        """Remember what the screen looks like."""
+        if self._launch.state is None:
+            return
+        now = screen.now()
+        memory = screen.memories.memory
+        view = screen.view.settled(now)
+        # As it was typed: the last word matches as a prefix in the next session by itself.
+        query = replace(view.query(now), terms=queries.parse(view.text, now).terms)
+        kept = Session(
+            query=queries.show(query),
+            selected=memory.ref if memory else "",
+            focus=screen.pane,
+            zoomed=screen.pane if screen.zoomed else "",
+            theme=theme,
+            searches=tuple(screen.search_bar.line.former),
+            seen=now.isoformat(),
+        )
+        session.save(self._launch.state, self._key, kept)
+
+
+def _statuses(name: str) -> tuple[str, ...]:
+    return ("active", "proposed") if name == "current" else (name,)

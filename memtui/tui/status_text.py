@@ -1,0 +1,192 @@
+"""The words around the panes: what is going on, how many were found, what to do next."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from memtui import query as queries
+from memtui import text
+from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.tui import glyphs
+from memtui.tui.memory_detail import Reference
+from memtui.tui.view_state import ORDER_WORDS
+from memtui.tui.widgets.statistics import Row
+
+if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage, Relative
+    from memtui.insight.statistics import Statistics
+    from memtui.library import Progress, SearchResult
+    from memtui.library.losses import StoreLosses
+    from memtui.tui.screens.searchable import SearchableScreen
+
+TYPES_SHOWN = 12
+
+
+class StatusText:
+    """Makes sentences and rows from values, and hands them to the widgets of the screen."""
+
+    def __init__(self, screen: SearchableScreen) -> None:
+        self._screen = screen
+        self._progress = ""
+        self._complete = False
+
+    # What is going on
+
+    def opening(self) -> None:
+        self._screen.memories.explain("Opening the stores …")
+        self._screen.chips.show((), "", "", "")
+
+    def progressed(self, progress: Progress | None) -> None:
+        """Show how far the work is, calmly, at the end of the search line."""
+        words = ""
+        if progress is not None:
+            share = f" {progress.done * 100 // progress.total} %" if progress.total else " …"
+            words = text.one_line(progress.what) + share
+        if words != self._progress:
+            self._progress = words
+            self._screen.search_bar.set_activity(words)
+
+    def rows_changed(self, *, complete: bool) -> None:
+        """From now on an empty list means that there is nothing."""
+        self._complete = self._complete or complete
+
+    # What was found
+
+    def found(self, found: SearchResult) -> None:
+        """Chips, hint, order and counts beside them; what to say when there is nothing."""
+        screen = self._screen
+        library = screen.work.library
+        total = library.snapshot.count if library else 0
+        right = f"{text.number(found.total)} of {text.number(total)}"
+        if found.how == "scan":
+            right = f"scanning, the index is not ready · {right}"
+        order = ORDER_WORDS[found.query.order]
+        status = "current memories" if not queries.values_of(found.query, "status") else "memories"
+        hint = found.hint or found.query.hint
+        count = self._unreadable()
+        alert = f"! {text.number(count)} unreadable" if count else ""
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert)
+        if not found.total:
+            screen.memories.explain(*self._nothing(found, total))
+
+    def _nothing(self, found: SearchResult, total: int) -> tuple[str, ...]:
+        if not total:
+            if not self._complete:
+                return ("Reading the stores …",)
+            if self._unreadable():
+                return ("No memory can be read.", "U lists what cannot be read, and why.")
+            return ("These stores hold no memories yet.", "n writes the first one.")
+        lines = ["Nothing matches."]
+        if found.hint:
+            lines.append(found.hint)
+        if self._screen.view.is_filtered:
+            lines.append("Press F to clear the filters.")
+        elif self._screen.view.text:
+            lines.append("Press / to search for something else, ? for how to search.")
+        return tuple(lines)
+
+    def _unreadable(self) -> int:
+        """How many files and folders cannot be read."""
+        library = self._screen.work.library
+        stores = library.snapshot.stores if library else ()
+        return sum(len(store.unreadable) for store in stores)
+
+    # Statistics and references
+
+    def statistics(self, statistics: Statistics, found: SearchResult) -> list[Row]:
+        """The rows of the statistics pane: counts with bars, then sizes and times."""
+        query, facets = found.query, found.facets
+        groups = [
+            ("Type", "type", facets.type),
+            ("Importance", "importance", facets.importance),
+            ("Status", "status", facets.status),
+            ("Store", "store", facets.store),
+            ("Kind", "kind", facets.kind),
+        ]
+        rows: list[Row] = []
+        for heading, field, counts in groups:
+            if field == "kind" and len(counts) < 2:
+                continue
+            rows += [Row(heading), *_group(field, counts, queries.values_of(query, field))]
+        rows += [Row("Times and sizes"), *self._facts(statistics)]
+        return rows
+
+    def _facts(self, statistics: Statistics) -> list[Row]:
+        now = self._screen.now()
+        facts = [Row("shown", fact=text.number(statistics.total))]
+        if statistics.pinned:
+            facts.append(Row("pinned", fact=text.number(statistics.pinned)))
+        if statistics.newest:
+            facts.append(Row("newest", fact=text.ago(statistics.newest, now)))
+        if statistics.oldest:
+            facts.append(Row("oldest", fact=text.ago(statistics.oldest, now)))
+        if statistics.undated:
+            facts.append(Row("without a time", fact=text.number(statistics.undated)))
+        if statistics.disk:
+            facts.append(Row("on disk", fact=text.size(statistics.bytes)))
+        return facts
+
+    def references(self, lineage: Lineage) -> list[Reference]:
+        """What a memory refers to, for the detail: successors first, they matter most."""
+        found = [self._reference("replaced by", relative) for relative in lineage.successors]
+        found += [self._reference("replaces", relative) for relative in lineage.supersedes]
+        for relative in lineage.links:
+            found.append(self._reference(_relation(relative), relative))
+        for relative in lineage.backlinks:
+            found.append(self._reference(f"linked from: {_relation(relative)}", relative))
+        return found
+
+    def _reference(self, relation: str, relative: Relative) -> Reference:
+        memory, link = relative.memory, relative.link
+        note = link.note if link else ""
+        if memory is None:
+            return Reference(relation, relative.id, note=note)
+        age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
+        return Reference(relation, memory.headline[:400], memory.ref, note, age)
+
+
+def losses_told(report: StoreLosses) -> tuple[str, str]:
+    """Title and words of the toast about what a store has lost."""
+    first, *others = report.losses
+    name = os.path.relpath(first.path, report.root)
+    name = text.file_name(first.path if name in (".", "..") else name)
+    words = f"{name}: {text.one_line(first.reason)}."
+    if others:
+        words += f" {text.number(len(others))} more."
+    label = text.one_line(report.store)
+    title = f"{label}: unreadable"
+    if report.memories:
+        plural = "y" if report.memories == 1 else "ies"
+        title = f"{label}: {text.number(report.memories)} memor{plural} can no longer be read"
+    listed = any(loss.is_listed for loss in report.losses)
+    return title, f"{words} U lists what cannot be read." if listed else words
+
+
+def _relation(relative: Relative) -> str:
+    return relative.link.relation.replace("_", " ") if relative.link else "linked"
+
+
+def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Row]:
+    """One row a value: in their own order where they have one, the rest by count."""
+    order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
+    values = [v for v in order if counts.get(v)] if order else list(counts)
+    marks = {"importance": glyphs.IMPORTANCE, "status": glyphs.STATUS_SHOWN}.get(field, {})
+    longest = max(counts.values(), default=0) or 1
+    rows = [
+        Row(
+            value or UNTYPED,
+            field,
+            value or UNTYPED,
+            marks.get(value, ""),
+            counts[value],
+            counts[value] / longest,
+            chosen=value.casefold() in chosen,
+        )
+        for value in values[:TYPES_SHOWN]
+    ]
+    if len(values) > TYPES_SHOWN:
+        rest = sum(counts[value] for value in values[TYPES_SHOWN:])
+        rows.append(Row(f"{len(values) - TYPES_SHOWN} more", fact=text.number(rest)))
+    return rows

@@ -1,0 +1,142 @@
+"""What the person asks to see: words in the search line and chips. Pure values and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time
+
+from memtui import query as queries
+from memtui.model import UNTYPED
+from memtui.query import Condition, Query, Sort, TimeCondition
+from memtui.tui.widgets.chips import Chip
+
+ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
+ORDER_WORDS = {
+    Sort.NEW: "newest first",
+    Sort.OLD: "oldest first",
+    Sort.IMPORTANCE: "by importance",
+    Sort.PRIORITY: "by priority",
+    Sort.RELEVANCE: "best match first",
+}
+_LABELS = {"importance": "importance", "entity": "entity", "store": "store"}
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """The search line as it stands, and the filters that were taken out of it or chosen."""
+
+    text: str = ""
+    chips: Query = field(default_factory=Query)
+
+    def query(self, now: datetime, *, typing: bool = False) -> Query:
+        """Both together: every filter must hold.
+
+        The last word goes on matching as a prefix when typing has ended: what was found while it
+        was typed does not go away on Enter. A blank or quotes end it.
+        """
+        typed = queries.parse(self.text, now, typing=typing)
+        begun = queries.parse(self.text, now, typing=True).terms
+        if len(begun) == len(typed.terms):
+            typed = replace(typed, terms=begun)
+        conditions = {(part.field, part.negated): part for part in self.chips.conditions}
+        # Typed last: two filters on one field cannot both be meant, so the newer one holds.
+        conditions |= {(part.field, part.negated): part for part in typed.conditions}
+        return replace(
+            typed,
+            conditions=tuple(conditions.values()),
+            since=typed.since or self.chips.since,
+            until=typed.until or self.chips.until,
+            sort=typed.sort or self.chips.sort,
+        )
+
+    def settled(self, now: datetime) -> ViewState:
+        """The filters in the search line become chips; the words stay."""
+        query = self.query(now)
+        typed = queries.parse(self.text, now)
+        words = queries.show(replace(queries.without_filters(typed), sort=None))
+        understood = bool(typed.conditions or typed.since or typed.until or typed.sort)
+        return ViewState(words if understood else self.text, replace(query, terms=(), hint=""))
+
+    def with_values(self, field: str, values: Iterable[str]) -> ViewState:
+        """This field filtered by exactly these values."""
+        return replace(self, chips=queries.with_values(self.chips, field, values))
+
+    def toggled(self, field: str, value: str) -> ViewState:
+        """Filtered by this value alone, or no longer when that is so already."""
+        wanted = "" if field == "type" and value == UNTYPED else value.casefold()
+        if queries.values_of(self.chips, field) == (wanted,) or (field == "entity" and not value):
+            return self.with_values(field, ())
+        return self.with_values(field, (wanted,))
+
+    def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
+        """Only what lies between these moments."""
+        return replace(self, chips=replace(self.chips, since=since, until=until))
+
+    def cleared(self) -> ViewState:
+        """No filter; words and order stay."""
+        return replace(self, chips=queries.without_filters(self.chips))
+
+    def ordered(self, sort: Sort | None) -> ViewState:
+        return replace(self, chips=replace(self.chips, sort=sort))
+
+    def without(self, key: str) -> ViewState:
+        """The chip with this key taken away."""
+        chips = self.chips
+        if key == "time":
+            return self.between(None, None)
+        if key == "sort":
+            return self.ordered(None)
+        kept = tuple(part for part in chips.conditions if _key(part) != key)
+        return replace(self, chips=replace(chips, conditions=kept))
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.chips.conditions or self.chips.since or self.chips.until)
+
+    def has_typed_filters(self, now: datetime) -> bool:
+        """The search line holds filters besides words."""
+        typed = queries.parse(self.text, now)
+        return queries.without_filters(typed) != typed
+
+    def chip_list(self) -> list[Chip]:
+        """Every filter that is not in the search line, as people read it."""
+        chips = [_chip(part) for part in self.chips.conditions]
+        if self.chips.since or self.chips.until:
+            chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
+        if self.chips.sort is not None:
+            chips.append(Chip("sort", "", ORDER_WORDS[self.chips.sort]))
+        return chips
+
+
+def day(text: str, *, end: bool = False) -> TimeCondition:
+    """The beginning (or the end) of an ISO date, in UTC."""
+    start = datetime.fromisoformat(text)
+    moment = datetime.combine(start.date(), time.max if end else time.min, tzinfo=UTC)
+    return TimeCondition(text, moment)
+
+
+def next_order(sort: Sort | None) -> Sort | None:
+    """The order after this one; None (by itself: newest, or best match) comes round again."""
+    if sort is None:
+        return Sort.OLD
+    at = ORDERS.index(sort) + 1 if sort in ORDERS else len(ORDERS)
+    return ORDERS[at] if at < len(ORDERS) else None
+
+
+def _key(part: Condition) -> str:
+    return f"{'-' * part.negated}{part.field}"
+
+
+def _chip(part: Condition) -> Chip:
+    values = ", ".join(value or UNTYPED for value in part.values)
+    return Chip(_key(part), f"{'not ' * part.negated}{part.field}", values)
+
+
+def _span(since: TimeCondition | None, until: TimeCondition | None) -> str:
+    if since and until:
+        return since.text if since.text == until.text else f"{since.text} – {until.text}"
+    if since:
+        relative = since.text[-1:].isalpha()
+        return f"last {since.text}" if relative else f"since {since.text}"
+    return f"until {until.text}" if until else ""

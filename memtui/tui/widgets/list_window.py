@@ -1,0 +1,286 @@
+"""The windowed list: draws only the lines in view, so its cost does not grow with their number.
+
+A subclass says how many lines there are and draws one. The window keeps its own top line, cursor
+and scrollbar; Textual's scrolling, which lays the screen out anew for every step, is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.cache import LRUCache
+from textual.content import Content
+from textual.geometry import Region
+from textual.strip import Strip
+
+from memtui.tui import actions, key_bindings
+from memtui.tui.widgets.themed_widget import ThemedWidget
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+CACHED_STRIPS = 512
+"""Drawn lines kept: some screens full, enough to page back and forth without drawing again."""
+WHEEL_LINES = 3
+
+
+class ListWindow(ThemedWidget, can_focus=True):
+    """A focusable pane of lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.MOVING)]
+    has_cursor = True
+    """False: the lines scroll, no line is the current one."""
+
+    def __init__(self, *, id: str | None = None, title: str = "") -> None:
+        super().__init__(id=id)
+        self.top = 0
+        self.cursor = 0
+        self._strips: LRUCache[Hashable, Strip] = LRUCache(CACHED_STRIPS)
+        self._drag_from: int | None = None
+        if title:
+            self.border_title = Content(title)
+
+    # What a subclass says
+
+    def line_count(self) -> int:
+        raise NotImplementedError
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        """One line, exactly `width` cells or less."""
+        raise NotImplementedError
+
+    def draw_key(self, index: int) -> Hashable:
+        """What the drawing of a line depends on, apart from width, selection and colours."""
+        return index
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        """Line `y` of the view when there is nothing to show."""
+        return Strip.blank(width)
+
+    def selectable(self, index: int) -> bool:
+        """Whether the cursor may stand on a line."""
+        return True
+
+    def cursor_moved(self) -> None:
+        """The cursor has come to another line."""
+
+    # Where we are
+
+    @property
+    def page(self) -> int:
+        return max(1, self.size.height)
+
+    @property
+    def last(self) -> int:
+        return self.line_count() - 1
+
+    def reset(self, *, cursor: int = 0, top: int = 0) -> None:
+        """Forget what was drawn, stand somewhere, draw anew."""
+        self._strips.clear()
+        self.cursor = max(0, min(cursor, self.last))
+        self.top = top
+        self._keep_in_view()
+        self.refresh()
+
+    def redraw(self) -> None:
+        """Draw every line in view again."""
+        self._strips.clear()
+        self.refresh()
+
+    def go(self, index: int) -> None:
+        """Put the cursor on a line (or the nearest that can have it), scrolling if needed."""
+        index = self._nearest(max(0, min(index, self.last)), up=index < self.cursor)
+        if index == self.cursor or self.last < 0:
+            self._keep_in_view()
+            return
+        before, top = self.cursor, self.top
+        self.cursor = index
+        self._keep_in_view()
+        if self.top == top:
+            width = self.size.width
+            self.refresh(
+                Region(0, before - top, width, 1),
+                Region(0, index - top, width, 1),
+            )
+        self.cursor_moved()
+
+    def scroll_lines(self, lines: int) -> None:
+        """Move the view; the cursor comes along only when it would leave it."""
+        top = max(0, min(self.top + lines, self.line_count() - self.page))
+        if top == self.top:
+            return
+        self.top = top
+        if self.has_cursor:
+            cursor = max(top, min(self.cursor, top + self.page - 1))
+            if cursor != self.cursor:
+                self.cursor = self._nearest(cursor, up=lines < 0)
+                self.cursor_moved()
+        self.refresh()
+
+    def _nearest(self, index: int, *, up: bool) -> int:
+        step = -1 if up else 1
+        for start, move in ((index, step), (index, -step)):
+            at = start
+            while 0 <= at <= self.last:
+                if self.selectable(at):
+                    return at
+                at += move
+        return index
+
+    def _keep_in_view(self) -> None:
+        highest = max(0, self.line_count() - self.page)
+        top = min(max(self.top, 0), highest)
+        if self.has_cursor and self.size.height:
+            if self.cursor < top:
+                top = self.cursor
+                while top and not self.selectable(top - 1):
+                    top -= 1  # headings above the first choice stay in view
+            elif self.cursor >= top + self.page:
+                top = self.cursor - self.page + 1
+        if top != self.top:
+            self.top = top
+            self.refresh()
+
+    # Drawing
+
+    def render_line(self, y: int) -> Strip:
+        width, height = self.size
+        count = self.line_count()
+        body = max(1, width - 1)
+        index = self.top + y
+        if not count:
+            return self.draw_empty(y, width).adjust_cell_length(width, self.ground)
+        if index >= count:
+            return Strip(
+                [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width
+            )
+        selected = self.has_cursor and index == self.cursor
+        key = (self.draw_key(index), body, selected, selected and self.has_focus)
+        cached = self._strips.get(key)
+        if cached is None:
+            cached = self._strips[key] = self._line(index, body, selected)
+        return Strip([*cached, self._scrollbar(y, height, count)], width)
+
+    def _line(self, index: int, width: int, selected: bool) -> Strip:
+        """A line as it stays: on the ground of the window, all its cells filled."""
+        strip = self.draw(index, width, selected=selected)
+        if selected:
+            strip = _one_ground(strip, self._line_style(selected=True))
+        strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
+        return strip.apply_style(self.ground)
+
+    def _line_style(self, *, selected: bool) -> Style | None:
+        return self.palette.cursor(focused=self.has_focus) if selected else None
+
+    def _scrollbar(self, y: int, height: int, count: int) -> Segment:
+        if count <= height:
+            return Segment(" ", self.ground)
+        first, size = self._thumb(height, count)
+        if first <= y < first + size:
+            style = self.palette.thumb_focused if self.has_focus else self.palette.thumb
+            return Segment("▐", self.ground + style)
+        return Segment(" ", self.ground)
+
+    def _thumb(self, height: int, count: int) -> tuple[int, int]:
+        size = max(1, round(height * height / count))
+        room, steps = height - size, max(1, count - height)
+        return round(room * min(self.top, steps) / steps), size
+
+    def notify_style_update(self) -> None:
+        self._strips.clear()
+        super().notify_style_update()
+
+    def recolour(self) -> None:
+        self.redraw()
+
+    def on_resize(self) -> None:
+        self._strips.clear()
+        self._keep_in_view()
+
+    def on_focus(self) -> None:
+        self.redraw()
+
+    def on_blur(self) -> None:
+        self.redraw()
+
+    # Keys and mouse
+
+    def action_move(self, action_id: str) -> None:
+        moves: dict[str, Callable[[], None]] = {
+            "move.down": lambda: self._step(1),
+            "move.up": lambda: self._step(-1),
+            "move.page_down": lambda: self._step(self.page),
+            "move.page_up": lambda: self._step(-self.page),
+            "move.half_down": lambda: self._step(max(1, self.page // 2)),
+            "move.half_up": lambda: self._step(-max(1, self.page // 2)),
+            "move.first": lambda: self._step(-self.line_count()),
+            "move.last": lambda: self._step(self.line_count()),
+        }
+        moves[action_id]()
+
+    def _step(self, lines: int) -> None:
+        if self.has_cursor:
+            self.go(self.cursor + lines)
+        else:
+            self.scroll_lines(lines)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_lines(WHEEL_LINES)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_lines(-WHEEL_LINES)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        if offset.x == self.size.width - 1 and self.line_count() > self.page:
+            self._drag_from = offset.y
+            self.capture_mouse()
+            self._drag_to(offset.y)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._drag_from is not None:
+            self._drag_to(event.screen_y - self.content_region.y)
+
+    def on_mouse_up(self) -> None:
+        if self._drag_from is not None:
+            self._drag_from = None
+            self.release_mouse()
+
+    def _drag_to(self, y: int) -> None:
+        steps = self.line_count() - self.page
+        _, size = self._thumb(self.page, self.line_count())
+        room = max(1, self.page - size)
+        self.scroll_lines(round(max(0, min(y, room)) * steps / room) - self.top)
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None or offset.x >= self.size.width - 1:
+            return
+        index = self.top + offset.y
+        if not 0 <= index <= self.last or not self.selectable(index):
+            return
+        again = index == self.cursor
+        if self.has_cursor:
+            self.go(index)
+        self.clicked(index, again=again, double=event.chain > 1)
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        """A line was clicked; `again`: the cursor stood there already."""
+
+
+def _one_ground(strip: Strip, ground: Style | None) -> Strip:
+    """The line with the cursor in one colour where that is reversed text.
+
+    Each reversed colour would be a block of its own otherwise.
+    """
+    if ground is None or not ground.reverse:
+        return strip
+    return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])

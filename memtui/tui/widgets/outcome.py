@@ -1,0 +1,119 @@
+"""What would happen: a few lines under a form, and the same lines above a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui.widgets.list_window import ListWindow
+
+if TYPE_CHECKING:
+    from memtui.tui.colours import Palette
+
+
+class Tone(StrEnum):
+    """How a line is meant."""
+
+    PLAIN = "plain"
+    QUIET = "quiet"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeLine:
+    """One line: a word that stands out, and what follows it."""
+
+    words: str
+    tone: Tone = Tone.PLAIN
+    head: str = ""
+
+
+def style_of(tone: Tone, palette: Palette) -> Style:
+    return {
+        Tone.PLAIN: palette.text,
+        Tone.QUIET: palette.dim,
+        Tone.GOOD: palette.added,
+        Tone.WARNING: palette.warning,
+        Tone.BAD: palette.status("deleted"),
+    }[tone]
+
+
+def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[list[Segment]]:
+    """The lines, wrapped; their text becomes visible here."""
+    lines: list[list[Segment]] = []
+    for one in said:
+        style = style_of(one.tone, palette)
+        head = text.one_line(one.head)
+        indent = min(text.width(head) + 1 if head else 0, 10)
+        first = f"{head} " if head else ""
+        words = text.wrap(first + text.one_line(one.words), max(8, width - 1))
+        for number, part in enumerate(words):
+            if not number and head and part.startswith(head):
+                bold = Style(bold=True) + style
+                rest = palette.text if one.tone is not Tone.QUIET else style
+                lines.append([Segment(" " + head, bold), Segment(part[len(head) :], rest)])
+            else:
+                pad = " " * (indent if number else 0)
+                body = palette.text if head and one.tone is not Tone.QUIET else style
+                lines += [
+                    [Segment(f" {pad}{piece}", body)]
+                    for piece in text.wrap(part, max(8, width - 1 - len(pad)))
+                ]
+    return lines
+
+
+class OutcomeLines(ListWindow, can_focus=False):
+    """At most a few lines; more can be scrolled with the wheel."""
+
+    has_cursor = False
+    MOST = 7
+
+    def __init__(self, *, id: str = "verdict") -> None:
+        super().__init__(id=id)
+        self._said: tuple[OutcomeLine, ...] = ()
+        self._lines: list[list[Segment]] = []
+        self._width = 0
+
+    @property
+    def said(self) -> tuple[OutcomeLine, ...]:
+        return self._said
+
+    def say(self, *said: OutcomeLine) -> None:
+        if said != self._said:
+            self._said = said
+            self._lay_out()
+            self.refresh(layout=True)
+
+    def _lay_out(self) -> None:
+        self._width = max(12, self.size.width - 1)
+        self._lines = drawn(self._said, self.palette, self._width)
+        self.reset()
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        lines = drawn(self._said, self.palette, max(12, width - 1)) if width else self._lines
+        return max(1, min(self.MOST, len(lines)))
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def recolour(self) -> None:
+        self._lay_out()
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        return Strip(self._lines[index])

@@ -1,0 +1,147 @@
+"""Where a person writes: lines and texts that may hold anything a store holds, one of a few."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.text import Text
+from textual import events
+from textual.binding import Binding
+from textual.message import Message
+from textual.strip import Strip
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, TextArea
+
+from memtui import text
+from memtui.tui.input_sanitizing import InputSanitizer
+from memtui.tui.widgets.themed_widget import ThemedWidget
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+
+class TextInput(TextArea):
+    """A text of several lines; tab goes on to the next field."""
+
+    ALLOW_SELECT = False
+
+    def __init__(self, raw: str, *, name: str) -> None:
+        self._guard = InputSanitizer()
+        super().__init__(
+            self._guard.inward(raw),
+            name=name,
+            soft_wrap=True,
+            tab_behavior="focus",
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            compact=True,
+        )
+
+    @property
+    def raw(self) -> str:
+        """The text as it shall be saved."""
+        return self._guard.outward(self.text)
+
+    def put(self, raw: str) -> None:
+        """Another text in place of this one."""
+        self._guard = InputSanitizer()
+        self.text = self._guard.inward(raw)
+
+    def get_line(self, line_index: int) -> Text:
+        held = self.document.get_line(line_index)
+        return Text(self._guard.shown(held), end="", no_wrap=True)
+
+
+class LineInput(Input):
+    """One line; what is known of its values is offered while typing."""
+
+    def __init__(
+        self, raw: str, *, name: str, known: Iterable[str] = (), placeholder: str = ""
+    ) -> None:
+        self._guard = InputSanitizer(lines=False)
+        fit = [value for value in known if value and not text.has_hidden(value)]
+        super().__init__(
+            self._guard.inward(raw),
+            name=name,
+            placeholder=placeholder,
+            compact=True,
+            select_on_focus=False,
+            suggester=SuggestFromList(fit, case_sensitive=False) if fit else None,
+        )
+
+    @property
+    def raw(self) -> str:
+        return self._guard.outward(self.value)
+
+    @property
+    def _value(self) -> Text:
+        return Text(self._guard.shown(self.value), no_wrap=True, overflow="ignore", end="")
+
+
+class ChoiceInput(ThemedWidget, can_focus=True):
+    """A few values side by side; left and right choose."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", show=False),
+        Binding("right,l,space", "step(1)", show=False),
+    ]
+
+    class Changed(Message):
+        """Another value was chosen."""
+
+    def __init__(self, values: Sequence[str], chosen: str, *, name: str) -> None:
+        super().__init__(name=name)
+        self._values = list(values)
+        if chosen not in self._values:
+            self._values.insert(0, chosen)
+        self._spans: list[tuple[int, int, str]] = []
+        self.raw = chosen
+
+    def action_step(self, step: int) -> None:
+        at = self._values.index(self.raw) + step
+        self._choose(self._values[at % len(self._values)])
+
+    def _choose(self, value: str) -> None:
+        if value != self.raw:
+            self.raw = value
+            self.refresh()
+            self.post_message(self.Changed())
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        for start, end, value in self._spans:
+            if start <= event.x < end:
+                self._choose(value)
+
+    def _first(self) -> int:
+        """The value that is drawn first, so that the chosen one can be seen."""
+        cells = [text.width(text.one_line(value) or "none") + 4 for value in self._values]
+        chosen, first = self._values.index(self.raw), 0
+        while first < chosen and sum(cells[first : chosen + 1]) + 2 > self.size.width:
+            first += 1
+        return first
+
+    def render_line(self, y: int) -> Strip:
+        palette = self.palette
+        first = self._first()
+        more = first > 0
+        segments = [Segment("‹", palette.dim)] if more else []
+        self._spans, used = [], int(more)
+        for value in self._values[first:]:
+            chosen = value == self.raw
+            words = f" {'●' if chosen else '○'} {text.one_line(value) or 'none'} "
+            style = palette.text if chosen else palette.dim
+            if chosen and self.has_focus:
+                style = palette.cursor_text + palette.cursor(focused=True)
+            segments.append(Segment(words, style))
+            self._spans.append((used, used + text.width(words), value))
+            used += text.width(words)
+        strip = Strip(segments).adjust_cell_length(self.size.width)
+        return strip.apply_style(self.ground)

@@ -1,0 +1,65 @@
+"""A widget that draws its own lines in the colours of the theme."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from textual.content import Content
+from textual.geometry import Region
+from textual.theme import Theme
+from textual.widget import Widget
+
+from memtui.tui.colours import Palette
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
+
+
+class ThemedWidget(Widget):
+    """Knows the palette, and draws anew when the theme changes."""
+
+    ALLOW_SELECT = False
+    app: MemtuiApp
+
+    _ground: Style | None = None
+
+    @property
+    def palette(self) -> Palette:
+        return self.app.palette
+
+    @property
+    def ground(self) -> Style:
+        """The style of what is not drawn in a style of its own.
+
+        Kept, because Textual reckons its `rich_style` anew from all that lies around, each time.
+        """
+        if self._ground is None:
+            self._ground = self.rich_style
+        return self._ground
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+
+    def _theme_changed(self, _: Theme) -> None:
+        self._ground = None
+        self.recolour()
+
+    def notify_style_update(self) -> None:
+        self._ground = None
+        super().notify_style_update()
+
+    def say_below(self, words: Content) -> None:
+        """Set the words in the lower border and draw that line only.
+
+        Textual's own setter draws the whole widget: 13 KB for each step of the cursor.
+        """
+        if words == self._border_subtitle:
+            return
+        self._border_subtitle = words
+        edge = self.gutter
+        self.refresh(Region(-edge.left, self.size.height, self.outer_size.width, 1))
+
+    def recolour(self) -> None:
+        """The colours are other ones."""
+        self.refresh()
