@@ -10,17 +10,18 @@ import re
 import secrets
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memtui.bundle import ambient, archive, text_formats
-from memtui.bundle.bundle_writer import Cancelled, Report, pack, silent
+from memtui.bundle.bundle_writer import pack
 from memtui.errors import Refused
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.text import number
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def export(
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
     *,
     pretty: bool = True,
     every: bool = True,
@@ -131,14 +132,12 @@ def _engram(library: Library, memories: Sequence[Memory], said: tuple[str, ...])
     return Export([text.encode("utf-8")], said + _told(store.left_out(only)))
 
 
-def _watched(
-    pieces: Iterable[bytes], report: Report, cancelled: Callable[[], bool]
-) -> Iterator[bytes]:
-    for number, piece in enumerate(pieces):
-        if number % STEP == 0:
+def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
+    for count, piece in enumerate(pieces):
+        if count % STEP == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
-            report("writing", number, 0)
+            report(Progress("writing", count))
         yield piece
 
 
