@@ -9,17 +9,18 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memtui.bundle import ambient, archive, left_out, tabular
-from memtui.bundle.bundle_writer import Cancelled, Report, pack, silent
+from memtui.bundle.bundle_writer import pack
 from memtui.errors import Refused
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -51,7 +52,7 @@ def export(
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
     *,
     pretty: bool = True,
     every: bool = True,
@@ -125,14 +126,12 @@ def _engram(library: Library, memories: Sequence[Memory], said: tuple[str, ...])
     return Export([text.encode("utf-8")], said + _told(store.left_out(only)))
 
 
-def _watched(
-    pieces: Iterable[bytes], report: Report, cancelled: Callable[[], bool]
-) -> Iterator[bytes]:
+def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
     for number, piece in enumerate(pieces):
         if number % STEP == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
-            report("writing", number, 0)
+            report(Progress("writing", number))
         yield piece
 
 

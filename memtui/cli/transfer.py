@@ -16,6 +16,7 @@ from memtui.cli.filters import filter_options, json_option, query_from, store_op
 from memtui.cli.output import print_json
 from memtui.cli.stores import loaded
 from memtui.errors import MemtuiError, SaveError
+from memtui.progress import Progress
 from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
@@ -31,11 +32,11 @@ LISTED = 20
 """Conflicts and refusals printed one by one; the rest are counted."""
 
 
-def _progress(what: str, done: int, total: int) -> None:
+def _progress(progress: Progress) -> None:
     """One line on a terminal, written over itself."""
     if sys.stderr.isatty():
-        share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
+        of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
+        print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
 
 
 def _clear_progress() -> None:

@@ -14,9 +14,9 @@ import pytest
 from memtui import paths
 from memtui.bundle import exporting, tabular
 from memtui.bundle import exporting as output
-from memtui.bundle.bundle_writer import Cancelled
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.progress import Cancelled
 
 
 @pytest.fixture
