@@ -13,20 +13,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memtui.bundle import ambient, archive, text_formats
 from memtui.bundle.bundle_writer import pack
+from memtui.bundle.open_stores import OpenStores, memories_of
 from memtui.errors import Refused
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.text import number
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-
 
 SUFFIXES = {
     "bundle": ".zip",
@@ -50,7 +47,7 @@ class Export:
 
 
 def export(
-    library: Library,
+    library: OpenStores,
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
@@ -70,7 +67,7 @@ def export(
         packing = pack(library, chosen, report, cancelled)
         said += tuple(f"left out: {item}" for item in packing.left_out)
         return Export(_watched(archive.pieces(packing.archive), report, cancelled), said)
-    memories = chosen if chosen is not None else _all(library)
+    memories = chosen if chosen is not None else memories_of(library)
     if form == "ambient":
         return _ambient(library, chosen, pretty, every, said)
     if form == "engram":
@@ -89,22 +86,18 @@ def _told(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"left out: {line}" for line in lines)
 
 
-def _unchosen(library: Library, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(unchosen(_all(library), chosen))
-
-
-def _all(library: Library) -> list[Memory]:
-    return [m for store in library.stores for m in library.memories(store.label)]
+def _unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
+    return _told(unchosen(memories_of(library), chosen))
 
 
 def _ambient(
-    library: Library,
+    library: OpenStores,
     chosen: Sequence[Memory] | None,
     pretty: bool,
     every: bool,
     said: tuple[str, ...],
 ) -> Export:
-    memories = _all(library) if chosen is None else chosen
+    memories = memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
         said += _unchosen(library, memories)
@@ -119,7 +112,7 @@ def _ambient(
     return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], said)
 
 
-def _engram(library: Library, memories: Sequence[Memory], said: tuple[str, ...]) -> Export:
+def _engram(library: OpenStores, memories: Sequence[Memory], said: tuple[str, ...]) -> Export:
     """The export of the one store that the memories lie in, by that store's own rules."""
     labels = {memory.store for memory in memories} or {store.label for store in library.stores}
     stores = [store for store in library.stores if store.label in labels]

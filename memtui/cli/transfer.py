@@ -196,6 +196,7 @@ def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
     from memtui.bundle.import_plan import plan_import
+    from memtui.library.planning import planned_import
 
     label = ""
     if into and Path(into).exists():
@@ -207,9 +208,9 @@ def _merge(
     plan = plan_import(document, library, label, _progress)
     _clear_progress()
     action = None
-    if not dry_run and plan.planned.does_something:
+    if not dry_run and plan.has_edits:
         with _uninterrupted():
-            action = with_consent(library, lambda: library.apply(plan.planned)).id
+            action = with_consent(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
         print_json(_record(plan, action))
     else:
@@ -235,7 +236,7 @@ def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             }
             for part in plan.imports
         ],
-        "warnings": list(plan.planned.warnings),
+        "warnings": list(plan.warnings),
         "action": action,
         "done": action is not None,
     }
@@ -252,7 +253,7 @@ def _say(plan: ImportPlan, dry_run: bool) -> None:
         _listed(f"  conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
         _listed(f"  no place  {r.memory.ref}: {r.why}" for r in part.refused)
     _lost(plan.lost)
-    for warning in plan.planned.warnings[:LISTED]:
+    for warning in plan.warnings[:LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 

@@ -16,7 +16,7 @@ from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes
-from memtui.library.planning import Planned
+from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.tui import import_summary
@@ -144,7 +144,7 @@ def _plan(
     count = plan.counts["new"]
     what = "1 memory" if count == 1 else f"{count} memories"
     title = f"{MOVE if moves else COPY} {what} to {target}"
-    planned = Planned(title, plan.planned.plans, plan.planned.parts)
+    planned = planned_import(plan, title)
     if moves and count:
         new = [item.memory for part in plan.imports for item in part.new]
         away = library.plan([_away(library, memory) for memory in new])

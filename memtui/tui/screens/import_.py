@@ -19,6 +19,7 @@ from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
+from memtui.library.planning import planned_import
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
@@ -118,7 +119,7 @@ class ImportScreen(TransferScreen):
             self.update_keys()
             return
         said = import_summary.told(plan)
-        if plan.planned.does_something:
+        if plan.has_edits:
             self._plan = plan
         else:
             said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
@@ -139,7 +140,7 @@ class ImportScreen(TransferScreen):
             done = partial(self._restored, restoration)
             self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
         else:
-            self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
+            self.doing.apply(planned_import(plan), partial(self._imported, plan), self._stuck)
 
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False

@@ -22,13 +22,13 @@ def names(folder: Path) -> list[str]:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from memtui.bundle import output
+from memtui.bundle import exporting
 
 def pieces():
     yield b"half"
     os.kill(os.getpid(), signal.SIGKILL)
 
-output.write_file(Path(sys.argv[1]), pieces())
+exporting.write_file(Path(sys.argv[1]), pieces())
 """
 
 
