@@ -22,7 +22,7 @@ from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
-    from memtui.bundle.merging import ImportPlan
+    from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
     from memtui.library import Library
     from memtui.model import Memory
@@ -195,7 +195,7 @@ def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> di
 def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    from memtui.bundle.merging import plan_import
+    from memtui.bundle.import_plan import plan_import
 
     label = ""
     if into and Path(into).exists():

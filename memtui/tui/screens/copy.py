@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from memtui import text
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle.bundle_reader import ImportDocument, read_document
-from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
 from memtui.progress import IsCancelled, Progress, Report

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
 from memtui.bundle.bundle_writer import format_of
-from memtui.bundle.mapping import Mapped, guessed_format, lost_in, mapped
+from memtui.bundle.import_matching import Mapped, guessed_format, lost_in, mapped
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
