@@ -21,7 +21,7 @@ from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
 from memtui.stores.base import Store, StoreView
-from memtui.stores.batch_view import BatchView, asked_before
+from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def plan(
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
             raise Refused(why, where=change.store)
-        made = asked_before(change, plans) or store.plan(change, together)
+        made = repeated_add(change, plans) or store.plan(change, together)
         plans.append(made)
         _add(edits.setdefault(change.store, []), made.edits)
     parts = tuple(
