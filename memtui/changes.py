@@ -176,7 +176,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
     @property
-    def does_something(self) -> bool:
+    def has_edits(self) -> bool:
         return bool(self.edits)
 
 

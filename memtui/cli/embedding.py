@@ -31,7 +31,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     choice it is the one that `pip install memtui[semantic]` brings, which asks nobody.
     """
     library = loaded(stores)
-    if not library.embeds:
+    if not library.can_embed:
         raise Refused(
             "there is no model to make vectors with",
             do="pip install memtui[semantic], or name a server under [search.embedding]",

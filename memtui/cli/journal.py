@@ -68,8 +68,8 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     library = _journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)
     put_back: dict[int, dict[str, None]] = {}
-    for each in library.overwritten(time.time() - LOOKED_BACK):
-        put_back.setdefault(each.action.id, {})[each.told] = None
+    for each in library.find_reverted(time.time() - LOOKED_BACK):
+        put_back.setdefault(each.action.id, {})[each.description] = None
     if as_json:
         print_json(
             [

@@ -72,8 +72,8 @@ def _reverted(library: Library) -> dict[str, list[tuple[int, str, str]]]:
     """By label: number, title and fate of each action that another program took back."""
     labels = {os.path.realpath(store.root): store.label for store in library.stores}
     found: dict[str, dict[tuple[int, str, str], None]] = {label: {} for label in labels.values()}
-    for each in library.reverted():
-        key = each.action.id, each.action.title, each.told
+    for each in library.peek_reverted():
+        key = each.action.id, each.action.title, each.description
         found[labels[os.path.realpath(each.store)]][key] = None
     return {label: list(actions) for label, actions in found.items()}
 
@@ -140,7 +140,7 @@ def search(
     query = query_from(" ".join(text), **filters)
     library = loaded(stores)
     library.index()
-    library.ponder(query)
+    library.embed_query(query)
     found = library.find(query)
     memories = _shown(found, limit, everything)
     parts = [library.explain(found, at) for at in range(len(memories))] if explain else []

@@ -51,7 +51,7 @@ def first_plan(
         except (Refused, RefError) as error:
             said.append(str(error))
             continue
-        if planned.does_something:
+        if planned.has_edits:
             return change, planned, said
         said.append(f"{planned.outcome}: {planned.reason}")
     raise LookupError("\n".join(dict.fromkeys(said)))

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from memtui.library import repair
-from memtui.library.repair import Broken
+from memtui.library.repair import BrokenFile
 from memtui.tui.change_worker import ChangeWorker, Preview, previewed
 from memtui.tui.controllers.changes import ChangeActions
 
@@ -66,14 +66,14 @@ class RepairActions:
     def _look(self, label: str, fault: Unreadable) -> None:
         store, state = self._store(label), self._screen.app.launch.state
         self._doing.ask(
-            lambda _: repair.look(store, fault.file, fault.reason, state),
+            lambda _: repair.inspect_file(store, fault.file, fault.reason, state),
             lambda broken: self._show(store, broken),
             self._changing.failed,
             "broken",
             opens=True,
         )
 
-    def _show(self, store: Store, broken: Broken) -> None:
+    def _show(self, store: Store, broken: BrokenFile) -> None:
         from memtui.tui.screens.broken import BrokenScreen
 
         def answered(restore: bool | None) -> None:
@@ -82,7 +82,7 @@ class RepairActions:
 
         self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
 
-    def _restore(self, store: Store, broken: Broken) -> None:
+    def _restore(self, store: Store, broken: BrokenFile) -> None:
         from memtui.tui.screens.diff import DiffScreen
 
         state = self._screen.app.launch.state
@@ -102,7 +102,7 @@ class RepairActions:
             self._screen.app.push_screen(screen, answered)
 
         def plan(_: object) -> Preview:
-            planned: Planned = repair.restoration(store, str(broken.path), state)
+            planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
             return previewed(planned)
 
         self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

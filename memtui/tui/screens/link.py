@@ -194,7 +194,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         chosen = (relation, target.id)
 
         def planned(found: Preview) -> None:
-            if found.planned.does_something:
+            if found.planned.has_edits:
                 self.dismiss(chosen)
             else:
                 reason = found.planned.reason or "it is so already"

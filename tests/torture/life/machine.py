@@ -203,7 +203,7 @@ class Life(Living):
         """The index, in whatever state, finds what looking at every memory finds."""
         self.library.index()
         if self.thorough:
-            self.library.keep_index()
+            self.library.save_index()
         asked = parse(f"{word} status:all", self.library.now())
         assert refs(self.library, asked) == refs(self.seen(), asked)
 
@@ -244,7 +244,7 @@ class Life(Living):
             }
             wrong = [key for key in old.keys() - gone if new.get(key) != old[key]]
             assert not wrong, f"{wrong[0]} becomes {new.get(wrong[0])}"
-        if planned.does_something:
+        if planned.has_edits:
             self.apply((planned, self.changes_of(planned)))
 
     # ---- what must hold after every step -------------------------------------------------------

@@ -209,7 +209,7 @@ def test_a_form_with_unchanged_fields_changes_nothing(folder: Path) -> None:
         ),
     )
     assert planned.outcome is Outcome.NOTHING
-    assert not planned.does_something
+    assert not planned.has_edits
 
 
 @pytest.mark.parametrize(
