@@ -1,22 +1,22 @@
-"""`export`, `import`, `verify`: carry memories away and back."""
+"""Commands that move memories between stores and files: `export`, `import`, `verify`."""
 
 from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.consent import with_consent
-from memtui.cli.filters import filter_options, json_option, query_from, store_option
-from memtui.cli.output import print_json
-from memtui.cli.stores import loaded
+from memtui.cli.applying import confirm_owner
+from memtui.cli.open_stores import load_library, open_library
+from memtui.cli.options import filter_options, json_option, query_from, store_option
+from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.errors import MemtuiError, SaveError
-from memtui.query import values_of
+from memtui.query import Query, values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -28,49 +28,51 @@ if TYPE_CHECKING:
 
 FORMATS = ("bundle", "ambient", "jsonl", "csv", "markdown", "engram")
 LISTED = 20
-"""Conflicts and refusals printed one by one; the rest are counted."""
-
-
-def _progress(what: str, done: int, total: int) -> None:
-    """One line on a terminal, written over itself."""
-    if sys.stderr.isatty():
-        share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
-
-
-def _clear_progress() -> None:
-    if sys.stderr.isatty():
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+"""Conflicts and rejected memories printed one by one; the rest are counted."""
 
 
 @contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """What is planned is done whole: ctrl+c stops the planning, never the writing."""
-    former = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _ignore_interrupts() -> Iterator[None]:
+    """Ignore ctrl+c while writing, so that a planned import is written completely."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, former)
+        signal.signal(signal.SIGINT, handler)
 
 
 # ---- export -------------------------------------------------------------------------------------
 
 
 @click.command("export")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="bundle", show_default=True)
-@click.option("--pretty", is_flag=True, help="Indented, for --format ambient.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write.  [default: standard output]",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="bundle",
+    show_default=True,
+    help="Format of the file.",
+)
+@click.option("--pretty", is_flag=True, help="Indent the JSON of --format ambient.")
 @store_option
 @filter_options
 def export(
     output: Path | None, form: str, pretty: bool, stores: Sequence[str], **filters: Any
 ) -> int:
-    """Write memories to a file, or to standard output.
+    """Export memories to a file or to standard output.
 
-    Without filters a bundle holds the stores whole, memories of every status and memtui's own notes
-    included: imported into an empty place it gives the same files. The other formats, and filters,
-    take what `list` shows; ambient leaves out what Ambient's own export does, expired files too
-    unless --status all.
+    Without filters a bundle holds the complete stores, including memories of every status and
+    memtui's sidecars; imported into an empty place it creates the same files. The other formats,
+    and a bundle with filters, hold what `memtui list` shows with the same filters. The format
+    ambient also leaves out expired files, as Ambient's own export does, unless --status all is
+    given.
     """
     from memtui.bundle import exporting
 
@@ -78,37 +80,37 @@ def export(
     unfiltered = not (query.conditions or query.since or query.until)
     whole = form in ("bundle", "ambient") and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
-        raise click.UsageError("a bundle is no text; name a file with -o FILE")
-    library = loaded(stores)
-    chosen = None if whole else _chosen(library, query)
+        raise click.UsageError("a bundle is a binary file; write it with -o FILE")
+    library = load_library(stores)
+    chosen = None if whole else _find_all(library, query)
     every = "all" in values_of(query, "status")
-    made = exporting.export(library, form, chosen, _progress, pretty=pretty, every=every)
+    made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
     _write(output, made.pieces)
-    _clear_progress()
+    clear_progress()
     for line in made.said:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 
 
-def _chosen(library: Library, query: Any) -> list[Memory]:
+def _find_all(library: Library, query: Query) -> list[Memory]:
     found = library.find(query)
     return [found.rows[slot] for slot in found.slots]
 
 
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
-    from memtui.bundle import exporting as out
+    from memtui.bundle import exporting
 
     try:
         if output is not None:
-            out.write_file(output, pieces)
+            exporting.write_file(output, pieces)
         else:
             sys.stdout.flush()
-            out.write_stream(sys.stdout.fileno(), pieces)
+            exporting.write_stream(sys.stdout.fileno(), pieces)
     except BrokenPipeError:
         raise
     except OSError as error:
         where = "standard output" if output is None else str(output)
-        raise SaveError(f"nothing was exported: {error.strerror}", where=visible(where)) from error
+        raise SaveError(f"cannot export: {error.strerror}", where=visible(where)) from error
 
 
 # ---- import -------------------------------------------------------------------------------------
@@ -119,18 +121,19 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
 @click.option(
     "--into",
     metavar="STORE",
-    help="A store's path or label; or a place that is empty, which then gets the same files.",
+    help="Path or label of a store; or an empty or new folder, which gets the same files.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the plan without writing anything.")
 @store_option
 @json_option
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
 ) -> int:
-    """Read memories from a bundle, an Ambient backup, an Engram export or JSON lines.
+    """Import memories from a bundle, an Ambient backup, an Engram export or JSON lines.
 
-    What is there stays as it is: the same is passed over, and a memory that differs from the one
-    with its id is listed and skipped. `memtui undo` takes the whole import back.
+    Existing memories are never changed: identical ones are skipped, and one that differs from the
+    memory with the same id is listed as a conflict and skipped. `memtui undo` undoes the whole
+    import; --dry-run shows its plan.
     """
     from memtui.bundle.bundle_reader import read_document
     from memtui.bundle.store_install import is_empty
@@ -142,40 +145,37 @@ def import_(
 
 
 def _is_label(name: str, stores: Sequence[str]) -> bool:
-    """Whether an open store is called so."""
-    from memtui.cli.stores import library_of
-
+    """Whether an open store has this label."""
     try:
-        return any(store.label == name for store in library_of(stores).stores)
+        return any(store.label == name for store in open_library(stores).stores)
     except MemtuiError:
         return False
 
 
-def _restore(document: ImportDocument, place: Path, dry_run: bool, as_json: bool) -> int:
-    from memtui import paths as places
+def _restore(document: ImportDocument, folder: Path, dry_run: bool, as_json: bool) -> int:
+    from memtui import paths
     from memtui.bundle.restoring import plan_restore
     from memtui.library import Library
 
-    plan = plan_restore(document, place)
+    plan = plan_restore(document, folder)
     action = None
     if not dry_run:
-        with _uninterrupted():
-            library = Library((), state=places.state_folder())
-            action = library.restore(plan, _progress).id
-        _clear_progress()
+        with _ignore_interrupts():
+            library = Library((), state=paths.state_folder())
+            action = library.restore(plan, show_progress).id
+        clear_progress()
     if as_json:
-        print_json(_restored_record(plan, action, dry_run))
+        print_json(_restoration_record(plan, action, dry_run))
         return 0
-    doing = "would make" if dry_run else "made"
+    verb = "would import" if dry_run else "imported"
     for placed in plan.stores:
         count = number(len(placed.store.memories))
-        print(
-            f"{doing} {placed.store.format} with {count} memories in {one_line(str(placed.root))}"
-        )
+        target = one_line(str(placed.root))
+        print(f"{verb} {count} memories to {target} ({placed.store.format})")
     return 0
 
 
-def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> dict[str, Any]:
+def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) -> dict[str, Any]:
     return {
         "restored": [
             {
@@ -198,25 +198,25 @@ def _merge(
 
     label = ""
     if into and Path(into).exists():
-        library = loaded([into])
+        library = load_library([into])
         label = library.stores[0].label if len(library.stores) == 1 else ""
     else:
-        library = loaded([*stores, into] if into and not stores else stores)
+        library = load_library([*stores, into] if into and not stores else stores)
         label = into or ""
-    plan = plan_import(document, library, label, _progress)
-    _clear_progress()
+    plan = plan_import(document, library, label, show_progress)
+    clear_progress()
     action = None
     if not dry_run and plan.planned.does_something:
-        with _uninterrupted():
-            action = with_consent(library, lambda: library.apply(plan.planned)).id
+        with _ignore_interrupts():
+            action = confirm_owner(library, lambda: library.apply(plan.planned)).id
     if as_json:
-        print_json(_record(plan, action))
+        print_json(_import_record(plan, action))
     else:
-        _say(plan, dry_run)
+        _print_plan(plan, dry_run)
     return 0
 
 
-def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
+def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
     return {
         **plan.counts,
         "lost": plan.lost,
@@ -240,34 +240,31 @@ def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
     }
 
 
-def _say(plan: ImportPlan, dry_run: bool) -> None:
-    doing = "would add" if dry_run else "added"
+def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
+    verb = "would add" if dry_run else "added"
     for part in plan.imports:
         print(
-            f"{one_line(part.source)} -> {part.target}: {doing} {number(len(part.new))}, "
-            f"same {number(len(part.same))}, conflicts {number(len(part.conflicts))}, "
-            f"no place for {number(len(part.refused))}"
+            f"{one_line(part.source)} -> {part.target}: {verb} {number(len(part.new))}, "
+            f"identical {number(len(part.same))}, "
+            f"skipped (conflict) {number(len(part.conflicts))}, "
+            f"rejected {number(len(part.refused))}"
         )
-        _listed(f"  conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
-        _listed(f"  no place  {r.memory.ref}: {r.why}" for r in part.refused)
-    _lost(plan.lost)
+        _print_some(f"conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
+        _print_some(f"rejected  {r.memory.ref}: {r.why}" for r in part.refused)
+    if plan.lost:
+        print("fields lost:")
+    for name, count in plan.lost.items():
+        print(f"  {number(count):>7}  {one_line(name)}")
     for warning in plan.planned.warnings[:LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 
-def _listed(lines: Iterable[str]) -> None:
+def _print_some(lines: Iterable[str]) -> None:
     every = list(lines)
     for line in every[:LISTED]:
-        print(f"  {one_line(line.strip())}")
+        print(f"  {one_line(line)}")
     if len(every) > LISTED:
         print(f"  and {len(every) - LISTED} more")
-
-
-def _lost(lost: Mapping[str, int]) -> None:
-    if lost:
-        print("cannot be carried over:")
-    for name, count in lost.items():
-        print(f"  {number(count):>7}  {one_line(name)}")
 
 
 # ---- verify -------------------------------------------------------------------------------------
@@ -277,7 +274,7 @@ def _lost(lost: Mapping[str, int]) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @json_option
 def verify(file: Path, as_json: bool) -> int:
-    """Check that a file is whole and can be imported. Exit code 0 when it can, else 1."""
+    """Check that a file is intact and can be imported. Exit code 1 if it cannot."""
     from memtui.bundle.bundle_reader import read_document, verified
 
     document = read_document(file)
@@ -285,7 +282,7 @@ def verify(file: Path, as_json: bool) -> int:
     if as_json:
         print_json({"file": str(file), "kind": document.kind, "checked": checked, "sound": True})
         return 0
-    print(f"{one_line(str(file))}: sound, {document.kind}, {size(file.stat().st_size)}")
+    print(f"{one_line(str(file))}: ok, {document.kind}, {size(file.stat().st_size)}")
     for line in checked:
         print(f"  {one_line(line)}")
     return 0
