@@ -12,7 +12,17 @@ from typing import Any
 
 from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
-from memtui.text import cut, file_name, number, one_line, pad, short_ago, visible
+from memtui.progress import Progress
+from memtui.text import (
+    cut,
+    file_name,
+    number,
+    one_line,
+    pad,
+    short_ago,
+    visible,
+    without_lone_surrogates,
+)
 
 ID_CELLS = 10
 """Characters of an id that lists show: enough to name it, and a complete date."""
@@ -32,11 +42,7 @@ def print_json(document: Any) -> None:
 
 def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
+        return without_lone_surrogates(value)
     if isinstance(value, Mapping):
         return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -100,17 +106,11 @@ def print_diffs(diffs: Iterable[FileDiff]) -> None:
             print(visible(line))
 
 
-def show_progress(what: str, done: int, total: int) -> None:
-    """Overwrite the line of progress on standard error, if it is a terminal.
-
-    Args:
-        what: What is being done.
-        done: Steps done.
-        total: Steps in total; 0 if not known.
-    """
+def show_progress(progress: Progress) -> None:
+    """Overwrite the line of progress on standard error, if it is a terminal."""
     if sys.stderr.isatty():
-        share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
+        of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
+        print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
 
 
 def clear_progress() -> None:

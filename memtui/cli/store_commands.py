@@ -153,7 +153,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
             do="pip install memtui[semantic], or name a server under [search.embedding]",
         )
     try:
-        done = library.embed(lambda at: show_progress(at.what, at.done, at.total))
+        done = library.embed(show_progress)
     finally:
         clear_progress()
     if as_json:

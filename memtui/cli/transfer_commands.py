@@ -21,7 +21,7 @@ from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
-    from memtui.bundle.merging import ImportPlan
+    from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
     from memtui.library import Library
     from memtui.model import Memory
@@ -194,7 +194,8 @@ def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) ->
 def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    from memtui.bundle.merging import plan_import
+    from memtui.bundle.import_plan import plan_import
+    from memtui.library.planning import planned_import
 
     label = ""
     if into and Path(into).exists():
@@ -206,9 +207,9 @@ def _merge(
     plan = plan_import(document, library, label, show_progress)
     clear_progress()
     action = None
-    if not dry_run and plan.planned.does_something:
+    if not dry_run and plan.has_edits:
         with _ignore_interrupts():
-            action = confirm_owner(library, lambda: library.apply(plan.planned)).id
+            action = confirm_owner(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
         print_json(_import_record(plan, action))
     else:
@@ -234,7 +235,7 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             }
             for part in plan.imports
         ],
-        "warnings": list(plan.planned.warnings),
+        "warnings": list(plan.warnings),
         "action": action,
         "done": action is not None,
     }
@@ -255,7 +256,7 @@ def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
         print("fields lost:")
     for name, count in plan.lost.items():
         print(f"  {number(count):>7}  {one_line(name)}")
-    for warning in plan.planned.warnings[:LISTED]:
+    for warning in plan.warnings[:LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 
