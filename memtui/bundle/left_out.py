@@ -20,16 +20,6 @@ NO_PLACE: Mapping[str, tuple[str, ...]] = {
         "source",
         "extra",
     ),
-    "ambient": (
-        "tags",
-        "links",
-        "supersedes",
-        "superseded_by",
-        "status",
-        "pinned",
-        "confidence",
-        "extra",
-    ),
 }
 """Fields of a memory that a form cannot hold."""
 _WORDS = {
@@ -56,9 +46,8 @@ def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def without_place(memories: Iterable[Memory], form: str) -> list[str]:
-    """A line about the fields of these memories that the form cannot hold."""
-    names = NO_PLACE.get(form, ())
+def without_place(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
+    """A line about those of these fields that are set, because the form cannot hold them."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []

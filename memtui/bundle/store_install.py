@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.bundle_writer import Report, format_of, silent
+from memtui.bundle.bundle_writer import Report, silent
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
@@ -32,7 +32,8 @@ from memtui.files.staging_dir import (
     taken_out,
 )
 from memtui.files.write_recorder import WriteRecorder
-from memtui.stores.base import WHOLE, DatabaseSupport, rows_digest
+from memtui.stores.format import WHOLE, DatabaseSupport, rows_digest
+from memtui.stores.registry import format_of
 
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database while it is open."""

@@ -17,9 +17,9 @@ from memtui.model import Memory
 from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.notes import NoteText, to_text
 from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, word_of
 from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
 from memtui.stores.outcomes import there_already
 from memtui.stores.plan_context import PlanContext

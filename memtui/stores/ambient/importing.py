@@ -28,9 +28,9 @@ from memtui.stores.ambient.project_files import (
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
 from memtui.stores.ambient.rules import EventRules, fitted
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
 from memtui.stores.json_values import is_number, list_of
 from memtui.stores.outcomes import there_already

@@ -18,12 +18,12 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import created_of
 from memtui.stores.conversion import lost, mark_of, parts_of
 from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.records import PROMPT, SESSION, count_of, is_whole, native, text
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.timestamps import from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}

@@ -8,9 +8,9 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of
 from memtui.stores.conversion import lost, mark_of, parts_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
 from memtui.stores.outcomes import there_already
 from memtui.stores.overlay import keep

@@ -15,9 +15,9 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.reading import real, safe_join
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of
 from memtui.stores.conversion import lost, mark_of, parts_of, slug
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
 from memtui.stores.outcomes import there_already
 from memtui.stores.timestamps import from_iso, to_iso_seconds

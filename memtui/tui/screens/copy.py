@@ -11,13 +11,14 @@ from textual import on
 from textual.widget import Widget
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
+from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.merging import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes
 from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.stores.format import IncomingStore
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
@@ -136,7 +137,7 @@ def _plan(
     for memory in memories:
         by_store.setdefault(memory.store, []).append(memory)
     incoming = tuple(
-        Incoming(label, formats[label], found, files=_files(found))
+        IncomingStore(label, formats[label], found, files=_files(found))
         for label, found in by_store.items()
     )
     plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
