@@ -9,22 +9,21 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from memtui.bundle import archive, left_out, tabular
-from memtui.bundle.bundle_writer import Cancelled, Report, pack, silent
+from memtui.bundle import archive, text_formats
+from memtui.bundle.bundle_writer import pack
+from memtui.bundle.open_stores import OpenStores, memories_of
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
-from memtui.model import CURRENT
+from memtui.model import CURRENT, Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.model import Memory
+from memtui.text import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,11 @@ class Export:
 
 
 def export(
-    library: Library,
+    library: OpenStores,
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
     *,
     pretty: bool = True,
     every: bool = True,
@@ -96,10 +95,14 @@ def export(
     document = export_forms()[form].document
     if document is not None:
         return _document(library, form, document, chosen, said, pretty=pretty, every=every)
-    memories = chosen if chosen is not None else _all(library)
-    lines = {"jsonl": tabular.jsonl, "csv": tabular.csv_lines, "markdown": tabular.markdown}[form]
+    memories = chosen if chosen is not None else memories_of(library)
+    lines = {
+        "jsonl": text_formats.jsonl,
+        "csv": text_formats.csv_lines,
+        "markdown": text_formats.markdown,
+    }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    said += _told(left_out.without_place(memories, form, left_out.NO_PLACE.get(form, ())))
+    said += _told(without_place(memories, form, NO_PLACE.get(form, ())))
     return Export(_watched(encoded, report, cancelled), said)
 
 
@@ -107,16 +110,12 @@ def _told(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"left out: {line}" for line in lines)
 
 
-def _unchosen(library: Library, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(left_out.unchosen(_all(library), chosen))
-
-
-def _all(library: Library) -> list[Memory]:
-    return [m for store in library.stores for m in library.memories(store.label)]
+def _unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
+    return _told(unchosen(memories_of(library), chosen))
 
 
 def _document(
-    library: Library,
+    library: OpenStores,
     form: str,
     document: ExchangeDocument,
     chosen: Sequence[Memory] | None,
@@ -126,7 +125,7 @@ def _document(
     every: bool,
 ) -> Export:
     """The exchange document of a format."""
-    memories = _all(library) if chosen is None else chosen
+    memories = memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
         said += _unchosen(library, memories)
@@ -149,20 +148,18 @@ def _document(
     )
     formats = {store.label: store.format for store in library.stores}
     foreign = [memory for memory in memories if formats.get(memory.store) != form]
-    lost = left_out.without_place(foreign, form, document.unsupported_fields)
+    lost = without_place(foreign, form, document.unsupported_fields)
     return Export(
         [made.text.encode("utf-8")], (*said, *_told(made.left_out), *made.changed, *_told(lost))
     )
 
 
-def _watched(
-    pieces: Iterable[bytes], report: Report, cancelled: Callable[[], bool]
-) -> Iterator[bytes]:
-    for number, piece in enumerate(pieces):
-        if number % STEP == 0:
+def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
+    for count, piece in enumerate(pieces):
+        if count % STEP == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
-            report("writing", number, 0)
+            report(Progress("writing", count))
         yield piece
 
 
@@ -253,3 +250,61 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+NO_PLACE: Mapping[str, tuple[str, ...]] = {
+    "csv": ("links", "extra"),
+    "markdown": (
+        "tags",
+        "links",
+        "supersedes",
+        "superseded_by",
+        "pinned",
+        "confidence",
+        "source",
+        "extra",
+    ),
+}
+"""Fields of a memory that a form cannot hold."""
+_WORDS = {
+    "supersedes": "what they supersede",
+    "superseded_by": "what superseded them",
+    "pinned": "pins",
+    "extra": "fields of their own store",
+}
+
+
+def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
+    """Lines about the memories that are not among the chosen ones."""
+    refs = {memory.ref for memory in chosen}
+    rest = Counter(memory.status for memory in every if memory.ref not in refs)
+    current = sum(count for status, count in rest.items() if status in CURRENT)
+    retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
+    lines = []
+    if retired:
+        total = _counted(sum(count for _, count in retired))
+        what = ", ".join(f"{number(count)} {status}" for status, count in retired)
+        lines.append(f"{total}, not current ({what}); status:all takes them too")
+    if current:
+        lines.append(f"{_counted(current)} by the filters")
+    return lines
+
+
+def without_place(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
+    """A line about those of these fields that are set, because the form cannot hold them."""
+    found = Counter(name for memory in memories for name in names if _is_set(memory, name))
+    if not found:
+        return []
+    what = ", ".join(
+        f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
+    )
+    return [f"{what}: {form} has no place for them"]
+
+
+def _counted(count: int) -> str:
+    return "1 memory" if count == 1 else f"{number(count)} memories"
+
+
+def _is_set(memory: Memory, name: str) -> bool:
+    value = getattr(memory, name)
+    return value != "active" if name == "status" else value not in (None, "", (), {}, False)

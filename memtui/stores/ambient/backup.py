@@ -31,8 +31,8 @@ from memtui.stores.ambient.project_files import stringified, task_key
 from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
-from memtui.stores.conversion import uuid_of
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
+from memtui.stores.importing import uuid_of
 
 VERSION = 1
 MOST_UNITS = 1000
