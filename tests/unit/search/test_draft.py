@@ -7,8 +7,8 @@ import pytest
 from memtui.model import Memory
 from memtui.query import Term, TermKind
 from memtui.search.matching import match
-from memtui.search.postings import Cancelled
-from memtui.search.provisional_index import BATCH, ProvisionalIndex
+from memtui.search.postings import PROVISIONAL_BATCH as BATCH
+from memtui.search.postings import Cancelled, ProvisionalIndex
 
 
 def rows(count: int) -> list[Memory]:
