@@ -11,22 +11,21 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import StoreHome, home_of, home_of_database, quoted, quoted_apart
+from memtui.bundle.open_stores import OpenStores
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.base import Format, Store
-
-if TYPE_CHECKING:
-    from memtui.library import Library
 
 LARGEST_BELONGING = 16 << 20
 """Bytes of a file without memories that is still taken along."""
@@ -34,17 +33,6 @@ A_FILE_EACH = frozenset({"document", "note"})
 """Kinds of which each memory is a text file of its own: it comes along as it is."""
 MOST_LOOKS = 3
 """Times a store is read again because a program wrote to it meanwhile."""
-
-Report = Callable[[str, int, int], None]
-"""What is being done, how much of it, of how much (0 = unknown)."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Nobody listens."""
-
-
-class Cancelled(StoreError):
-    """The person stopped it; nothing was written."""
 
 
 @dataclass(slots=True)
@@ -66,10 +54,10 @@ def format_of(name: str) -> Format | None:
 
 
 def pack(
-    library: Library,
+    library: OpenStores,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
 ) -> Packing:
     """The contents of a bundle: these memories, or (None) every store whole.
 
@@ -77,7 +65,7 @@ def pack(
     """
     packing = Packing()
     for number, store in enumerate(library.stores):
-        report(f"packing {store.label}", number, len(library.stores))
+        report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
             raise Cancelled("stopped; nothing was written")
         if chosen is None:
@@ -107,7 +95,7 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
     }
 
 
-def _pack_still(packing: Packing, library: Library, store: Store) -> None:
+def _pack_still(packing: Packing, library: OpenStores, store: Store) -> None:
     """Pack a whole store as it was at one moment."""
     for _ in range(MOST_LOOKS):
         library.refresh()

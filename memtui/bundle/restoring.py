@@ -6,18 +6,17 @@ and taken back in one step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memtui.bundle.archive_paths import quoted
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
-from memtui.bundle.store_install import Tree, apply, is_empty
-from memtui.changes import TreeEdit
+from memtui.bundle.bundle_writer import format_of
+from memtui.bundle.store_install import Tree, is_empty
+from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import ActionPart, Journal
+from memtui.progress import Cancelled, IsCancelled, never
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,16 @@ class Restoration:
         return f"import {count} memories"
 
     @property
-    def parts(self) -> tuple[ActionPart, ...]:
-        """One edit makes all; every store is named, so that each of them knows the action."""
+    def parts(self) -> tuple[StoreEdits, ...]:
+        """One edit that makes all of it; every store is named, so that the journal lists the action
+        for each of them."""
         edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
-        return (ActionPart(first, (edit,)), *(ActionPart(root, ()) for root in others))
+        return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
 
 
 def plan_restore(
-    document: ImportDocument, place: Path, cancelled: Callable[[], bool] = lambda: False
+    document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
     """What would be made. Reads every file of the document. Raises Refused or BundleError."""
     if not is_empty(place):
@@ -102,22 +102,3 @@ def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:
     if known.database is not None and store.rows is not None:
         databases[str(base / known.database.name)] = store.format, store.rows()
     return Tree(files, databases)
-
-
-def restore(restoration: Restoration, state: Path, report: Report = silent) -> int:
-    """Make it. Returns the journal's number for undo.
-
-    All is written beside the place and then put there in one step. Raises SaveError, BundleError
-    or Refused; then nothing is left behind.
-    """
-    return restored(restoration, Journal(state), report)
-
-
-def restored(restoration: Restoration, journal: Journal, report: Report = silent) -> int:
-    """The same in an open journal."""
-    parts = restoration.parts
-    with journal.begin(restoration.title, parts) as recording:
-        for edit in parts[0].edits:
-            assert isinstance(edit, TreeEdit), "a restoration makes nothing else"
-            apply(edit, recording, report)
-        return recording.action

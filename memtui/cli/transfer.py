@@ -16,12 +16,13 @@ from memtui.cli.filters import filter_options, json_option, query_from, store_op
 from memtui.cli.output import print_json
 from memtui.cli.stores import loaded
 from memtui.errors import MemtuiError, SaveError
+from memtui.progress import Progress
 from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
-    from memtui.bundle.merging import ImportPlan
+    from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
     from memtui.library import Library
     from memtui.model import Memory
@@ -31,11 +32,11 @@ LISTED = 20
 """Conflicts and refusals printed one by one; the rest are counted."""
 
 
-def _progress(what: str, done: int, total: int) -> None:
+def _progress(progress: Progress) -> None:
     """One line on a terminal, written over itself."""
     if sys.stderr.isatty():
-        share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
+        of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
+        print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
 
 
 def _clear_progress() -> None:
@@ -194,7 +195,8 @@ def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> di
 def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    from memtui.bundle.merging import plan_import
+    from memtui.bundle.import_plan import plan_import
+    from memtui.library.planning import planned_import
 
     label = ""
     if into and Path(into).exists():
@@ -206,9 +208,9 @@ def _merge(
     plan = plan_import(document, library, label, _progress)
     _clear_progress()
     action = None
-    if not dry_run and plan.planned.does_something:
+    if not dry_run and plan.has_edits:
         with _uninterrupted():
-            action = with_consent(library, lambda: library.apply(plan.planned)).id
+            action = with_consent(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
         print_json(_record(plan, action))
     else:
@@ -234,7 +236,7 @@ def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             }
             for part in plan.imports
         ],
-        "warnings": list(plan.planned.warnings),
+        "warnings": list(plan.warnings),
         "action": action,
         "done": action is not None,
     }
@@ -251,7 +253,7 @@ def _say(plan: ImportPlan, dry_run: bool) -> None:
         _listed(f"  conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
         _listed(f"  no place  {r.memory.ref}: {r.why}" for r in part.refused)
     _lost(plan.lost)
-    for warning in plan.planned.warnings[:LISTED]:
+    for warning in plan.warnings[:LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 

@@ -14,11 +14,11 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import memtui
-from memtui.search.postings import Cancelled, Tell, never, silent
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
 log = logging.getLogger(__name__)
 
@@ -28,37 +28,33 @@ _POLL_SECONDS = 0.05
 """Between two checks of `cancelled`."""
 
 
-def build_arrays(
-    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
-) -> bool:
+def build_arrays(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
     """Build the arrays of one catalog generation and wait for them.
 
     Args:
         generation: The folder of the generation; the arrays are written into it.
-        tell: Is given the rows done and the rows there are.
+        report: Is given the rows done and the rows there are.
         cancelled: Is asked twenty times a second; once it is true, the child is killed.
 
     Returns:
         Whether the arrays are there. A failure is logged, never raised.
     """
-    return _run(generation, "arrays", tell, cancelled)
+    return _run(generation, "arrays", report, cancelled)
 
 
-def build_whoosh(
-    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
-) -> bool:
+def build_whoosh(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
     """Bring the Whoosh index up to date with the generation; as `build_arrays`."""
-    return _run(generation, "whoosh", tell, cancelled)
+    return _run(generation, "whoosh", report, cancelled)
 
 
 def build_vectors(
-    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
+    generation: Path, report: Report = silent, cancelled: IsCancelled = never
 ) -> bool:
     """Embed what has no vector yet with the static model; as `build_arrays`."""
-    return _run(generation, "vectors", tell, cancelled)
+    return _run(generation, "vectors", report, cancelled)
 
 
-def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool]) -> bool:
+def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) -> bool:
     # -P: a module in the current folder, which may be a stranger's, is never imported.
     command = [sys.executable, "-P", "-m", "memtui.search.index_worker", what, str(generation)]
     home = str(Path(memtui.__file__).parents[1])
@@ -83,7 +79,7 @@ def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool])
             if told["what"] == "failed":
                 log.warning("indexing of %s failed: %s", generation.parent, told["why"])
                 return False
-            tell(int(told["done"]), int(told["total"]))
+            report(Progress(told["what"], int(told["done"]), int(told["total"])))
         log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     except TimeoutError:
         log.warning("indexing of %s hung and was ended", generation.parent)
@@ -99,7 +95,7 @@ def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool])
     return False
 
 
-def _lines(child: subprocess.Popen[bytes], cancelled: Callable[[], bool]) -> Iterator[bytes]:
+def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[bytes]:
     """What the child says, line by line. Raises TimeoutError or Cancelled."""
     if child.stdout is None:
         return

@@ -8,18 +8,18 @@ off       no vectors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.progress import IsCancelled, never
 from memtui.search.documents import IndexedDocument
-from memtui.search.postings import never
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int32]
-Cancel = Callable[[], bool]
+
 
 LONGEST_TEXT = 4_000
 """Characters of a memory that are embedded: some 700 words, more than most models read."""
@@ -37,7 +37,7 @@ class Embedder(Protocol):
         """What must be known of all texts before one is embedded; None where nothing must."""
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: Cancel = never
+        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
     ) -> Floats:
         """One row for each text; zeros for a text without words. Raises EmbeddingError, OSError,
         Cancelled.

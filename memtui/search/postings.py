@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
 from memtui.search import prefix_postings as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
@@ -44,23 +45,6 @@ _BATCH = 256
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-
-class Cancelled(Exception):
-    """Whoever asked no longer wants the answer."""
-
-
-def never() -> bool:
-    """The `cancelled` of work that nobody will call off."""
-    return False
-
-
-Tell = Callable[[int, int], None]
-"""How many of how many are done."""
-
-
-def silent(done: int, total: int) -> None:
-    """The `Tell` of work that nobody watches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +108,7 @@ class Segment:
 def build(
     documents: Iterable[IndexedDocument],
     first: int = 0,
-    cancelled: Callable[[], bool] = never,
+    cancelled: IsCancelled = never,
     *,
     whole: bool = True,
 ) -> Segment:
@@ -181,7 +165,7 @@ class _Cut:
     starts: Longs
 
 
-def _cut(documents: Iterable[IndexedDocument], cancelled: Callable[[], bool]) -> _Cut:
+def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
     numbers = _Numbers()
     number_of = numbers.__getitem__
     stream = array("i")
@@ -299,7 +283,7 @@ class ProvisionalIndex:
         self._lock = Lock()
 
     def cover(
-        self, rows: Sequence[Memory], size: int, cancelled: Callable[[], bool] = never
+        self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
     ) -> tuple[Segment, ...]:
         """Segments of the first `size` rows. Rows may be added, never changed. Raises Cancelled."""
         with self._lock:

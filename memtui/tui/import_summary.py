@@ -9,7 +9,7 @@ from memtui import text
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from memtui.bundle.merging import ImportPlan, StoreImport
+    from memtui.bundle.import_plan import ImportPlan, StoreImport
     from memtui.bundle.restoring import Restoration
 
 LISTED = 100
@@ -40,7 +40,7 @@ def told(plan: ImportPlan) -> list[OutcomeLine]:
             Tone.WARNING,
             (f"{_named(r.memory.headline)}: {r.why}" for r in part.refused),
         )
-    warnings = plan.planned.warnings
+    warnings = plan.warnings
     said += _listed("Warnings", Tone.WARNING, iter(warnings))
     return said
 

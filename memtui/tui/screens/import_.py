@@ -16,12 +16,14 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle.bundle_reader import ImportDocument, read_document
-from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
+from memtui.library.planning import planned_import
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
+from memtui.tui.screens.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -94,9 +96,11 @@ class ImportScreen(TransferScreen):
             self.say(OutcomeLine("name a folder that is empty or new", Tone.WARNING))
             return
 
-        def plan(library: Library, report: Report, stopped: Stopped) -> ImportPlan | Restoration:
+        def plan(
+            library: Library, report: Report, stopped: IsCancelled
+        ) -> ImportPlan | Restoration:
             try:
-                report("reading the file", 0, 0)
+                report(Progress("reading the file"))
                 document = read_document(path)
             except OSError as error:
                 reason = error.strerror or "it cannot be read"
@@ -115,7 +119,7 @@ class ImportScreen(TransferScreen):
             self.update_keys()
             return
         said = import_summary.told(plan)
-        if plan.planned.does_something:
+        if plan.has_edits:
             self._plan = plan
         else:
             said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
@@ -136,7 +140,7 @@ class ImportScreen(TransferScreen):
             done = partial(self._restored, restoration)
             self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
         else:
-            self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
+            self.doing.apply(planned_import(plan), partial(self._imported, plan), self._stuck)
 
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False

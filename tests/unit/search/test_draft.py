@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from memtui.model import Memory
+from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
 from memtui.search.matching import match
 from memtui.search.postings import PROVISIONAL_BATCH as BATCH
-from memtui.search.postings import Cancelled, ProvisionalIndex
+from memtui.search.postings import ProvisionalIndex
 
 
 def rows(count: int) -> list[Memory]:

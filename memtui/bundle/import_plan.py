@@ -8,24 +8,21 @@ deleted. All of it is one action of the journal.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
-from memtui.bundle.mapping import Mapped, guessed_format, lost_in, mapped
-from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
+from memtui.bundle.bundle_writer import format_of
+from memtui.bundle.import_matching import Mapped, guessed_format, lost_in, mapped
+from memtui.bundle.open_stores import OpenStores
+from memtui.changes import Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import ActionPart
-from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Store
-
-if TYPE_CHECKING:
-    from memtui.library import Library
 
 _COMPARED = ("content", "title", "type", "entity", "status", "created")
 """Fields that make two memories of one id the same."""
@@ -77,8 +74,20 @@ class StoreImport:
 class ImportPlan:
     """All that an import would do."""
 
+    title: str
+    """How the log and the undo message name it."""
     imports: tuple[StoreImport, ...]
-    planned: Planned
+    plans: tuple[Plan, ...]
+    parts: tuple[StoreEdits, ...]
+    """The edits of each store, without repetitions."""
+
+    @property
+    def has_edits(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(warning for plan in self.plans for warning in plan.warnings))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -92,10 +101,10 @@ class ImportPlan:
 
 def plan_import(
     document: ImportDocument,
-    library: Library,
+    library: OpenStores,
     into: str = "",
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
 ) -> ImportPlan:
     """Plan it; nothing is written. `into`: label of the store that takes all of it.
 
@@ -110,10 +119,10 @@ def plan_import(
             raise Refused(target.read_only, where=target.label)
         imports.append(work.one(incoming, target))
     count = sum(len(part.new) for part in imports)
-    return ImportPlan(tuple(imports), work.planned(f"import {count} memories"))
+    return ImportPlan(f"import {count} memories", tuple(imports), tuple(work.plans), work.parts)
 
 
-def _target_of(incoming: Incoming, library: Library) -> Store:
+def _target_of(incoming: Incoming, library: OpenStores) -> Store:
     format = incoming.format or guessed_format(incoming.label)
     alike = [store for store in library.stores if store.format == format]
     named = [store for store in alike if store.label == incoming.label]
@@ -131,20 +140,20 @@ def _target_of(incoming: Incoming, library: Library) -> Store:
 class _Work:
     """The edits gathered so far, each file made once."""
 
-    library: Library
+    library: OpenStores
     report: Report
-    cancelled: Callable[[], bool]
+    cancelled: IsCancelled
     plans: list[Plan] = field(default_factory=list)
     edits: dict[str, list[Edit]] = field(default_factory=dict)
     _made: dict[str, str | None] = field(default_factory=dict)
     _noted: dict[tuple[str, str], SidecarEdit] = field(default_factory=dict)
 
-    def planned(self, title: str) -> Planned:
+    @property
+    def parts(self) -> tuple[StoreEdits, ...]:
         roots = {store.label: str(store.root) for store in self.library.stores}
-        parts = (
-            ActionPart(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
+        return tuple(
+            StoreEdits(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
         )
-        return Planned(title, tuple(self.plans), tuple(parts))
 
     def one(self, incoming: Incoming, target: Store) -> StoreImport:
         if incoming.format == target.format and (own := self._own_way(incoming, target)):
@@ -182,7 +191,7 @@ class _Work:
     def _pause(self, what: str, done: int, total: int) -> None:
         if self.cancelled():
             raise Cancelled("stopped; nothing was imported")
-        self.report(what, done, total)
+        self.report(Progress(what, done, total))
 
     def _take(self, label: str, plan: Plan) -> None:
         """Add the plan's edits. Raises Refused when they do not go with those before."""
@@ -263,7 +272,7 @@ def _document(incoming: Incoming, memory: Memory) -> str | None:
 class _There:
     """The memories of a store by all that they can be found again by."""
 
-    def __init__(self, library: Library, store: Store) -> None:
+    def __init__(self, library: OpenStores, store: Store) -> None:
         self._library = library
         self._store = store
         known = format_of(store.format)
