@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
 from memtui.cli.open_stores import load_library, open_library
 from memtui.cli.options import filter_options, json_option, query_from, store_option
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.model import Memory
 
-FORMATS = ("bundle", "ambient", "jsonl", "csv", "markdown", "engram")
 LISTED = 20
 """Conflicts and rejected memories printed one by one; the rest are counted."""
 
@@ -55,12 +55,12 @@ def _ignore_interrupts() -> Iterator[None]:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(FORMATS),
+    type=click.Choice(list(export_forms())),
     default="bundle",
     show_default=True,
     help="Format of the file.",
 )
-@click.option("--pretty", is_flag=True, help="Indent the JSON of --format ambient.")
+@click.option("--pretty", is_flag=True, help="Indent the JSON, if the format allows it.")
 @store_option
 @filter_options
 def export(
@@ -70,15 +70,15 @@ def export(
 
     Without filters a bundle holds the complete stores, including memories of every status and
     memtui's sidecars; imported into an empty place it creates the same files. The other formats,
-    and a bundle with filters, hold what `memtui list` shows with the same filters. The format
-    ambient also leaves out expired files, as Ambient's own export does, unless --status all is
-    given.
+    and a bundle with filters, hold what `memtui list` shows with the same filters. The export
+    format of a store's own program also leaves out what that program no longer reads, such as
+    expired files, unless --status all is given.
     """
     from memtui.bundle import exporting
 
     query = query_from("", **filters)
     unfiltered = not (query.conditions or query.since or query.until)
-    whole = form in ("bundle", "ambient") and unfiltered
+    whole = export_forms()[form].takes_whole_stores and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
     library = load_library(stores)
@@ -129,7 +129,7 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
 ) -> int:
-    """Import memories from a bundle, an Ambient backup, an Engram export or JSON lines.
+    """Import memories from a bundle, the export of a store's own program, or JSON lines.
 
     Existing memories are never changed: identical ones are skipped, and one that differs from the
     memory with the same id is listed as a conflict and skipped. `memtui undo` undoes the whole

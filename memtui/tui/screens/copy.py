@@ -11,7 +11,7 @@ from textual import on
 from textual.widget import Widget
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
+from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
@@ -19,6 +19,7 @@ from memtui.files.reading import read_bytes
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
+from memtui.stores.format import IncomingStore
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.screens.transfer import TransferScreen
@@ -137,7 +138,7 @@ def _plan(
     for memory in memories:
         by_store.setdefault(memory.store, []).append(memory)
     incoming = tuple(
-        Incoming(label, formats[label], found, files=_files(found))
+        IncomingStore(label, formats[label], found, files=_files(found))
         for label, found in by_store.items()
     )
     plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)

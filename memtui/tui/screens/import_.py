@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, read_document
+from memtui.bundle.bundle_reader import ImportDocument, kinds_of_file, read_document
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
@@ -35,10 +35,13 @@ BY_ITSELF = "where it belongs"
 """Each store of the file goes to the open store of its name and format."""
 NEW_PLACE = "an empty folder"
 """The stores of the file are made there with the same files; they are not opened."""
-_START = (
-    OutcomeLine("a bundle, an Ambient backup, an Engram export or JSON lines", Tone.QUIET),
-    OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
-)
+
+
+def _advice() -> tuple[OutcomeLine, ...]:
+    return (
+        OutcomeLine(kinds_of_file(), Tone.QUIET),
+        OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
+    )
 
 
 class ImportScreen(TransferScreen):
@@ -66,7 +69,7 @@ class ImportScreen(TransferScreen):
 
     def on_mount(self) -> None:
         self._show_folder()
-        self.say(*_START)
+        self.say(*_advice())
 
     def _show_folder(self) -> None:
         row = self._folder.parent
@@ -80,7 +83,7 @@ class ImportScreen(TransferScreen):
         self._show_folder()
         if self._plan is not None:
             self._plan = None
-            self.say(*_START)
+            self.say(*_advice())
             self.update_keys()
 
     def action_go(self) -> None:
