@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from memtui.bundle.exporting import export_forms
 from memtui.cli.consent import with_consent
 from memtui.cli.filters import filter_options, json_option, query_from, store_option
 from memtui.cli.output import print_json
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.model import Memory
 
-FORMATS = ("bundle", "ambient", "jsonl", "csv", "markdown", "engram")
 LISTED = 20
 """Conflicts and refusals printed one by one; the rest are counted."""
 
@@ -59,8 +59,12 @@ def _uninterrupted() -> Iterator[None]:
 
 @click.command("export")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="bundle", show_default=True)
-@click.option("--pretty", is_flag=True, help="Indented, for --format ambient.")
+@click.option(
+    "--format", "form", type=click.Choice(list(export_forms())), default="bundle", show_default=True
+)
+@click.option(
+    "--pretty", is_flag=True, help="Indented, where the format has an indented and a compact form."
+)
 @store_option
 @filter_options
 def export(
@@ -70,14 +74,14 @@ def export(
 
     Without filters a bundle holds the stores whole, memories of every status and memtui's own notes
     included: imported into an empty place it gives the same files. The other formats, and filters,
-    take what `list` shows; ambient leaves out what Ambient's own export does, expired files too
-    unless --status all.
+    take what `list` shows. The exchange document of a store's own program leaves out what that
+    program no longer reads, such as expired files, unless --status all.
     """
     from memtui.bundle import exporting
 
     query = query_from("", **filters)
     unfiltered = not (query.conditions or query.since or query.until)
-    whole = form in ("bundle", "ambient") and unfiltered
+    whole = export_forms()[form].takes_whole_stores and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is no text; name a file with -o FILE")
     library = loaded(stores)
@@ -128,7 +132,7 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
 ) -> int:
-    """Read memories from a bundle, an Ambient backup, an Engram export or JSON lines.
+    """Read memories from a bundle, the export of a store's own program, or JSON lines.
 
     What is there stays as it is: the same is passed over, and a memory that differs from the one
     with its id is listed and skipped. `memtui undo` takes the whole import back.
@@ -196,6 +200,7 @@ def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
     from memtui.bundle.import_plan import plan_import
+    from memtui.library.planning import planned_import
 
     label = ""
     if into and Path(into).exists():
@@ -207,9 +212,9 @@ def _merge(
     plan = plan_import(document, library, label, _progress)
     _clear_progress()
     action = None
-    if not dry_run and plan.planned.does_something:
+    if not dry_run and plan.has_edits:
         with _uninterrupted():
-            action = with_consent(library, lambda: library.apply(plan.planned)).id
+            action = with_consent(library, lambda: library.apply(planned_import(plan))).id
     if as_json:
         print_json(_record(plan, action))
     else:
@@ -235,7 +240,7 @@ def _record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
             }
             for part in plan.imports
         ],
-        "warnings": list(plan.planned.warnings),
+        "warnings": list(plan.warnings),
         "action": action,
         "done": action is not None,
     }
@@ -252,7 +257,7 @@ def _say(plan: ImportPlan, dry_run: bool) -> None:
         _listed(f"  conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
         _listed(f"  no place  {r.memory.ref}: {r.why}" for r in part.refused)
     _lost(plan.lost)
-    for warning in plan.planned.warnings[:LISTED]:
+    for warning in plan.warnings[:LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 

@@ -14,7 +14,7 @@ from memtui.cli.main import run
 from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 from tests.unit.text.gallery import ALL, FORBIDDEN
 
 from .acting import allowed
