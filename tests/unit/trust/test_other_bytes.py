@@ -302,7 +302,8 @@ def test_every_field_of_forty_markdown_documents(figures: Callable[[str], None])
     assert made["made"] > 4 * made["refused"], made
     figures(
         f"T10 markdown: {len(MARKDOWN)} documents, {made['made']:,} edits of every field and body,"
-        f" every other line and value kept, all taken back to the same bytes; {made['refused']} refused"
+        f" every other line and value kept, all taken back to the same bytes;"
+        f" {made['refused']} refused"
     )
 
 
