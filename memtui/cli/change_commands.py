@@ -209,7 +209,7 @@ def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: b
 @click.command("merge")
 @click.argument("ref")
 @click.argument("others", nargs=-1, required=True, metavar="OTHER...")
-@click.option("--content", help="Text of the merged memory.  [default: the text of REF]")
+@click.option("--content", help="Text of the merged memory; default: the text of REF.")
 @force_option
 @store_option
 @dry_run_option

@@ -35,6 +35,7 @@ def _open_journal(stores: Sequence[str]) -> Library:
     type=click.IntRange(min=1),
     default=DEFAULT_LIMIT,
     show_default=True,
+    metavar="N",
     help="Maximum number of changes to print.",
 )
 @click.option("--all", "void", is_flag=True, help="Include failed changes.")
@@ -84,7 +85,9 @@ def _format_iso(time: float) -> str:
 def _step_options(command: Command) -> Command:
     """`[N]` changes, or one by `--number`."""
     command = click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")(command)
-    return click.option("--number", type=int, help="Number of one change in `memtui log`.")(command)
+    return click.option(
+        "--number", type=int, metavar="N", help="Number of one change in `memtui log`."
+    )(command)
 
 
 @click.command("undo")

@@ -117,6 +117,7 @@ def search(
     type=click.IntRange(min=1),
     default=SIMILAR_LIMIT,
     show_default=True,
+    metavar="N",
     help="Maximum number of memories to print.",
 )
 @json_option

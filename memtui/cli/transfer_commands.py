@@ -14,7 +14,7 @@ import click
 from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
 from memtui.cli.open_stores import load_library, open_library
-from memtui.cli.options import filter_options, json_option, query_from, store_option
+from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import Query, values_of
@@ -50,7 +50,7 @@ def _ignore_interrupts() -> Iterator[None]:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write.  [default: standard output]",
+    help="File to write; default: standard output.",
 )
 @click.option(
     "--format",
@@ -123,8 +123,8 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     metavar="STORE",
     help="Path or label of a store; or an empty or new folder, which gets the same files.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan without writing anything.")
 @store_option
+@dry_run_option
 @json_option
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
