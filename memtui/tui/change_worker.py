@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.screen_interface import ScreenInterface
 
 Answer = TypeVar("Answer")
 Told = Callable[[Answer], None]
@@ -50,7 +50,7 @@ def previewed(planned: Planned) -> Preview:
 class ChangeWorker:
     """The screen's hands: everything that plans or writes goes through here."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._waiting: deque[Callable[[], None]] = deque()
         self._writing = False
@@ -148,7 +148,7 @@ class ChangeWorker:
         failed: Failed,
     ) -> None:
         """Write it after all, if the person agrees that a file gets another owner."""
-        from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
+        from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
         def answered(answer: str | None) -> None:

@@ -17,8 +17,8 @@ from memtui.tui.controllers.selection import Selection
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.reverted_edits import RevertedEdit
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 LOOK_BACK = 24 * 3600.0
 """Seconds before the start in which an agent may have taken back what memtui wrote."""
@@ -34,7 +34,7 @@ class JournalActions:
 
     def __init__(
         self,
-        screen: BrowseScreen,
+        screen: ScreenInterface,
         doing: ChangeWorker,
         selection: Selection,
         changing: ChangeActions,
@@ -107,7 +107,7 @@ class JournalActions:
         )
 
     def _show_log(self, actions: list[JournalAction]) -> None:
-        from memtui.tui.screens.log import LogScreen
+        from memtui.tui.dialogs.log import LogScreen
 
         library = self._doing.library
         if library is None:
@@ -122,7 +122,7 @@ class JournalActions:
             elif what == "redo":
                 self.redo(int(value))
             else:
-                self._screen.stand_on(value, now=True)
+                self._screen.go_to_memory(value)
 
         lost = {each.action.id for each in self.overwritten}
         self._screen.app.push_screen(LogScreen(actions, library, self._screen.now, lost), chosen)

@@ -20,7 +20,7 @@ from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
+from memtui.tui.dialogs.transfer import Report, Stopped, TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput
 

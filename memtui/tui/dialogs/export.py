@@ -18,8 +18,8 @@ from memtui.bundle import exporting as output
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
-from memtui.tui.screens.transfer import Report, Stopped, TransferScreen
+from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.transfer import Report, Stopped, TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
