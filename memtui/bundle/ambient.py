@@ -21,7 +21,7 @@ from memtui.bundle.ambient_files import Selection, project_head, take
 from memtui.model import Memory
 from memtui.stores.ambient.importing import type_of
 from memtui.stores.base import Store
-from memtui.stores.conversion import uuid_of
+from memtui.stores.importing import uuid_of
 
 VERSION = 1
 MOST_UNITS = 1000

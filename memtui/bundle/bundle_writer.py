@@ -11,7 +11,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.base import Format, Store
 
@@ -34,17 +35,6 @@ A_FILE_EACH = frozenset({"document", "note"})
 """Kinds of which each memory is a text file of its own: it comes along as it is."""
 MOST_LOOKS = 3
 """Times a store is read again because a program wrote to it meanwhile."""
-
-Report = Callable[[str, int, int], None]
-"""What is being done, how much of it, of how much (0 = unknown)."""
-
-
-def silent(what: str, done: int, total: int) -> None:
-    """Nobody listens."""
-
-
-class Cancelled(StoreError):
-    """The person stopped it; nothing was written."""
 
 
 @dataclass(slots=True)
@@ -69,7 +59,7 @@ def pack(
     library: Library,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
 ) -> Packing:
     """The contents of a bundle: these memories, or (None) every store whole.
 
@@ -77,7 +67,7 @@ def pack(
     """
     packing = Packing()
     for number, store in enumerate(library.stores):
-        report(f"packing {store.label}", number, len(library.stores))
+        report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
             raise Cancelled("stopped; nothing was written")
         if chosen is None:

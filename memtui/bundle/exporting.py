@@ -9,21 +9,24 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from memtui.bundle import ambient, archive, left_out, tabular
-from memtui.bundle.bundle_writer import Cancelled, Report, pack, silent
+from memtui.bundle import ambient, archive, text_formats
+from memtui.bundle.bundle_writer import pack
 from memtui.errors import Refused
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
-from memtui.model import CURRENT
+from memtui.model import CURRENT, Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.text import number
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.model import Memory
+
 
 SUFFIXES = {
     "bundle": ".zip",
@@ -51,7 +54,7 @@ def export(
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
     *,
     pretty: bool = True,
     every: bool = True,
@@ -72,9 +75,13 @@ def export(
         return _ambient(library, chosen, pretty, every, said)
     if form == "engram":
         return _engram(library, memories, said)
-    lines = {"jsonl": tabular.jsonl, "csv": tabular.csv_lines, "markdown": tabular.markdown}[form]
+    lines = {
+        "jsonl": text_formats.jsonl,
+        "csv": text_formats.csv_lines,
+        "markdown": text_formats.markdown,
+    }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    said += _told(left_out.without_place(memories, form))
+    said += _told(without_place(memories, form))
     return Export(_watched(encoded, report, cancelled), said)
 
 
@@ -83,7 +90,7 @@ def _told(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unchosen(library: Library, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(left_out.unchosen(_all(library), chosen))
+    return _told(unchosen(_all(library), chosen))
 
 
 def _all(library: Library) -> list[Memory]:
@@ -108,7 +115,7 @@ def _ambient(
         said += (f"texts longer than Ambient keeps, and cut: {made.cut}",)
     formats = {store.label: store.format for store in library.stores}
     foreign = [memory for memory in memories if formats.get(memory.store) != "ambient"]
-    said += _told(left_out.without_place(foreign, "ambient"))
+    said += _told(without_place(foreign, "ambient"))
     return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], said)
 
 
@@ -125,14 +132,12 @@ def _engram(library: Library, memories: Sequence[Memory], said: tuple[str, ...])
     return Export([text.encode("utf-8")], said + _told(store.left_out(only)))
 
 
-def _watched(
-    pieces: Iterable[bytes], report: Report, cancelled: Callable[[], bool]
-) -> Iterator[bytes]:
-    for number, piece in enumerate(pieces):
-        if number % STEP == 0:
+def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
+    for count, piece in enumerate(pieces):
+        if count % STEP == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
-            report("writing", number, 0)
+            report(Progress("writing", count))
         yield piece
 
 
@@ -223,3 +228,72 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+NO_PLACE: Mapping[str, tuple[str, ...]] = {
+    "csv": ("links", "extra"),
+    "markdown": (
+        "tags",
+        "links",
+        "supersedes",
+        "superseded_by",
+        "pinned",
+        "confidence",
+        "source",
+        "extra",
+    ),
+    "ambient": (
+        "tags",
+        "links",
+        "supersedes",
+        "superseded_by",
+        "status",
+        "pinned",
+        "confidence",
+        "extra",
+    ),
+}
+"""Fields of a memory that a form cannot hold."""
+_WORDS = {
+    "supersedes": "what they supersede",
+    "superseded_by": "what superseded them",
+    "pinned": "pins",
+    "extra": "fields of their own store",
+}
+
+
+def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
+    """Lines about the memories that are not among the chosen ones."""
+    refs = {memory.ref for memory in chosen}
+    rest = Counter(memory.status for memory in every if memory.ref not in refs)
+    current = sum(count for status, count in rest.items() if status in CURRENT)
+    retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
+    lines = []
+    if retired:
+        total = _counted(sum(count for _, count in retired))
+        what = ", ".join(f"{number(count)} {status}" for status, count in retired)
+        lines.append(f"{total}, not current ({what}); status:all takes them too")
+    if current:
+        lines.append(f"{_counted(current)} by the filters")
+    return lines
+
+
+def without_place(memories: Iterable[Memory], form: str) -> list[str]:
+    """A line about the fields of these memories that the form cannot hold."""
+    names = NO_PLACE.get(form, ())
+    found = Counter(name for memory in memories for name in names if _is_set(memory, name))
+    if not found:
+        return []
+    what = ", ".join(
+        f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
+    )
+    return [f"{what}: {form} has no place for them"]
+
+
+def _counted(count: int) -> str:
+    return "1 memory" if count == 1 else f"{number(count)} memories"
+
+
+def _is_set(memory: Memory, name: str) -> bool:
+    value = getattr(memory, name)
+    return value != "active" if name == "status" else value not in (None, "", (), {}, False)

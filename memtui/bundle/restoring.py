@@ -6,18 +6,18 @@ and taken back in one step.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memtui.bundle.archive_paths import quoted
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
+from memtui.bundle.bundle_writer import format_of
 from memtui.bundle.store_install import Tree, apply, is_empty
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode
 from memtui.journal import ActionPart, Journal
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Restoration:
 
 
 def plan_restore(
-    document: ImportDocument, place: Path, cancelled: Callable[[], bool] = lambda: False
+    document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
     """What would be made. Reads every file of the document. Raises Refused or BundleError."""
     if not is_empty(place):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.bundle_writer import Report, format_of, silent
+from memtui.bundle.bundle_writer import format_of
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
@@ -32,6 +32,7 @@ from memtui.files.staging_dir import (
     taken_out,
 )
 from memtui.files.write_recorder import WriteRecorder
+from memtui.progress import Progress, Report, silent
 from memtui.stores.base import WHOLE, DatabaseSupport, rows_digest
 
 BESIDE = ("-wal", "-shm", "-journal")
@@ -119,7 +120,7 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
     written: list[Path] = []
     for number, (name, (text, changed)) in enumerate(tree.files.items()):
         if number % 50 == 0:
-            report("restoring", number, len(tree.files))
+            report(Progress("restoring", number, len(tree.files)))
         target = stage / name
         private_folder(target.parent)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -128,7 +129,7 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
         _set_time(target, changed)
         written.append(target)
     for name, (format, rows) in tree.databases.items():
-        report("restoring", 0, 0)
+        report(Progress("restoring"))
         private_folder((stage / name).parent)
         _database(format).rebuild(rows, stage / name)
     for target in written:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,10 +13,8 @@ from memtui.cli.output import print_json, print_memories
 from memtui.cli.stores import loaded
 from memtui.errors import Refused
 from memtui.model import to_record
+from memtui.progress import Progress
 from memtui.text import number, one_line
-
-if TYPE_CHECKING:
-    from memtui.library import Progress
 
 SIMILAR = 10
 """Memories printed when nothing is said."""

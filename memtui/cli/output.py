@@ -12,7 +12,7 @@ from typing import Any
 
 from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
-from memtui.text import cut, file_name, one_line, pad, short_ago, visible
+from memtui.text import cut, file_name, one_line, pad, short_ago, visible, without_lone_surrogates
 
 ID_CELLS = 10
 """Of an id: enough to name it, and a whole date."""
@@ -32,11 +32,7 @@ def print_json(document: Any) -> None:
 def _whole(value: Any) -> Any:
     """The same with every lone surrogate replaced."""
     if isinstance(value, str):
-        try:
-            value.encode()
-        except UnicodeEncodeError:
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return value
+        return without_lone_surrogates(value)
     if isinstance(value, Mapping):
         return {_whole(key): _whole(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -16,12 +16,13 @@ from memtui.cli.filters import filter_options, json_option, query_from, store_op
 from memtui.cli.output import print_json
 from memtui.cli.stores import loaded
 from memtui.errors import MemtuiError, SaveError
+from memtui.progress import Progress
 from memtui.query import values_of
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
-    from memtui.bundle.merging import ImportPlan
+    from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
     from memtui.library import Library
     from memtui.model import Memory
@@ -31,11 +32,11 @@ LISTED = 20
 """Conflicts and refusals printed one by one; the rest are counted."""
 
 
-def _progress(what: str, done: int, total: int) -> None:
+def _progress(progress: Progress) -> None:
     """One line on a terminal, written over itself."""
     if sys.stderr.isatty():
-        share = f" {number(done)} of {number(total)}" if total else ""
-        print(f"\r\x1b[K{one_line(what)}{share}", end="", file=sys.stderr, flush=True)
+        of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
+        print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
 
 
 def _clear_progress() -> None:
@@ -194,7 +195,7 @@ def _restored_record(plan: Restoration, action: int | None, dry_run: bool) -> di
 def _merge(
     document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    from memtui.bundle.merging import plan_import
+    from memtui.bundle.import_plan import plan_import
 
     label = ""
     if into and Path(into).exists():

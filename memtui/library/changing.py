@@ -16,10 +16,10 @@ from memtui.journal import ActionPart, Journal, JournalAction, Recording
 from memtui.library import opening
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, Watch
+from memtui.progress import Report, silent
 from memtui.stores.base import Store, Written
 
 if TYPE_CHECKING:
-    from memtui.bundle.bundle_writer import Report
     from memtui.bundle.restoring import Restoration
 
 log = logging.getLogger(__name__)
@@ -52,15 +52,14 @@ class Changing:
             refs = self._make_all(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs)
 
-    def restore(self, restoration: Restoration, report: Report | None = None) -> JournalAction:
+    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
         """Bring a document into an empty place; `undo` knows of it as of an open store.
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
         """
-        from memtui.bundle.bundle_writer import silent
         from memtui.bundle.restoring import restored
 
-        action = self._action(restored(restoration, self._journal, report or silent))
+        action = self._action(restored(restoration, self._journal, report))
         self._made.update(part.store for part in action.parts)
         return action
 

@@ -16,7 +16,16 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.model import Memory, defect
-from memtui.stores.base import Reading, Scan, Shard, Store, StoreView, Unreadable, WriteRecorder
+from memtui.stores.base import (
+    Reading,
+    Scan,
+    Shard,
+    Store,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+    Written,
+)
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
@@ -104,9 +113,9 @@ class GuardedStore:
         except Exception as error:
             raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """As the store does: what a failed write left behind is for the journal to judge."""
-        self._store.apply(edits, recorder)
+        return self._store.apply(edits, recorder)
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from threading import RLock
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition, RLock
 
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
-from memtui.library.read_write_lock import ReadWriteLock
 from memtui.library.semantic import Meaning
 
 
@@ -56,3 +57,30 @@ class IndexUpdates:
                 kept = self._holdings.compact(now, kept)
                 self._index.set(covered)
                 self._meaning.renumber(kept)
+
+
+class ReadWriteLock:
+    """Readers never wait for each other; a writer waits until nobody reads. Readers may nest."""
+
+    def __init__(self) -> None:
+        self._free = Condition()
+        self._readers = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Hold it with any number of others."""
+        with self._free:
+            self._readers += 1
+        try:
+            yield
+        finally:
+            with self._free:
+                self._readers -= 1
+                self._free.notify_all()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold it alone. Must not be asked for while reading."""
+        with self._free:
+            self._free.wait_for(lambda: not self._readers)
+            yield

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from memtui.library.results import Cancelled, Progress, Report
 from memtui.library.snapshot import Picked, Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Report
 from memtui.query import Term
 from memtui.search import builder, postings
 from memtui.search.columns import Mask, Slots, as_slots
@@ -84,7 +84,7 @@ class Index:
         """Whoosh's searchers are not made for several threads."""
         self._kept: dict[str, tuple[int, WhooshIndex]] = {}
 
-    def add(self, shelf: StoreCache, rows: Rows, report: Report, cancelled: Cancelled) -> None:
+    def add(self, shelf: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Make one store's cached rows searchable."""
         if shelf.base is None or shelf.catalog is None or not len(shelf.base):
             return
@@ -116,7 +116,7 @@ class Index:
         with self._lock:
             self.state = state
 
-    def keep(self, shelf: StoreCache, report: Report, cancelled: Cancelled) -> None:
+    def keep(self, shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
         """Bring what lies on disk of one store's index up to date, for the next start.
 
         From then on, until the store changes, Whoosh answers its phrases, patterns and misspelt
@@ -182,14 +182,14 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         yield range(at, size)
 
 
-def _build_elsewhere(shelf: StoreCache, report: Report, cancelled: Cancelled) -> None:
+def _build_elsewhere(shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
     """Let another process build it, so that the screen does not feel it."""
     if shelf.catalog is None:
         return
     what = f"indexing {shelf.store.label}"
     builder.build(
         shelf.catalog.folder,
-        lambda done, total: report(Progress(what, done, total)),
+        lambda progress: report(replace(progress, what=what)),
         cancelled,
     )
 

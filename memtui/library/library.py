@@ -28,10 +28,11 @@ from memtui.library.guarded_store import guarded
 from memtui.library.index_updates import IndexUpdates
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
-from memtui.library.results import Cancelled, Report, SearchResult, Similar, Stopped, never, silent
+from memtui.library.results import SearchResult, Similar
 from memtui.library.semantic import Embedded, Meaning
 from memtui.library.snapshot import Present, Snapshot
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
@@ -39,7 +40,6 @@ from memtui.stores.base import Store
 from memtui.text import visible
 
 if TYPE_CHECKING:
-    from memtui.bundle.bundle_writer import Report as BundleReport
     from memtui.bundle.restoring import Restoration
     from memtui.journal import JournalAction
     from memtui.library.changing import Changing
@@ -120,7 +120,7 @@ class Library:
 
     # --- loading ---------------------------------------------------------------------------
 
-    def load(self, report: Report = silent, cancelled: Cancelled = never) -> None:
+    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
         self._holdings.load(report, cancelled)
 
@@ -138,7 +138,7 @@ class Library:
             self._updates.follow()
         return changed
 
-    def index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
+    def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Make search ready: load the index of every store, or build what is missing of it."""
         for shelf in self._holdings.shelves:
             if cancelled():
@@ -147,7 +147,7 @@ class Library:
         if not cancelled():
             self._updates.begin()
 
-    def keep_index(self, report: Report = silent, cancelled: Cancelled = never) -> None:
+    def keep_index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Write to the cache what changed since it was read, and update the index on disk.
 
         Search works without; it is for the next start, and for Whoosh to answer.
@@ -156,13 +156,13 @@ class Library:
             self._holdings.save_changed(shelf)
             self._index.keep(shelf, report, cancelled)
 
-    def keep_good_copies(self, cancelled: Cancelled = never) -> None:
+    def keep_good_copies(self, cancelled: IsCancelled = never) -> None:
         """Copy what was read whole into the state folder, so that it can be offered again."""
         if self._state is not None:
             for shelf in self._holdings.shelves:
                 shelf.keep_good(self._state, cancelled)
 
-    def embed(self, report: Report = silent, cancelled: Cancelled = never) -> list[Embedded]:
+    def embed(self, report: Report = silent, cancelled: IsCancelled = never) -> list[Embedded]:
         """Make the vectors that memories still lack, one answer for each store that has a cache.
 
         What was made stays when it is called off. Nothing waits for it: search by text goes on.
@@ -175,7 +175,7 @@ class Library:
                 if shelf.catalog is not None and not cancelled():
                     folder, label = shelf.catalog.folder, shelf.store.label
                     done.append(self._meaning.embed(folder, label, report, cancelled))
-        except Stopped:
+        except Cancelled:
             log.info("making vectors was called off")
         finally:
             self._updates.take_vectors()
@@ -188,7 +188,7 @@ class Library:
 
     # --- asking ----------------------------------------------------------------------------
 
-    def find(self, query: Query, cancelled: Cancelled = never) -> SearchResult:
+    def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
         """What the query finds in the present snapshot. Raises Cancelled."""
         with self._updates.numbering.reading():
             where, revision = self._searchable()
@@ -199,13 +199,13 @@ class Library:
         """Why a hit stands where it does: parts that add up to its score."""
         return finding.explain(found, found.slots[position], self._weights, self.now())
 
-    def ponder(self, query: Query, cancelled: Cancelled = never) -> bool:
+    def ponder(self, query: Query, cancelled: IsCancelled = never) -> bool:
         """Ask a server what the query means, where one was chosen; True when `find` would now
         find more. Returns after some seconds at most, early when cancelled.
         """
         return self._meaning.ponder(query, self._index.state.segments, cancelled)
 
-    def similar(self, ref: str, limit: int = 20, cancelled: Cancelled = never) -> Similar:
+    def similar(self, ref: str, limit: int = 20, cancelled: IsCancelled = never) -> Similar:
         """Memories that are like this one, the most alike first: by vectors where it has one,
         else by its rarest words. Raises RefError, Cancelled.
         """
@@ -331,9 +331,7 @@ class Library:
         """Do what was planned, and read what changed. Raises Conflict or SaveError."""
         return self._changed(self._changing.apply(planned))
 
-    def restore(
-        self, restoration: Restoration, report: BundleReport | None = None
-    ) -> JournalAction:
+    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
         """Bring a document into an empty place. The stores it makes are not opened.
 
         Raises Refused, SaveError or BundleError.

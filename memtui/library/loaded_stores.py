@@ -11,11 +11,11 @@ from threading import RLock
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
 from memtui.library import finding
-from memtui.library.results import Cancelled, Progress, Report, never, silent
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Reading, Scan, Shard, Store
@@ -49,7 +49,7 @@ class LoadedStores:
     def snapshot(self) -> Snapshot:
         return self.now.snapshot
 
-    def load(self, report: Report = silent, cancelled: Cancelled = never) -> None:
+    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
         with self.lock:
             for shelf in self.shelves:
@@ -60,7 +60,7 @@ class LoadedStores:
             if cancelled():
                 return
 
-    def _load_shelf(self, shelf: StoreCache, report: Report, cancelled: Cancelled) -> None:
+    def _load_shelf(self, shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
         scan = shelf.store.scan()
         with self.lock:
             shelf.drop_gone(scan, self._table)
@@ -74,7 +74,7 @@ class LoadedStores:
             self._publish()
 
     def _read(
-        self, shelf: StoreCache, shards: Sequence[Shard], report: Report, cancelled: Cancelled
+        self, shelf: StoreCache, shards: Sequence[Shard], report: Report, cancelled: IsCancelled
     ) -> None:
         """Read these shards and show them in batches, so that the screen sees them come."""
         batch: list[tuple[Shard, Reading]] = []

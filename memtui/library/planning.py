@@ -11,7 +11,7 @@ from memtui.files.save_transaction import FileDiff, preview
 from memtui.journal import ActionPart
 from memtui.model import Memory
 from memtui.stores.base import Store, StoreView
-from memtui.stores.batch_view import BatchView, asked_before
+from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import cut, one_line
 
 _TITLE_CELLS = 60
@@ -116,7 +116,7 @@ def plan(
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
             raise Refused(why, where=change.store)
-        made = asked_before(change, plans) or store.plan(change, together)
+        made = repeated_add(change, plans) or store.plan(change, together)
         plans.append(made)
         _add(edits.setdefault(change.store, []), made.edits)
     parts = tuple(

@@ -1,8 +1,8 @@
-"""What the library answers with: progress, what a query found, lineage."""
+"""Results of `Library.find` and `Library.similar`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -11,46 +11,9 @@ from memtui.query import Query
 from memtui.search.columns import Columns, build
 from memtui.search.facets import Facets
 from memtui.search.finder import Hits
-from memtui.search.postings import Cancelled as Stopped
-
-__all__ = [
-    "Cancelled",
-    "How",
-    "Progress",
-    "Report",
-    "SearchResult",
-    "Similar",
-    "Stopped",
-    "never",
-    "silent",
-]
-"""`Stopped` is what work raises that was called off."""
 
 How = Literal["all", "index", "scan"]
 """`all`: there was no text to look for; `scan`: the index is not ready, what is loaded was read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a long piece of work is."""
-
-    what: str
-    done: int
-    total: int
-    """0 = not known."""
-
-
-Report = Callable[[Progress], None]
-Cancelled = Callable[[], bool]
-
-
-def silent(_: Progress) -> None:
-    """A report nobody reads."""
-
-
-def never() -> bool:
-    """Nobody cancels."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)

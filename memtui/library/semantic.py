@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock, Thread
 
 from memtui.config import Embedding
 from memtui.errors import EmbeddingError, MemtuiError
-from memtui.library.results import Cancelled, Progress, Report
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.query import Query, TermKind
 from memtui.search import embedding as embeddings
 from memtui.search import fusion, vector_building, vector_search
@@ -108,16 +108,16 @@ class Meaning:
             self._answers = {}
             self._last = None
 
-    def embed(self, folder: Path, label: str, report: Report, cancelled: Cancelled) -> Embedded:
+    def embed(self, folder: Path, label: str, report: Report, cancelled: IsCancelled) -> Embedded:
         """Make what is missing of one catalog generation. Raises EmbeddingError, OSError."""
         embedder = self.embedder
         if embedder is None:
             raise EmbeddingError("there is no model", do="pip install memtui[semantic]")
 
-        def tell(done: int, total: int) -> None:
-            report(Progress(f"embedding {label}", done, total))
+        def report_labelled(progress: Progress) -> None:
+            report(replace(progress, what=f"embedding {label}"))
 
-        made, texts = vector_building.make(folder, embedder, tell, cancelled)
+        made, texts = vector_building.make(folder, embedder, report_labelled, cancelled)
         return Embedded(made, texts, embedder.name)
 
     # Asking
@@ -158,7 +158,7 @@ class Meaning:
                 self._answers[text] = asked
         return asked
 
-    def ponder(self, query: Query, segments: Sequence[Segment], cancelled: Cancelled) -> bool:
+    def ponder(self, query: Query, segments: Sequence[Segment], cancelled: IsCancelled) -> bool:
         """Have a server say what the query means; True when that is known now and was not before.
 
         Returns early when cancelled, or after `PATIENCE`.

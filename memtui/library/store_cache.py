@@ -14,10 +14,10 @@ from pathlib import Path
 from memtui.errors import UnreadableFile
 from memtui.files import backups as kept
 from memtui.files.reading import read_bytes, real
-from memtui.library.results import Cancelled
 from memtui.library.slots import SlotTable, plain_ref
 from memtui.model import Memory
 from memtui.paths import private
+from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import Slots, take
@@ -129,7 +129,7 @@ class StoreCache:
             self._sizes[key] = sum(map(_size, self._files[key]))
         return sum(self._sizes.values())
 
-    def keep_good(self, state: Path, cancelled: Cancelled) -> None:
+    def keep_good(self, state: Path, cancelled: IsCancelled) -> None:
         """Keep a copy of each JSON file that was read whole, for the day when an agent empties it.
 
         Agents lose these files by themselves: two loops of agent-memory's own script broke one in

@@ -5,7 +5,7 @@
     python -m memtui.search.builder vectors GENERATION   embeds what has no vector yet
 
 reads the rows of one catalog generation (see `memtui.search.catalog`) and prints JSON lines,
-`{"what": "arrays", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
+`{"what": "indexing", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
 
 `build` and `build_whoosh` start it, pass on what it says and wait. A child that dies, hangs or is
 called off is ended; nothing half-made is ever in force, since arrays and index become valid only by
@@ -21,11 +21,11 @@ import selectors
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import memtui
-from memtui.search.postings import Cancelled, Tell, never, silent
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
 log = logging.getLogger(__name__)
 
@@ -38,29 +38,27 @@ _SMALL_SHARE = 0.2
 """With more than this share changed, a new Whoosh index is made instead of a further segment."""
 
 
-def build(generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never) -> bool:
+def build(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
     """Have the arrays of this generation made and wait for them; True when they are there.
 
-    `tell` is told how many rows of how many are done.
+    `report` gets how many rows are done.
     """
-    return _run(generation, "arrays", tell, cancelled)
+    return _run(generation, "arrays", report, cancelled)
 
 
-def build_whoosh(
-    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
-) -> bool:
+def build_whoosh(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
     """Have the Whoosh index brought up to date with this generation; True when it is."""
-    return _run(generation, "whoosh", tell, cancelled)
+    return _run(generation, "whoosh", report, cancelled)
 
 
 def build_vectors(
-    generation: Path, tell: Tell = silent, cancelled: Callable[[], bool] = never
+    generation: Path, report: Report = silent, cancelled: IsCancelled = never
 ) -> bool:
     """Have the static model embed what has no vector yet; True when nothing is missing."""
-    return _run(generation, "vectors", tell, cancelled)
+    return _run(generation, "vectors", report, cancelled)
 
 
-def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool]) -> bool:
+def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) -> bool:
     # -P: a module in the current folder, which may be a stranger's, is never imported.
     command = [sys.executable, "-P", "-m", "memtui.search.builder", what, str(generation)]
     home = str(Path(memtui.__file__).parents[1])
@@ -85,7 +83,7 @@ def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool])
             if told["what"] == "failed":
                 log.warning("indexing of %s failed: %s", generation.parent, told["why"])
                 return False
-            tell(int(told["done"]), int(told["total"]))
+            report(Progress(told["what"], int(told["done"]), int(told["total"])))
         log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     except TimeoutError:
         log.warning("indexing of %s hung and was ended", generation.parent)
@@ -101,7 +99,7 @@ def _run(generation: Path, what: str, tell: Tell, cancelled: Callable[[], bool])
     return False
 
 
-def _lines(child: subprocess.Popen[bytes], cancelled: Callable[[], bool]) -> Iterator[bytes]:
+def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[bytes]:
     """What the child says, line by line. Raises TimeoutError or Cancelled."""
     if child.stdout is None:
         return
@@ -132,7 +130,7 @@ def _say(what: str, done: int = 0, total: int = 0) -> None:
     print(json.dumps({"what": what, "done": done, "total": total}), flush=True)
 
 
-def make_arrays(generation: Path, tell: Tell = silent) -> None:
+def make_arrays(generation: Path, report: Report = silent) -> None:
     """Write the arrays of this generation into it. Raises almost anything."""
     from memtui.search import catalog, documents, postings
 
@@ -142,13 +140,13 @@ def make_arrays(generation: Path, tell: Tell = silent) -> None:
     def read() -> Iterator[documents.IndexedDocument]:
         for at in range(total):
             if at % 1024 == 0:
-                tell(at, total)
+                report(Progress("indexing", at, total))
             yield documents.from_record(json.loads(rows.raw(at)))
 
     postings.save(postings.build(read()), generation, generation.name)
 
 
-def make_whoosh(generation: Path, tell: Tell = silent) -> None:
+def make_whoosh(generation: Path, report: Report = silent) -> None:
     """Bring the Whoosh index beside this generation up to date. Raises almost anything."""
     from memtui.search import catalog, documents, postings
     from memtui.search.whoosh_index import WhooshIndex
@@ -168,22 +166,22 @@ def make_whoosh(generation: Path, tell: Tell = silent) -> None:
             ]
             gone = [ref for ref in known if ref not in held]
             if len(changed) + len(gone) <= _SMALL_SHARE * len(held) and index.update(
-                changed, gone, tell
+                changed, gone, report
             ):
                 return
         segment = postings.load(generation, generation.name)
         same_rows = segment is not None and segment.count == len(held)
-        index.build(list(held.values()), tell, segment=segment if same_rows else None)
+        index.build(list(held.values()), report, segment=segment if same_rows else None)
 
 
-def make_vectors(generation: Path, tell: Tell = silent) -> None:
+def make_vectors(generation: Path, report: Report = silent) -> None:
     """Embed what has no vector yet with the static model. Raises almost anything."""
     from memtui.config import Embedding
     from memtui.search import embedding, vector_building
 
     embedder = embedding.choose(Embedding())
     if embedder is not None:
-        vector_building.vectorize(generation, embedder, tell)
+        vector_building.vectorize(generation, embedder, report)
 
 
 def main(arguments: list[str]) -> int:
@@ -192,7 +190,7 @@ def main(arguments: list[str]) -> int:
     os.nice(NICENESS)
     make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
     try:
-        make(Path(folder), lambda done, total: _say(what, done, total))
+        make(Path(folder), lambda progress: _say(progress.what, progress.done, progress.total))
     except Exception as error:  # the parent logs it and goes on without
         print(json.dumps({"what": "failed", "why": repr(error)}), flush=True)
         return 1

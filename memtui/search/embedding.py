@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.config import Embedding
+from memtui.progress import IsCancelled, never
 from memtui.search.documents import IndexedDocument
-from memtui.search.postings import never
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int32]
@@ -38,7 +38,7 @@ class Embedder(Protocol):
         """What must be known of all texts before one is embedded; None where nothing must."""
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: Cancel = never
+        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
     ) -> Floats:
         """One row for each text; zeros for a text without words. Raises EmbeddingError, OSError,
         Cancelled.

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits
 from memtui.search.columns import Mask
-from memtui.search.postings import Cancelled, Ints, Segment, never
+from memtui.search.postings import Ints, Segment
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _LOOK = 512
@@ -28,7 +29,7 @@ def matcher(pattern: str) -> Callable[[str], object]:
     return re.compile(fnmatch.translate(pattern)).match
 
 
-def wildcard(segment: Segment, pattern: str, cancelled: Callable[[], bool] = never) -> Ints:
+def wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = never) -> Ints:
     """Numbers of the words that match a pattern of `pattern_of`: `*` any letters, `?` one."""
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
     first, last = segment.prefix(head) if head else (0, len(segment.terms))
@@ -42,7 +43,7 @@ def reach(word: str) -> int:
     return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
 
 
-def fuzzy(segment: Segment, word: str, cancelled: Callable[[], bool] = never) -> Ints:
+def fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) -> Ints:
     """Numbers of the words within `reach` of the word that begin with the same letter."""
     first, last = segment.prefix(word[:1])
     is_near = near(word)
@@ -67,7 +68,7 @@ def near(word: str) -> Callable[[str], bool]:
     return is_near
 
 
-def _watched(first: int, last: int, cancelled: Callable[[], bool]) -> Iterator[int]:
+def _watched(first: int, last: int, cancelled: IsCancelled) -> Iterator[int]:
     for at in range(first, last):
         if (at - first) % _LOOK == 0 and cancelled():
             raise Cancelled

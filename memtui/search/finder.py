@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, values_of
 from memtui.search import columns as columns_of
 from memtui.search import filters, fusion, matching, ranking
@@ -18,7 +19,7 @@ from memtui.search.facets import Facets, facets
 from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.ordering import Ordered
-from memtui.search.postings import Segment, never
+from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 
 
@@ -41,7 +42,7 @@ def match_text(
     segments: Sequence[Segment],
     size: int,
     exact: Exact | None = None,
-    cancelled: Callable[[], bool] = never,
+    cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match | None:
     """Where the query's text is; None when it has none. Raises Cancelled."""

@@ -15,10 +15,11 @@ from functools import partial
 
 import numpy as np
 
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
 from memtui.search.hits import NOWHERE, Mask, Match, TermHits, of_terms
-from memtui.search.postings import Cancelled, Ints, Longs, Segment, never
+from memtui.search.postings import Ints, Longs, Segment
 from memtui.search.query_terms import Needle, Needles, needles
 
 K1 = 1.2
@@ -37,7 +38,7 @@ def match(
     slots: int,
     terms: Sequence[Term],
     exact: Exact | None = None,
-    cancelled: Callable[[], bool] = never,
+    cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match:
     """Look for the terms of a query in all segments. Raises Cancelled.
@@ -126,7 +127,7 @@ class _Search:
         segments: Sequence[Segment],
         slots: int,
         exact: Exact | None,
-        cancelled: Callable[[], bool],
+        cancelled: IsCancelled,
         alive: Mask | None,
     ) -> None:
         self._alive = alive

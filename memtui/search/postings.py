@@ -27,7 +27,7 @@ import sys
 import zlib
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui import __version__
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, cache_files
 from memtui.search import prefix_postings as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
@@ -54,23 +55,6 @@ _BATCH = 256
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-
-class Cancelled(Exception):
-    """Whoever asked no longer wants the answer."""
-
-
-def never() -> bool:
-    """The `cancelled` of work that nobody will call off."""
-    return False
-
-
-Tell = Callable[[int, int], None]
-"""How many of how many are done."""
-
-
-def silent(done: int, total: int) -> None:
-    """The `Tell` of work that nobody watches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +118,7 @@ class Segment:
 def build(
     documents: Iterable[IndexedDocument],
     first: int = 0,
-    cancelled: Callable[[], bool] = never,
+    cancelled: IsCancelled = never,
     *,
     whole: bool = True,
 ) -> Segment:
@@ -191,7 +175,7 @@ class _Cut:
     starts: Longs
 
 
-def _cut(documents: Iterable[IndexedDocument], cancelled: Callable[[], bool]) -> _Cut:
+def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
     numbers = _Numbers()
     number_of = numbers.__getitem__
     stream = array("i")

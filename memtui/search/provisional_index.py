@@ -8,13 +8,14 @@ session: stems are worked out for the words that are asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import Lock
 
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import postings
 from memtui.search.documents import document
-from memtui.search.postings import Cancelled, Segment, never
+from memtui.search.postings import Segment
 
 BATCH = 2_048
 """Memories of one segment: a tenth of a second."""
@@ -28,7 +29,7 @@ class ProvisionalIndex:
         self._lock = Lock()
 
     def cover(
-        self, rows: Sequence[Memory], size: int, cancelled: Callable[[], bool] = never
+        self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
     ) -> tuple[Segment, ...]:
         """Segments of the first `size` rows. Rows may be added, never changed. Raises Cancelled."""
         with self._lock:

@@ -20,8 +20,8 @@ import numpy as np
 
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
-from memtui.search.embedding import Cancel, Counts, Floats, unit, well_formed
-from memtui.search.postings import Cancelled, never
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.search.embedding import Counts, Floats, unit, well_formed
 from memtui.text import masked, visible
 
 TIME_LIMIT = 60.0
@@ -76,7 +76,7 @@ class Endpoint:
         self,
         texts: Sequence[str],
         counts: Counts | None = None,  # noqa: ARG002
-        cancelled: Cancel = never,
+        cancelled: IsCancelled = never,
     ) -> Floats:
         """One row for each text. Raises EmbeddingError or Cancelled."""
         parts = []

@@ -8,17 +8,18 @@ worth it holds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from memtui.model import CURRENT, STATUSES
+from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
 from memtui.search.columns import Columns, Mask
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Floats
 from memtui.search.matching import K1
-from memtui.search.postings import Cancelled, Segment
+from memtui.search.postings import Segment
 from memtui.search.vector_search import nearest
 
 MOST_WORDS = 12
@@ -65,7 +66,7 @@ def by_words(
     telling: Sequence[tuple[str, float]],
     segments: Sequence[Segment],
     slots: int,
-    cancelled: Callable[[], bool],
+    cancelled: IsCancelled,
 ) -> Floats:
     """For each slot the share of the words' worth that it holds. Raises Cancelled."""
     near = np.zeros(slots, np.float32)

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.embedding import Cancel, Counts, Floats, unit, well_formed
-from memtui.search.postings import Cancelled, never
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.search.embedding import Counts, Floats, unit, well_formed
 
 CARRIER = "wordllama"
 A = 1e-3
@@ -137,7 +137,7 @@ class StaticModel:
         return counts
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: Cancel = never
+        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
     ) -> Floats:
         """One row for each text. Raises Cancelled, OSError, ValueError."""
         weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)

@@ -13,10 +13,10 @@ import numpy as np
 
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
 from memtui.search import builder, catalog, documents, vectors
 from memtui.search.catalog import CachedRows
-from memtui.search.embedding import Cancel, Counts, Embedder, text_of
-from memtui.search.postings import Cancelled, never
+from memtui.search.embedding import Counts, Embedder, text_of
 from memtui.search.vector_search import Nearness, StoreVectors
 from memtui.search.vectors import Head, Keys, Vectors
 
@@ -42,13 +42,13 @@ Place = tuple[Path, Path, Sequence[int]]
 
 
 def make(
-    generation: Path, embedder: Embedder, tell: Tell, cancelled: Cancel = never
+    generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
     """As `vectorize`; what keeps a processor busy for long is done by a process of its own."""
     if embedder.remote or len(catalog.load_generation(generation).rows) <= IN_PROCESS:
-        return vectorize(generation, embedder, tell, cancelled)
+        return vectorize(generation, embedder, report, cancelled)
     before = _count(generation, embedder)
-    if not builder.build_vectors(generation, tell, cancelled):
+    if not builder.build_vectors(generation, report, cancelled):
         if cancelled():
             raise Cancelled
         raise EmbeddingError("not all vectors could be made", do="memtui.log says why")
@@ -101,7 +101,7 @@ def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Near
 
 
 def vectorize(
-    generation: Path, embedder: Embedder, tell: Tell, cancelled: Cancel = never
+    generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
     """Embed what has no vector yet: how many texts were embedded, of how many different ones.
 
@@ -124,7 +124,7 @@ def vectorize(
             head, counts = None, embedder.counts(_sample(rows))
         else:
             head, counts = held.head, held.counts
-        _embed(home, rows, keys, todo, embedder, head, counts, tell, cancelled)
+        _embed(home, rows, keys, todo, embedder, head, counts, report, cancelled)
     return len(todo), len(wanted)
 
 
@@ -150,21 +150,21 @@ def _embed(
     embedder: Embedder,
     head: Head | None,
     counts: Counts | None,
-    tell: Tell,
-    cancelled: Cancel,
+    report: Report,
+    cancelled: IsCancelled,
 ) -> None:
     size = REMOTE_BATCH if embedder.remote else BATCH
     for at in range(0, len(todo), size):
         if cancelled():
             raise Cancelled
-        tell(at, len(todo))
+        report(Progress("embedding", at, len(todo)))
         batch = todo[at : at + size]
         made = embedder.embed([_text(rows, int(row)) for row in batch], counts, cancelled)
         if head is None or made.shape[1] != head.size:
             # A server may have another model under the old name: its vectors are not mixed.
             head = vectors.start(home, embedder.name, made.shape[1], len(rows), counts, None)
         vectors.append(home, head, keys[np.asarray(batch, np.int64)], made)
-    tell(len(todo), len(todo))
+    report(Progress("embedding", len(todo), len(todo)))
 
 
 def _text(rows: CachedRows, row: int) -> str:
@@ -176,7 +176,7 @@ def _sample(rows: CachedRows) -> Iterator[str]:
     return (_text(rows, row) for row in range(0, len(rows), step))
 
 
-def _keys(generation: Path, rows: CachedRows, cancelled: Cancel) -> Keys:
+def _keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
     """The key of each row; worked out once for each generation."""
     known = vectors.keys_of_rows(generation)
     if known is not None and len(known) == len(rows):
@@ -186,7 +186,7 @@ def _keys(generation: Path, rows: CachedRows, cancelled: Cancel) -> Keys:
     return keys
 
 
-def _texts(rows: CachedRows, cancelled: Cancel) -> Iterable[str]:
+def _texts(rows: CachedRows, cancelled: IsCancelled) -> Iterable[str]:
     for row in range(len(rows)):
         if row % BATCH == 0 and cancelled():
             raise Cancelled

@@ -8,16 +8,17 @@ come from `memtui.search.columns`, at a hundredth of the cost. This module and i
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.search import cache_integrity
 from memtui.search import postings as arrays
 from memtui.search.documents import IndexedDocument, summed
-from memtui.search.postings import Cancelled, Segment, Tell, never, silent
+from memtui.search.postings import Segment
 
 with warnings.catch_warnings():
     # Whoosh's own regular expressions, on the first import under Python 3.12 and later.
@@ -144,8 +145,8 @@ def commit(
     index: Any,
     documents: Sequence[IndexedDocument],
     gone: Collection[str],
-    tell: Tell = silent,
-    cancelled: Callable[[], bool] = never,
+    report: Report = silent,
+    cancelled: IsCancelled = never,
     segment: Segment | None = None,
     whole: bool = False,
 ) -> None:
@@ -180,7 +181,7 @@ def commit(
         items = postings(segment, documents, first)
         if whole:
             total = len(segment.ids) + len(documents)
-            writer.pool = _Sorted(_watched(items, total, tell, cancelled))
+            writer.pool = _Sorted(_watched(items, total, report, cancelled))
         else:
             for item in items:
                 writer.pool.add(item)
@@ -206,11 +207,11 @@ class _Sorted:
 
 
 def _watched(
-    items: Iterator[Posting], total: int, tell: Tell, cancelled: Callable[[], bool]
+    items: Iterator[Posting], total: int, report: Report, cancelled: IsCancelled
 ) -> Iterator[Posting]:
     for at, item in enumerate(items):
         if at % _TICK == 0:
             if cancelled():
                 raise Cancelled
-            tell(at, total)
+            report(Progress("indexing", at, total))
         yield item

@@ -23,10 +23,11 @@ from typing import Any, TypeVar
 from whoosh import query as wq
 
 from memtui import __version__
+from memtui.progress import IsCancelled, Report, never, silent
 from memtui.query import Term, TermKind
 from memtui.search import analysis, cache_files, cache_integrity, expansion
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.postings import Segment, Tell, never, silent
+from memtui.search.postings import Segment
 from memtui.search.query_terms import Needle, needles
 from memtui.search.whoosh_format import TEXT
 
@@ -158,8 +159,8 @@ class WhooshIndex:
     def build(
         self,
         documents: Sequence[IndexedDocument],
-        tell: Tell = silent,
-        cancelled: Callable[[], bool] = never,
+        report: Report = silent,
+        cancelled: IsCancelled = never,
         segment: Segment | None = None,
     ) -> bool:
         """Make the whole index anew beside the old one, then put it in its place.
@@ -169,14 +170,14 @@ class WhooshIndex:
         """
         with cache_integrity.alone(self.home / "whoosh.lock") as alone:
             if alone:
-                self._build(documents, tell, cancelled, segment)
+                self._build(documents, report, cancelled, segment)
             return alone
 
     def _build(
         self,
         documents: Sequence[IndexedDocument],
-        tell: Tell,
-        cancelled: Callable[[], bool],
+        report: Report,
+        cancelled: IsCancelled,
         segment: Segment | None,
     ) -> None:
         from whoosh import index
@@ -189,7 +190,7 @@ class WhooshIndex:
         draft.mkdir(mode=0o700)
         try:
             made = index.create_in(str(draft), schema())
-            commit(made, documents, (), tell, cancelled, segment, whole=True)
+            commit(made, documents, (), report, cancelled, segment, whole=True)
             generation = made.latest_generation()
             made.close()
             self.discard()
@@ -200,7 +201,10 @@ class WhooshIndex:
                 shutil.rmtree(draft, ignore_errors=True)
 
     def update(
-        self, added: Sequence[IndexedDocument], removed: Collection[str] = (), tell: Tell = silent
+        self,
+        added: Sequence[IndexedDocument],
+        removed: Collection[str] = (),
+        report: Report = silent,
     ) -> bool:
         """Index new and changed documents and forget others.
 
@@ -215,7 +219,7 @@ class WhooshIndex:
         def change() -> bool:
             self._open()
             gone = {*removed, *latest}
-            commit(self._index, list(latest.values()), gone, tell)
+            commit(self._index, list(latest.values()), gone, report)
             self._write_stamp(self._index.latest_generation())
             return True
 

@@ -11,8 +11,7 @@ from typing import Any
 from memtui.changes import Change
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.json_values import is_number
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso, is_number
 
 
 def content_of(change: Change) -> str:

@@ -17,13 +17,13 @@ from typing import Generic
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores import timestamps
 from memtui.stores.action_support import ActionSupport, AnyDesk
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.overlay import KEPT, laid_over, read_kept
-from memtui.stores.scanning import FoundShard, scan_of, stamped
-from memtui.stores.sidecar import Sidecar, SidecarReader
+from memtui.stores.scanning import FoundShard, SidecarReader, scan_of, stamped
+from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
+from memtui.stores.values import utc_now
 
 Held = tuple[Path, str, Sidecar, datetime, StoreView, Callable[[Memory], str]]
 """What `Desk` is made of."""
@@ -35,9 +35,7 @@ class FileStore(ABC, Generic[AnyDesk]):
     format: str
     acts: ActionSupport[AnyDesk]
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         self.root = root
         self.label = label
         self.now = now

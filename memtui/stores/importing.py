@@ -1,29 +1,34 @@
-"""Memories that come from elsewhere with an id: an import, or a move between stores.
+"""Import memories that have an id already, from the same format or converted from another.
 
-They keep their id, times, status and lineage, and no rule of adding is asked: an import must never
-supersede what is there. What `extra` held of a memory of the same format becomes its keys again,
-and what the files of a format cannot say goes into the sidecar.
+An imported memory keeps its id, times, status and lineage, and the rules for adding are not
+applied: an import never supersedes a memory of the store. The keys in `extra` of a memory of the
+same format become keys of its record again; what the format cannot hold goes into the sidecar.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import hashlib
+import re
+import unicodedata
+import uuid
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Change
-from memtui.model import Link
+from memtui.model import Link, Memory
 from memtui.stores.sidecar import link_value
 
 NEVER_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
 """Of `extra`: what memtui says there, of whatever format."""
 
 
-def is_carried(change: Change) -> bool:
+def is_import(change: Change) -> bool:
     """Whether an ADD brings a memory that exists elsewhere."""
     return bool(change.fields.get("id"))
 
 
-def extra_of(change: Change) -> Mapping[str, Any]:
+def extra_in(change: Change) -> Mapping[str, Any]:
     """What no field of the memory held."""
     extra = change.fields.get("extra")
     return extra if isinstance(extra, Mapping) else {}
@@ -31,7 +36,7 @@ def extra_of(change: Change) -> Mapping[str, Any]:
 
 def native_keys(change: Change, told: Collection[str]) -> dict[str, Any]:
     """The keys of `extra` that a record gets back: all but those that are `told` otherwise."""
-    items = extra_of(change).items()
+    items = extra_in(change).items()
     return {key: value for key, value in items if key not in told and key not in NEVER_KEYS}
 
 
@@ -44,11 +49,11 @@ def texts_in(change: Change, name: str) -> list[str]:
     return [str(item) for item in change.fields.get(name) or ()]
 
 
-def kept_beside(
+def sidecar_values(
     change: Change, tags: Collection[str] = (), links: Collection[Link | None] = ()
 ) -> dict[str, Any]:
     """What a sidecar entry can say of the memory, but for the tags and links it has natively."""
-    extra = extra_of(change)
+    extra = extra_in(change)
     return {
         "tags": [tag for tag in texts_in(change, "tags") if tag not in tags],
         "pinned": change.fields.get("pinned") is True,
@@ -58,3 +63,84 @@ def kept_beside(
         "supersedes": texts_in(change, "supersedes"),
         "superseded_by": texts_in(change, "superseded_by"),
     }
+
+
+_NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
+"""For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
+_NO_NAME = re.compile(r"[^\w]+")
+_TOLD_WORDS = """
+    createdAt created_at created date timestamp time start started_at updated updated_at
+    modified last_updated last_modified status state priority source_ids sourceRef session_id
+    tool_name project scope topic_key s p o edge branches archived projectKey remote sync_id id
+    deleted_at expires expired differs headings created_from injections ignored_type kept
+    normalized_hash line_endings byte_order_mark unaddressable frontmatter.title tags
+"""
+_TOLD = frozenset(_TOLD_WORDS.split())
+"""Keys of `extra` that say again, raw, what a field says, or that an adapter works out anew."""
+LONGEST_SLUG = 60
+"""Characters of a name that is made from a text."""
+
+
+def uuid_of(store: str, id: str) -> str:
+    """The id itself where it is a uuid, else one that follows from store and id."""
+    try:
+        return str(uuid.UUID(id))
+    except ValueError:
+        return str(uuid.uuid5(_NAMESPACE, _clean(f"{store}:{id}")))
+
+
+def short_hash(ref: str, digits: int) -> str:
+    """Hex digits that follow from a ref."""
+    return hashlib.sha256(_clean(ref).encode()).hexdigest()[:digits]
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def converted_ids(memory: Memory, ids: Iterable[str]) -> tuple[str, ...]:
+    """Ids of other memories of the same store, as they are called once adopted."""
+    return tuple(uuid_of(memory.store, id) for id in ids)
+
+
+def converted_links(memory: Memory) -> tuple[Link, ...]:
+    return tuple(replace(link, target=uuid_of(memory.store, link.target)) for link in memory.links)
+
+
+def slug(text: str) -> str:
+    """A name of letters, digits and hyphens; empty when nothing is left."""
+    plain = unicodedata.normalize("NFC", text.partition("\n")[0]).lower()
+    plain = "".join(letter for letter in plain if letter.isprintable())
+    return _NO_NAME.sub("-", plain)[:LONGEST_SLUG].strip("-_")
+
+
+def entity_parts(memory: Memory) -> list[str]:
+    """The entity's parts as plain names; the store's label where there is none."""
+    parts = [slug(part) for part in memory.entity.split("/")]
+    return [part for part in parts if part] or [slug(memory.store) or "imported"]
+
+
+def text_with_title(memory: Memory) -> str:
+    """Title and content as one text, for a format without titles."""
+    if not memory.title or memory.title.strip() in memory.content:
+        return memory.content or memory.title
+    glue = "\n\n" if "\n" in memory.content.strip() else ": "
+    return f"{memory.title}{glue}{memory.content}" if memory.content.strip() else memory.title
+
+
+def lost_fields(memory: Memory, *names: str, extra: bool = True) -> tuple[str, ...]:
+    """Those of these fields that say something, and the keys that only its own format knows."""
+    found = [name for name in names if _says(memory, name)]
+    keys = [f"extra.{key}" for key in memory.extra if key not in _TOLD] if extra else []
+    return (*found, *keys)
+
+
+def _says(memory: Memory, name: str) -> bool:
+    value: Any = getattr(memory, name)
+    if name == "updated":
+        return value is not None and value != memory.created
+    if name == "importance":
+        return bool(value != "medium")
+    if name == "status":
+        return bool(value != "active")
+    return value not in (None, "", (), False)

@@ -13,8 +13,8 @@ from typing import Any
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
-from memtui.stores.json_values import texts_of
 from memtui.stores.sidecar import Entry, Sidecar, links_of
+from memtui.stores.values import texts_of
 
 
 def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""From what a look at the folders found to a scan, the sidecar's share included."""
+"""Scan folders for shards and stamp them; keep what was read until its files change."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import NotThere, reason, stamp
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.overlay import kept_shard
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.sidecar import Sidecar, read_sidecar
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,3 +132,36 @@ def closed(folder: str) -> str:
 def leads_into(link: str, folder: str | Path) -> bool:
     """Does a link lead to a place in the folder? A circle of links leads to itself."""
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
+
+
+Value = TypeVar("Value")
+
+
+class LastRead(Generic[Value]):
+    """Remembers one thing: for what is asked over and over, as by the plans of one action.
+
+    A save compares the content itself, so a file that hides its change costs no more than that.
+    """
+
+    def __init__(self) -> None:
+        self._held: tuple[str, str, Value] | None = None
+
+    def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
+        """What `make` gives; `key` tells what has the same files, or none, from other such."""
+        mark = stamp(files)
+        held = self._held
+        if held is None or held[:2] != (key, mark):
+            held = (key, mark, make())
+            self._held = held
+        return held[2]
+
+
+class SidecarReader:
+    """The sidecar of one store, read again only when its file changed."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._last: LastRead[Sidecar] = LastRead()
+
+    def current(self) -> Sidecar:
+        return self._last.get([sidecar_path(self._root)], lambda: read_sidecar(self._root))

@@ -43,8 +43,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Link
-from memtui.stores.json_values import texts_of
-from memtui.stores.last_read import LastRead
+from memtui.stores.values import texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -135,7 +134,7 @@ def _mark(entries: Mapping[str, Entry]) -> str:
     return mark.hexdigest()
 
 
-def parse(text: str) -> Sidecar:
+def parse_sidecar(text: str) -> Sidecar:
     """The sidecar that this text holds. Never raises."""
     entries: dict[str, Entry] = {}
     named: dict[str, set[str]] = {}
@@ -155,28 +154,17 @@ def parse(text: str) -> Sidecar:
     return Sidecar(entries, damaged, "", _shares(entries), _mark(wandered) if wandered else "")
 
 
-def load(root: Path) -> Sidecar:
+def read_sidecar(root: Path) -> Sidecar:
     """Read the sidecar of the store at this root; an empty one without a file. Never raises."""
     path = sidecar_path(root)
     try:
         if not path.exists():
             return Sidecar()
-        return parse(decode(read_bytes(path, root if root.is_dir() else root.parent)))
+        return parse_sidecar(decode(read_bytes(path, root if root.is_dir() else root.parent)))
     except UnreadableFile as error:
         return Sidecar(fault=error.what)
     except OSError as error:
         return Sidecar(fault=error.strerror or "it cannot be read")
-
-
-class SidecarReader:
-    """The sidecar of one store, read again only when its file changed."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._last: LastRead[Sidecar] = LastRead()
-
-    def current(self) -> Sidecar:
-        return self._last.get([sidecar_path(self._root)], lambda: load(self._root))
 
 
 def ids_in(entry: Entry, key: str) -> tuple[str, ...]:

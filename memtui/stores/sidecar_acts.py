@@ -14,10 +14,9 @@ from pathlib import Path
 from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Link, Memory
-from memtui.stores.json_values import is_number
-from memtui.stores.outcomes import done
+from memtui.stores.plans import plan_one
 from memtui.stores.sidecar import Sidecar, link_value, links_of, sidecar_edits
-from memtui.stores.timestamps import from_iso, to_iso_seconds
+from memtui.stores.values import from_iso, is_number, to_iso_seconds
 
 BESIDE = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
@@ -137,4 +136,4 @@ def plan_beside(
             edits = beside.set(reviewed=to_iso_seconds(now))
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
-    return done(change, beside.memory, edits)
+    return plan_one(change, beside.memory, edits)

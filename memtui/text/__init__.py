@@ -6,7 +6,15 @@ text that has passed.
 """
 
 from memtui.text.cells import cut, pad, width, wrap
-from memtui.text.hidden import file_name, has_hidden, hidden_count, mixed_scripts, one_line, visible
+from memtui.text.hidden import (
+    file_name,
+    has_hidden,
+    hidden_count,
+    mixed_scripts,
+    one_line,
+    visible,
+    without_lone_surrogates,
+)
 from memtui.text.highlights import fold, highlights
 from memtui.text.humanized import ago, date, number, short_ago, size
 from memtui.text.urls import masked
@@ -29,5 +37,6 @@ __all__ = [
     "size",
     "visible",
     "width",
+    "without_lone_surrogates",
     "wrap",
 ]

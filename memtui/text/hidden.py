@@ -173,3 +173,12 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
         return ()
     words = (word for word in _WORD.findall(text) if _ALIKE.search(word) and _LATIN.search(word))
     return tuple(dict.fromkeys(words))
+
+
+def without_lone_surrogates(words: str) -> str:
+    """The text with every half of a character as U+FFFD: it can be encoded as UTF-8."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:
+        return words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return words

@@ -9,7 +9,7 @@ from memtui import text
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from memtui.bundle.merging import ImportPlan, StoreImport
+    from memtui.bundle.import_plan import ImportPlan, StoreImport
     from memtui.bundle.restoring import Restoration
 
 LISTED = 100

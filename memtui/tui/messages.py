@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
-    from memtui.library import Library, Progress, SearchResult
+    from memtui.library import Library, SearchResult
     from memtui.library.losses import StoreLosses
     from memtui.model import Memory
     from memtui.tui.completion import Vocabulary
+
+
+from memtui.progress import Progress
 
 
 class Replaceable(Message):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.progress import Progress
 from memtui.tui import glyphs
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import ORDER_WORDS
@@ -17,7 +18,7 @@ from memtui.tui.widgets.statistics import Row
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
-    from memtui.library import Progress, SearchResult
+    from memtui.library import SearchResult
     from memtui.library.losses import StoreLosses
     from memtui.tui.screen_interface import ScreenInterface
 

@@ -19,6 +19,7 @@ from textual.worker import get_current_worker
 
 from memtui.errors import EmbeddingBusy, MemtuiError
 from memtui.model import Memory
+from memtui.progress import Cancelled, Progress
 from memtui.query import Condition, Query
 from memtui.tui import cursor_restore, messages
 from memtui.tui.completion import Vocabulary
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from memtui.insight.timeline import Unit
-    from memtui.library import Library, Progress
+    from memtui.library import Library
     from memtui.library.losses import LossDetector
     from memtui.library.snapshot import Present
 
@@ -74,9 +75,7 @@ class Workers:
             try:
                 work()
             except Exception as error:
-                from memtui.library.results import Stopped
-
-                if not isinstance(error, Stopped):  # a fault: told once the screen is gone
+                if not isinstance(error, Cancelled):  # a fault: told once the screen is gone
                     self._screen.post_message(messages.Faulted(error))
 
         self._screen.run_worker(safely, group=group, exclusive=True, thread=True, name=group)

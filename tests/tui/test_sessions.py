@@ -204,6 +204,15 @@ async def test_copying_says_what_it_leaves_out_and_offers_the_exact_text(tmp_pat
         assert on.app.clipboard == hidden
 
 
+async def test_half_a_character_is_copied_as_a_whole_one_and_ends_nothing(tmp_path: Path) -> None:
+    root = write_store(tmp_path, {"alice": [fact(1, "half HALF of a face", "2026-11-20")]})
+    (file,) = root.rglob("items.json")
+    file.write_bytes(file.read_bytes().replace(b"HALF", rb"\ud83d"))
+    async with stage(root, toasts=True) as on:
+        await on.press("Y")
+        assert on.app.clipboard == "half \ufffd of a face"
+
+
 @pytest.mark.parametrize("width", [10, 39, 40, 79, 80, 100, 119, 120, 200])
 @pytest.mark.parametrize("height", [5, 11, 12, 17, 18, 24, 26, 28, 60])
 def test_the_focused_pane_is_always_there(width: int, height: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtui.stores.agent_memory.layout import detect
 from memtui.stores.base import Format
-from memtui.stores.lazy_import import lazy_function
+from memtui.stores.format_setup import lazy_function
 
 FORMAT = Format(
     name="agent-memory",
@@ -20,6 +20,6 @@ FORMAT = Format(
         "pipelines/*",
         "status.json",
     ),
-    configure=lazy_function("memtui.stores.rule_settings", "configure"),
+    configure=lazy_function("memtui.stores.format_setup", "configure"),
     convert=lazy_function("memtui.stores.agent_memory.importing", "convert"),
 )

@@ -22,11 +22,10 @@ from memtui.stores.agent_memory.records import (
     FactFile,
 )
 from memtui.stores.agent_memory.rules import FactRules
-from memtui.stores.batch_view import planned_before
 from memtui.stores.change_validation import UNADDRESSABLE, content_of, created_of, word_of
-from memtui.stores.importing import is_carried, texts_in
-from memtui.stores.outcomes import there_already
-from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.importing import is_import, texts_in
+from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.values import to_iso_seconds
 
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
@@ -70,7 +69,7 @@ def _plan_carried(change: Change, desk: FactContext, file: FactFile, stated: str
     value = carried_fact(change, _type(change, file, stated), desk.now)
     id = value["id"]
     if any(named.id == id for named in file.records):
-        return there_already(change, "a fact with this id")
+        return plan_duplicate(change, "a fact with this id")
     return Plan(
         changes=(change,),
         edits=(
@@ -120,7 +119,7 @@ def plan_add(change: Change, desk: FactContext) -> Plan:
     file = desk.open(slug)
     if slug == NOTES and not file.items.path.parent.exists():
         raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
-    if is_carried(change):
+    if is_import(change):
         return _plan_carried(change, desk, file, stated)
     content = content_of(change)
     active = file.active

@@ -36,10 +36,10 @@ from memtui.stores.change_validation import (
 )
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import Named
-from memtui.stores.json_values import text_of
-from memtui.stores.outcomes import done, left_dangling, merged, successors_stay
+from memtui.stores.plans import dangling_warnings, plan_merge, plan_one, successor_warnings
 from memtui.stores.sidecar import ids_in
 from memtui.stores.sidecar_acts import asked_link, plan_beside, tag_edits
+from memtui.stores.values import text_of
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
 
@@ -102,7 +102,7 @@ def _edit(change: Change, memory: Memory, desk: FactContext) -> Plan:
         warnings += _renamed_entity(file, named, raw)
     if "tags" in asked:
         edits += tag_edits(desk.beside(memory), asked["tags"])
-    return done(change, memory, edits, tuple(warnings))
+    return plan_one(change, memory, edits, tuple(warnings))
 
 
 def _moved(
@@ -153,13 +153,13 @@ def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
 def _retire(change: Change, memory: Memory, desk: FactContext) -> Plan:
     file = desk.open(slug_of(memory))
     _seen(memory, file)
-    return done(change, memory, made_historical(file, memory.id), ends=True)
+    return plan_one(change, memory, made_historical(file, memory.id), ends=True)
 
 
 def _restore(change: Change, memory: Memory, desk: FactContext) -> Plan:
     file = desk.open(slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
-    return done(change, memory, edits, successors_stay(memory))
+    return plan_one(change, memory, edits, successor_warnings(memory))
 
 
 def _supersede(change: Change, memory: Memory, desk: FactContext) -> Plan:
@@ -199,8 +199,8 @@ def _delete(change: Change, memory: Memory, desk: FactContext) -> Plan:
     file = desk.open(slug_of(memory))
     named = _seen(memory, file)
     edits: tuple[Edit, ...] = (file.items.edit(named, None), *desk.beside(memory).forget())
-    warnings = (*left_dangling(memory, file.memories), *_renamed_entity(file, named, None))
-    return done(change, memory, edits, warnings)
+    warnings = (*dangling_warnings(memory, file.memories), *_renamed_entity(file, named, None))
+    return plan_one(change, memory, edits, warnings)
 
 
 def _merge(change: Change, memory: Memory, desk: FactContext) -> Plan:
@@ -218,7 +218,7 @@ def _merge(change: Change, memory: Memory, desk: FactContext) -> Plan:
     edits += desk.noted_fact(file.slug, memory.id, supersedes=ids)
     for other in others:
         edits += _merged_away(other, memory, desk)
-    return merged(change, memory, others, edits)
+    return plan_merge(change, memory, others, edits)
 
 
 def _merged_away(other: Memory, into: Memory, desk: FactContext) -> tuple[Edit, ...]:
@@ -259,7 +259,7 @@ def _unlink(change: Change, memory: Memory, desk: FactContext) -> Plan:
     if edge is None or asked_link(change, memory) != (edge.relation, edge.target):
         return plan_beside(change, desk.beside(memory), desk.now)
     file = desk.open(slug_of(memory))
-    return done(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
+    return plan_one(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
 
 
 _NO_PROPOSALS = "agent-memory has no proposals to decide on"

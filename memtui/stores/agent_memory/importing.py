@@ -19,11 +19,21 @@ from memtui.stores.agent_memory.notes import NoteText, to_text
 from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, word_of
-from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
-from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
-from memtui.stores.outcomes import there_already
+from memtui.stores.importing import (
+    converted_ids,
+    converted_links,
+    entity_parts,
+    extra_in,
+    lost_fields,
+    native_keys,
+    sidecar_values,
+    text_with_title,
+    texts_in,
+    uuid_of,
+)
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.plans import plan_duplicate
+from memtui.stores.values import to_iso_seconds
 
 _TOLD = frozenset(
     {"id", "content", "createdAt", "entityType", "sourceRef"}
@@ -33,7 +43,7 @@ _TOLD = frozenset(
 
 
 def _status(change: Change) -> str:
-    native = extra_of(change).get("status")
+    native = extra_in(change).get("status")
     if isinstance(native, str) and native:
         return native
     return HISTORICAL if change.fields.get("status") in ("superseded", "retired") else ACTIVE
@@ -41,14 +51,14 @@ def _status(change: Change) -> str:
 
 def _source(change: Change) -> tuple[str, str]:
     """`source` and `sourceRef`, which a memory shows as one text."""
-    reference = str(extra_of(change).get("sourceRef") or "")
+    reference = str(extra_in(change).get("sourceRef") or "")
     source = word_of(change, "source", MANUAL)
     return source.removesuffix(f" {reference}") if reference else source, reference
 
 
 def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, Any]:
     """The fact's record."""
-    extra = extra_of(change)
+    extra = extra_in(change)
     source, reference = _source(change)
     written = extra.get("createdAt")
     created = to_iso_seconds(created_of(change, now))
@@ -68,7 +78,7 @@ def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, A
 
 def beside_fact(change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the fact: all that its record cannot hold."""
-    values = kept_beside(change, links=(edge_link(extra_of(change).get("edge")),))
+    values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
     return values | {
         "supersedes": values["supersedes"][:-1],
         "superseded_by": values["superseded_by"] if _is_succeeded_elsewhere(change) else (),
@@ -77,7 +87,7 @@ def beside_fact(change: Change) -> dict[str, Any]:
 
 def _is_succeeded_elsewhere(change: Change) -> bool:
     """Whether no other fact's record will name what it was replaced by."""
-    return change.fields.get("status") == "superseded" and "createdAt" not in extra_of(change)
+    return change.fields.get("status") == "superseded" and "createdAt" not in extra_in(change)
 
 
 def _note_path(root: Path, id: str) -> Path:
@@ -101,8 +111,8 @@ def plan_add_note(change: Change, desk: PlanContext) -> Plan:
     id = word_of(change, "id", f"{desk.now:%Y-%m-%d}.md")
     path = _note_path(desk.root, id)
     if os.path.lexists(path):
-        return there_already(change, "this note")
-    extra = extra_of(change)
+        return plan_duplicate(change, "this note")
+    extra = extra_in(change)
     like = NoteText(
         path,
         "",
@@ -122,27 +132,27 @@ _STATUS = {"deleted": "retired", "proposed": "active"}
 
 def convert(memory: Memory) -> ConvertedMemory:
     """The fields of the fact: `people/alice` stays so, `shop-api/main` is the project shop-api."""
-    parts = parts_of(memory)
+    parts = entity_parts(memory)
     kind, name, rest = ENTITY, parts[0], parts[1:]
     if len(parts) > 1 and parts[0] in _KINDS:
         kind, name, rest = parts[0], parts[1], parts[2:]
     tags = dict.fromkeys([memory.type, *rest, *memory.tags])
     fields = {
         "id": uuid_of(memory.store, memory.id),
-        "content": told(memory),
+        "content": text_with_title(memory),
         "entity": f"{kind}/{name}",
         "created": memory.created or memory.updated,
         "status": _STATUS.get(memory.status, memory.status),
         "source": SOURCE,
         "tags": tuple(tag for tag in tags if tag),
         "pinned": memory.pinned,
-        "supersedes": ids_of(memory, memory.supersedes),
-        "superseded_by": ids_of(memory, memory.superseded_by),
-        "links": links_of(memory),
+        "supersedes": converted_ids(memory, memory.supersedes),
+        "superseded_by": converted_ids(memory, memory.superseded_by),
+        "links": converted_links(memory),
         "extra": {"sourceRef": memory.ref},
     }
     changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type else ()
     if memory.status in _STATUS:
         changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
     names = ("importance", "updated", "confidence", "source")
-    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -18,11 +18,11 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.change_validation import asked_values, content_of, same_as_seen
-from memtui.stores.outcomes import done
 from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import plan_one
 from memtui.stores.scanning import as_refused
 from memtui.stores.sidecar_acts import BESIDE, tag_edits
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso
 
 NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""
@@ -181,7 +181,7 @@ def edit_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
         edits = (TextEdit(path, before, to_text(content_of(change), prose)),)
     if "tags" in asked:
         edits += tag_edits(desk.beside(memory), asked["tags"])
-    return done(change, memory, edits)
+    return plan_one(change, memory, edits)
 
 
 def delete_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
@@ -189,4 +189,4 @@ def delete_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
     path = str(prose.path)
     same_as_seen(memory, prose.content, path, None)
     edits: tuple[Edit, ...] = (TextEdit(path, before, None), *desk.beside(memory).forget())
-    return done(change, memory, edits)
+    return plan_one(change, memory, edits)

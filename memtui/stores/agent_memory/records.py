@@ -29,11 +29,10 @@ from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.change_validation import UNADDRESSABLE, told_apart
 from memtui.stores.json_file import JsonFile, Named, named_records, read_to_change
-from memtui.stores.json_values import text_of
-from memtui.stores.last_read import LastRead
 from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import LastRead
 from memtui.stores.sidecar import ids_in
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso, text_of
 
 ACTIVE = "active"
 HISTORICAL = "historical"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory
-from memtui.stores import timestamps
 from memtui.stores.agent_memory import editing, layout, notes
 from memtui.stores.agent_memory import records as facts
 from memtui.stores.agent_memory.records import FactContext, FactFile
@@ -17,9 +16,9 @@ from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.last_read import LastRead
-from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import utc_now
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
@@ -33,9 +32,7 @@ class AgentMemory(FileStore[FactContext]):
     rules = FactRules()
     """The program's own constants."""
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._last: LastRead[FactFile] = LastRead()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtui.stores.ambient.layout import detect
 from memtui.stores.base import Format
-from memtui.stores.lazy_import import lazy_function
+from memtui.stores.format_setup import lazy_function
 
 FORMAT = Format(
     name="ambient",
@@ -13,6 +13,6 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
     belongings=("*.json", "*.json.migrated"),
-    configure=lazy_function("memtui.stores.rule_settings", "configure"),
+    configure=lazy_function("memtui.stores.format_setup", "configure"),
     convert=lazy_function("memtui.stores.ambient.importing", "convert"),
 )

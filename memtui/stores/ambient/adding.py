@@ -31,8 +31,8 @@ from memtui.stores.ambient.project_files import (
 from memtui.stores.ambient.records import EventCopy, EventFile
 from memtui.stores.ambient.rules import DECISION, EventRules, fitted, superseded
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
-from memtui.stores.importing import is_carried, texts_in
-from memtui.stores.timestamps import to_milliseconds
+from memtui.stores.importing import is_import, texts_in
+from memtui.stores.values import to_milliseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _warnings(files: Iterable[EventFile], desk: EventContext) -> tuple[str, ...]
 
 def plan_add(change: Change, desk: EventContext) -> Plan:
     """What adding this event would come to. Writes nothing."""
-    if is_carried(change):
+    if is_import(change):
         return plan_carried(Arrival(change, desk))
     content, cut = fitted(content_of(change), desk.rules, change.force)
     target = target_of(word_of(change, "entity", ""), desk)

@@ -36,10 +36,10 @@ from memtui.stores.change_validation import (
     word_of,
 )
 from memtui.stores.importing import texts_in
-from memtui.stores.json_values import text_of
-from memtui.stores.outcomes import done, merged, successors_stay
+from memtui.stores.plans import plan_merge, plan_one, successor_warnings
 from memtui.stores.sidecar import ids_in
 from memtui.stores.sidecar_acts import BESIDE, tag_edits
+from memtui.stores.values import text_of
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
 KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | BESIDE
@@ -114,7 +114,7 @@ def _edit(change: Change, memory: Memory, desk: EventContext) -> Plan:
         warnings += revived(holding, desk.now)
     if "tags" in asked:
         edits += tag_edits(desk.beside(memory), asked["tags"], _native_tags(memory))
-    return done(change, memory, edits, warnings if edits else ())
+    return plan_one(change, memory, edits, warnings if edits else ())
 
 
 def _promotion(
@@ -130,10 +130,10 @@ def _promotion(
 def _delete(change: Change, memory: Memory, desk: EventContext) -> Plan:
     forgotten = desk.beside(memory).forget()
     if _is_kept(memory):
-        return done(change, memory, forgotten)
+        return plan_one(change, memory, forgotten)
     files = desk.open(key_of(memory))
     removals = tuple(copy.set(None) for copy in _seen(memory, files))
-    return done(change, memory, (*removals, *forgotten), files.warnings)
+    return plan_one(change, memory, (*removals, *forgotten), files.warnings)
 
 
 def _retire(change: Change, memory: Memory, desk: EventContext) -> Plan:
@@ -151,7 +151,7 @@ def _retire(change: Change, memory: Memory, desk: EventContext) -> Plan:
 
 def _restore(change: Change, memory: Memory, desk: EventContext) -> Plan:
     edits = put_back(desk, desk.open(key_of(memory)), memory.id)
-    return done(change, memory, edits, successors_stay(memory))
+    return plan_one(change, memory, edits, successor_warnings(memory))
 
 
 def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[EventFile]:
@@ -209,7 +209,7 @@ def _merge(change: Change, memory: Memory, desk: EventContext) -> Plan:
         edits += taken_out(desk, home, other.id, "superseded", (memory.id,))
     known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    return merged(change, memory, others, edits + desk.beside(memory).set(supersedes=ids))
+    return plan_merge(change, memory, others, edits + desk.beside(memory).set(supersedes=ids))
 
 
 ACTS = ActionSupport(

@@ -30,12 +30,21 @@ from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
 from memtui.stores.ambient.rules import EventRules, fitted
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
-from memtui.stores.conversion import ids_of, links_of, lost, parts_of, told, uuid_of
-from memtui.stores.importing import extra_of, kept_beside, native_keys, texts_in
-from memtui.stores.json_values import is_number, list_of
-from memtui.stores.outcomes import there_already
+from memtui.stores.importing import (
+    converted_ids,
+    converted_links,
+    entity_parts,
+    extra_in,
+    lost_fields,
+    native_keys,
+    sidecar_values,
+    text_with_title,
+    texts_in,
+    uuid_of,
+)
 from memtui.stores.overlay import keep
-from memtui.stores.timestamps import to_milliseconds
+from memtui.stores.plans import plan_duplicate
+from memtui.stores.values import is_number, list_of, to_milliseconds
 
 _TOLD = frozenset(
     {"id", "type", "timestamp", "content", "importance", "metadata"}
@@ -54,7 +63,7 @@ class Arrival:
 
     @property
     def extra(self) -> Mapping[str, Any]:
-        return extra_of(self.change)
+        return extra_in(self.change)
 
     @property
     def id(self) -> str:
@@ -180,7 +189,7 @@ def plan_carried(arrival: Arrival) -> Plan:
     change, desk = arrival.change, arrival.desk
     files = desk.open(_key(arrival))
     if desk.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
-        return there_already(change, "an event with this id")
+        return plan_duplicate(change, "an event with this id")
     edits: list[Edit] = []
     if not arrival.is_gone:
         event = carried_event(arrival)
@@ -203,7 +212,7 @@ def _beside(arrival: Arrival) -> dict[str, Any]:
     """What the sidecar keeps of the event: all that its record cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
     kept = keep(_memory(arrival)) if arrival.is_gone else None
-    return kept_beside(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
+    return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
 
 
 def _memory(arrival: Arrival) -> Memory:
@@ -249,10 +258,10 @@ def type_of(word: str) -> str:
 
 def convert(memory: Memory) -> ConvertedMemory:
     """The fields of the event: the first part of the entity is the project, the rest the branch."""
-    parts = parts_of(memory)
+    parts = entity_parts(memory)
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"
-    content, cut = fitted(told(memory) or memory.headline, EventRules(), True)
+    content, cut = fitted(text_with_title(memory) or memory.headline, EventRules(), True)
     said = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
     fields = {
         "id": uuid_of(memory.store, memory.id),
@@ -265,9 +274,9 @@ def convert(memory: Memory) -> ConvertedMemory:
         "source": memory.ref,
         "tags": memory.tags,
         "pinned": memory.pinned,
-        "supersedes": ids_of(memory, memory.supersedes),
-        "superseded_by": ids_of(memory, memory.superseded_by),
-        "links": links_of(memory),
+        "supersedes": converted_ids(memory, memory.supersedes),
+        "superseded_by": converted_ids(memory, memory.superseded_by),
+        "links": converted_links(memory),
         "extra": {
             "branches": [branch],
             "metadata": {key: value for key, value in said.items() if value},
@@ -278,4 +287,6 @@ def convert(memory: Memory) -> ConvertedMemory:
         changed += (f"type (becomes {type_of(memory.type)})",)
     if memory.status == "proposed":
         changed += ("status proposed (becomes active)",)
-    return ConvertedMemory(fields, (*changed, *lost(memory, "updated", "confidence", "source")))
+    return ConvertedMemory(
+        fields, (*changed, *lost_fields(memory, "updated", "confidence", "source"))
+    )

@@ -33,9 +33,9 @@ from memtui.stores.ambient.records import (
 from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import to_be_made
-from memtui.stores.last_read import LastRead
 from memtui.stores.overlay import keep
 from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import LastRead
 
 INDENT = "    "
 """What stands before an event: two levels of JSON.stringify(x, null, 2)."""

@@ -30,9 +30,8 @@ from memtui.stores.ambient import layout
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE
 from memtui.stores.json_file import JsonFile, Named, named_records, read_json
-from memtui.stores.json_values import list_of, text_of
 from memtui.stores.scanning import as_unreadable
-from memtui.stores.timestamps import from_milliseconds
+from memtui.stores.values import from_milliseconds, list_of, text_of
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""

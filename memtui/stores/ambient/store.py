@@ -8,16 +8,15 @@ from pathlib import Path
 
 from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import stamp
-from memtui.stores import timestamps
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
 from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
-from memtui.stores.last_read import LastRead
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import to_milliseconds, utc_now
 
 ONE_ACTION = 60_000
 """Milliseconds within which plans count as those of one action."""
@@ -31,9 +30,7 @@ class Ambient(FileStore[EventContext]):
     rules = EventRules()
     """The program's own constants."""
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._marked = 0
         self._last: LastRead[ProjectFiles] = LastRead()
@@ -62,7 +59,7 @@ class Ambient(FileStore[EventContext]):
 
     def _marked_at(self, time: datetime) -> int:
         """The time to mark files with: that of the plan before when it was made just now."""
-        now = timestamps.to_milliseconds(time)
+        now = to_milliseconds(time)
         if not 0 <= now - self._marked < ONE_ACTION:
             self._marked = now
         return self._marked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui.stores.base import DatabaseSupport, Format
-from memtui.stores.lazy_import import lazy_function
+from memtui.stores.format_setup import lazy_function
 
 DATABASE = "engram.db"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")

@@ -20,11 +20,11 @@ from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import created_of
-from memtui.stores.conversion import lost, mark_of, parts_of
 from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.records import PROMPT, SESSION, count_of, is_whole, native, text
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
-from memtui.stores.timestamps import from_iso
+from memtui.stores.importing import entity_parts, lost_fields, short_hash
+from memtui.stores.values import from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
 _PROMPT_COLUMNS = ("sync_id", "session_id", "project", "created_at")
@@ -32,10 +32,6 @@ _SESSION_COLUMNS = ("project", "ownership_mode", "directory", "started_at", "end
 _RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
 
 Row = Mapping[str, Any]
-
-
-def is_carried(change: Change) -> bool:
-    return bool(change.fields.get("id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +202,9 @@ def convert(memory: Memory) -> ConvertedMemory:
     content, changed = _content(memory)
     when = memory.created or memory.updated
     extra: dict[str, Any] = {
-        "sync_id": f"obs-{mark_of(memory.ref, 16)}",
+        "sync_id": f"obs-{short_hash(memory.ref, 16)}",
         "tool_name": _plain(memory.ref),
-        "project": rules.project_name(parts_of(memory)[0]),
+        "project": rules.project_name(entity_parts(memory)[0]),
         "scope": "project",
     }
     if when:
@@ -228,10 +224,10 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "extra": extra,
     }
-    if len(parts_of(memory)) > 1:
+    if len(entity_parts(memory)) > 1:
         changed += ("entity (only its first part)",)
     names = ("importance", "confidence", "tags", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
 
 
 def _plain(text: str) -> str:

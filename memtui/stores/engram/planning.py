@@ -31,11 +31,12 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.adding import Adding
-from memtui.stores.engram.importing import Carrying, is_carried, next_number
+from memtui.stores.engram.importing import Carrying, next_number
 from memtui.stores.engram.records import DAMAGED, PROMPT, named, plain
 from memtui.stores.engram.rules import nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.engram.verdicts import Verdicts
+from memtui.stores.importing import is_import
 
 Row = Mapping[str, Any]
 
@@ -98,7 +99,7 @@ class Planner:
         return rules.timestamp(self.moment)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        if change.act is Act.ADD and is_carried(change):
+        if change.act is Act.ADD and is_import(change):
             return Carrying(*self._held()).plan(change)
         if change.act is Act.ADD:
             return self._adding().add(change)

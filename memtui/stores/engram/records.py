@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.model import Link, Memory, Place
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso
 
 PROMPT = "prompts/"
 SESSION = "sessions/"

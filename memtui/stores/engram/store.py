@@ -22,7 +22,6 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
-from memtui.stores.batch_view import planned_before
 from memtui.stores.engram import DATABASE, SUFFIXES, import_document
 from memtui.stores.engram import export_document as export
 from memtui.stores.engram import reading as read
@@ -32,6 +31,7 @@ from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.plans import planned_before
 
 
 def detect(path: Path) -> Path | None:

@@ -14,9 +14,9 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.batch_view import planned_before
 from memtui.stores.change_validation import RATING_OF, content_of, created_of
 from memtui.stores.importing import texts_in
+from memtui.stores.plans import planned_before
 from memtui.stores.simple_memory.editing import schema_kind
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (

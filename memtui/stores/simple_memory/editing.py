@@ -17,9 +17,8 @@ from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
-from memtui.stores.json_values import is_number, list_of, text_of, whole_number
-from memtui.stores.outcomes import merged
 from memtui.stores.overlay import keep
+from memtui.stores.plans import plan_merge
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -31,6 +30,7 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
+from memtui.stores.values import is_number, list_of, text_of, whole_number
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
 
@@ -245,7 +245,7 @@ def merge(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     for one in others:
         edits += [one.removed(), *_kept(one, kept)]
     gone = [one.memory for one in others]
-    return merged(change, memory, gone, tuple(edits), _differences(kept, others))
+    return plan_merge(change, memory, gone, tuple(edits), _differences(kept, others))
 
 
 def _kept(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:

@@ -10,10 +10,18 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of
-from memtui.stores.conversion import lost, mark_of, parts_of
-from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
-from memtui.stores.outcomes import there_already
+from memtui.stores.importing import (
+    entity_parts,
+    extra_in,
+    links_in,
+    lost_fields,
+    native_keys,
+    short_hash,
+    sidecar_values,
+    texts_in,
+)
 from memtui.stores.overlay import keep
+from memtui.stores.plans import plan_duplicate
 from memtui.stores.simple_memory.adding import INDENT, new_value, rating
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext
 from memtui.stores.simple_memory.records import (
@@ -39,11 +47,11 @@ def plan_carried(change: Change, desk: RecordContext) -> Plan:
     if kind not in PART_OF_KIND:
         raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
     part = PART_OF_KIND[kind]
-    if extra_of(change).get("kept"):
+    if extra_in(change).get("kept"):
         return _plan_kept(change, desk, id)
     opened = desk.open(part)
     if id in opened.by_id:
-        return there_already(change, "a record with this id")
+        return plan_duplicate(change, "a record with this id")
     record = {"id": id, **_record(part, change, desk)}
     beside = desk.noted_record(id, **_beside(part, record, change))
     return Plan(
@@ -56,7 +64,7 @@ def plan_carried(change: Change, desk: RecordContext) -> Plan:
 
 
 def _record(part: RecordKind, change: Change, desk: RecordContext) -> dict[str, Any]:
-    extra = extra_of(change)
+    extra = extra_in(change)
     native = part is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
     value = new_value(part, change, desk, words)
@@ -85,7 +93,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _beside(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the record: all that its file cannot say."""
-    values = kept_beside(change, tags=tags_of(part, record))
+    values = sidecar_values(change, tags=tags_of(part, record))
     status = str(change.fields.get("status") or "")
     gone = "retired" if status == "deleted" else status
     return values | {
@@ -99,7 +107,7 @@ def _beside(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict
 def _plan_kept(change: Change, desk: RecordContext, id: str) -> Plan:
     """A former text that only memtui keeps stays with memtui."""
     if desk.sidecar.entry(id):
-        return there_already(change, "a record with this id")
+        return plan_duplicate(change, "a record with this id")
     fields = change.fields
     memory = Memory(
         ref=desk.ref(id),
@@ -113,7 +121,7 @@ def _plan_kept(change: Change, desk: RecordContext, id: str) -> Plan:
         importance=str(fields.get("importance") or "medium"),
         status=str(fields.get("status") or "superseded"),
         superseded_by=tuple(texts_in(change, "superseded_by")),
-        extra={key: value for key, value in extra_of(change).items() if key != "kept"},
+        extra={key: value for key, value in extra_in(change).items() if key != "kept"},
     )
     edits = desk.noted_record(id, kept=keep(memory))
     return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
@@ -128,7 +136,7 @@ _STATUS = {"deleted": "retired"}
 def convert(memory: Memory) -> ConvertedMemory:
     """A rule becomes a schema item, one short sentence a fact, all else an episode."""
     kind = _kind(memory)
-    domain, *topic = parts_of(memory)
+    domain, *topic = entity_parts(memory)
     fields = {
         "id": _id(kind, memory.ref),
         "kind": kind,
@@ -148,15 +156,15 @@ def convert(memory: Memory) -> ConvertedMemory:
     if memory.status in _STATUS:
         changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
     if kind == "schema":
-        changed += lost(memory, "created", extra=False)
+        changed += lost_fields(memory, "created", extra=False)
     names = ("updated", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
 
 
 def _id(kind: str, ref: str) -> str:
     """An id that follows from where the memory came from."""
     part = PART_OF_KIND[kind]
-    number = int(mark_of(ref, 12), 16)
+    number = int(short_hash(ref, 12), 16)
     return part.prefix + format(number, "x" if part.base == 16 else "d")[:ID_DIGITS]
 
 

@@ -14,9 +14,8 @@ from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE, told_apart
 from memtui.stores.json_file import JsonFile, Named, named_records, read_json, read_to_change
-from memtui.stores.last_read import LastRead
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.scanning import as_unreadable
+from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
 from memtui.stores.sidecar_acts import Beside
 from memtui.stores.simple_memory.records import (

@@ -28,8 +28,7 @@ from typing import Any
 
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.change_validation import rated
-from memtui.stores.json_values import is_number, lower_word, text_of, texts_of
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso, is_number, lower_word, text_of, texts_of
 
 STRONG_AFFECT = 0.7
 """Distance of valence from 0 on the scale of -1 to 1. The white paper says only "strong"."""

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.model import CURRENT, Memory
-from memtui.stores import timestamps
 from memtui.stores.action_support import ActionSupport, Doing
 from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
-from memtui.stores.importing import is_carried
-from memtui.stores.last_read import LastRead
-from memtui.stores.outcomes import done, left_dangling
-from memtui.stores.scanning import FoundShard
+from memtui.stores.importing import is_import
+from memtui.stores.plans import dangling_warnings, plan_one
+from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import plan_beside
 from memtui.stores.simple_memory import adding, editing, record_files
@@ -32,6 +30,7 @@ from memtui.stores.simple_memory.records import (
     SCHEMA,
     tags_of,
 )
+from memtui.stores.values import utc_now
 
 Editing = Callable[[Change, Memory, RecordContext], tuple[Edit, ...]]
 
@@ -60,14 +59,14 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
 
 
 def _add(change: Change, desk: RecordContext) -> Plan:
-    return plan_carried(change, desk) if is_carried(change) else adding.add(change, desk)
+    return plan_carried(change, desk) if is_import(change) else adding.add(change, desk)
 
 
 def _one(editing: Editing, *, ends: bool = False) -> Doing[RecordContext]:
     """An act whose edits are all of one record and its entry."""
 
     def plan(change: Change, memory: Memory, desk: RecordContext) -> Plan:
-        return done(change, memory, editing(change, memory, desk), ends=ends)
+        return plan_one(change, memory, editing(change, memory, desk), ends=ends)
 
     return plan
 
@@ -76,13 +75,15 @@ def _link(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     native = pins.native_link(change, memory, desk)
     if native is None:
         return plan_beside(change, desk.beside(memory), desk.now)
-    return done(change, memory, native)
+    return plan_one(change, memory, native)
 
 
 def _delete(change: Change, memory: Memory, desk: RecordContext) -> Plan:
     target = desk.target(memory)
     edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
-    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
+    return plan_one(
+        change, memory, edits, dangling_warnings(memory, desk.view.memories(desk.label))
+    )
 
 
 ACTS = ActionSupport(
@@ -140,9 +141,7 @@ class SimpleMemoryStore(FileStore[RecordContext]):
     format = "simple-memory"
     acts = ACTS
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._last: LastRead[PartFile] = LastRead()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.base import Format
-from memtui.stores.lazy_import import lazy_function
+from memtui.stores.format_setup import lazy_function
 from memtui.stores.workspace.injections import LOG_PATH
 from memtui.stores.workspace.layout import detect
 from memtui.stores.workspace.type_map import MAP_PATH

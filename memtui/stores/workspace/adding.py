@@ -13,10 +13,10 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.reading import safe_join
 from memtui.model import IMPORTANCES
-from memtui.stores.batch_view import planned_before
 from memtui.stores.change_validation import content_of, created_of, word_of
 from memtui.stores.importing import texts_in
-from memtui.stores.timestamps import to_iso_seconds
+from memtui.stores.plans import planned_before
+from memtui.stores.values import to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.outline import outline
 from memtui.stores.workspace.records import TASKS, DocumentContext

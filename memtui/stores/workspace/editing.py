@@ -16,8 +16,8 @@ from memtui.files.json.editing import load, raw_value
 from memtui.model import IMPORTANCES, UNTYPED, Memory
 from memtui.stores.action_support import ActionSupport
 from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
-from memtui.stores.importing import is_carried
-from memtui.stores.outcomes import done, left_dangling
+from memtui.stores.importing import is_import
+from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
 from memtui.stores.workspace.importing import plan_carried
 from memtui.stores.workspace.outline import outline
@@ -62,7 +62,7 @@ def _edit(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
         edits = edit_document(change, asked, desk.open(memory), desk)
     if "type" in asked:
         edits += _typed(memory, str(asked["type"] or ""), desk)
-    return done(change, memory, edits)
+    return plan_one(change, memory, edits)
 
 
 def _typed(memory: Memory, wanted: str, desk: DocumentContext) -> tuple[Edit, ...]:
@@ -97,7 +97,7 @@ def retype_by_pattern(change: Change, desk: DocumentContext) -> Plan:
 
 
 def _add(change: Change, desk: DocumentContext) -> Plan:
-    if is_carried(change):
+    if is_import(change):
         return plan_carried(change, desk)
     path, made = new_document(change, desk)
     edits: tuple[Edit, ...] = (made,)
@@ -114,16 +114,18 @@ def _add(change: Change, desk: DocumentContext) -> Plan:
 
 
 def _retire(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
-    return done(change, memory, with_state(desk.open(memory), RETIRED_WORD), ends=True)
+    return plan_one(change, memory, with_state(desk.open(memory), RETIRED_WORD), ends=True)
 
 
 def _restore(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
-    return done(change, memory, with_state(desk.open(memory), RESTORED_WORD))
+    return plan_one(change, memory, with_state(desk.open(memory), RESTORED_WORD))
 
 
 def _delete(change: Change, memory: Memory, desk: DocumentContext) -> Plan:
     edits: tuple[Edit, ...] = (*desk.open(memory).written(None), *desk.beside(memory).forget())
-    return done(change, memory, edits, left_dangling(memory, desk.view.memories(desk.label)))
+    return plan_one(
+        change, memory, edits, dangling_warnings(memory, desk.view.memories(desk.label))
+    )
 
 
 ACTS = ActionSupport(

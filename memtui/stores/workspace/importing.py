@@ -17,10 +17,19 @@ from memtui.files.reading import real, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of
-from memtui.stores.conversion import lost, mark_of, parts_of, slug
-from memtui.stores.importing import extra_of, kept_beside, links_in, native_keys, texts_in
-from memtui.stores.outcomes import there_already
-from memtui.stores.timestamps import from_iso, to_iso_seconds
+from memtui.stores.importing import (
+    entity_parts,
+    extra_in,
+    links_in,
+    lost_fields,
+    native_keys,
+    short_hash,
+    sidecar_values,
+    slug,
+    texts_in,
+)
+from memtui.stores.plans import plan_duplicate
+from memtui.stores.values import from_iso, to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.outline import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
@@ -37,7 +46,7 @@ def plan_carried(change: Change, desk: DocumentContext) -> Plan:
     path = str(change.fields["id"])
     file = _file(desk.root, path)
     if os.path.lexists(file):
-        return there_already(change, "a document of this name")
+        return plan_duplicate(change, "a document of this name")
     whole = change.fields.get("document")
     text = whole if isinstance(whole, str) else _text(change, desk)
     made = TextEdit(str(file), None, text)
@@ -61,7 +70,7 @@ def _text(change: Change, desk: DocumentContext) -> str:
     body = content_of(change)
     title = str(change.fields.get("title") or "")
     said = outline(body)
-    if title and "created_from" not in extra_of(change) and said.title != title:
+    if title and "created_from" not in extra_in(change) and said.title != title:
         body = f"# {title}\n\n{body}"
     text = body if body.endswith("\n") else body + "\n"
     for key, value in _front(change, desk).items():
@@ -79,10 +88,10 @@ def _front(change: Change, desk: DocumentContext) -> dict[str, Any]:
     fields = change.fields
     if fields.get("created") and not {"created", "date"} & front.keys():
         when = created_of(change, desk.now)
-        if str(extra_of(change).get("created_from", "file time")) == "file time":
+        if str(extra_in(change).get("created_from", "file time")) == "file time":
             front["created"] = to_iso_seconds(when)
     updated = fields.get("updated")
-    if updated is not None and "updated" not in front and "created_from" in extra_of(change):
+    if updated is not None and "updated" not in front and "created_from" in extra_in(change):
         changed = from_iso(updated) if isinstance(updated, str) else updated
         if changed is not None:
             front["updated"] = to_iso_seconds(changed)
@@ -104,9 +113,9 @@ def _fits(value: object) -> bool:
 def _beside(change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the document: its tags and its lineage stand in its own file, and
     so do the links of one that was a document before."""
-    was_document = "created_from" in extra_of(change)
+    was_document = "created_from" in extra_in(change)
     gone = dict.fromkeys(("tags", "supersedes", "superseded_by"))
-    return kept_beside(change, links=links_in(change) if was_document else ()) | gone
+    return sidecar_values(change, links=links_in(change) if was_document else ()) | gone
 
 
 ARCHIVE = "archive"
@@ -115,7 +124,7 @@ ARCHIVE = "archive"
 
 def convert(memory: Memory) -> ConvertedMemory:
     """The fields of the document; its name ends in a mark of where it came from."""
-    folder = "/".join(parts_of(memory))
+    folder = "/".join(entity_parts(memory))
     current = memory.status in CURRENT
     if not current:
         folder = f"{ARCHIVE}/{folder}"
@@ -128,7 +137,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     if memory.updated and memory.updated != memory.created:
         front["updated"] = to_iso_seconds(memory.updated)
     fields = {
-        "id": f"{folder}/{name}-{mark_of(memory.ref, 6)}.md",
+        "id": f"{folder}/{name}-{short_hash(memory.ref, 6)}.md",
         "content": memory.content or memory.headline,
         "title": memory.title,
         "entity": folder,
@@ -141,4 +150,4 @@ def convert(memory: Memory) -> ConvertedMemory:
     if memory.status != "active":
         changed += (f"status {memory.status} (stands in the frontmatter)",)
     names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost(memory, *names)))
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, digest, read_bytes
-from memtui.stores.last_read import LastRead
+from memtui.stores.scanning import LastRead
 
 LOG_PATH = "state/ambient-memory/injections.jsonl"
 """Relative to the root of the workspace."""

@@ -36,10 +36,9 @@ from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
 from memtui.stores.change_validation import rated
-from memtui.stores.json_values import lower_word
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import as_refused
-from memtui.stores.timestamps import from_iso
+from memtui.stores.values import from_iso, lower_word
 from memtui.stores.workspace.injections import Parsed
 from memtui.stores.workspace.outline import Outline, linked_documents, outline
 from memtui.stores.workspace.type_map import Ruling, TypeMap, words

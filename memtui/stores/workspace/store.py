@@ -16,11 +16,11 @@ from pathlib import Path
 from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
-from memtui.stores import timestamps
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, injections, type_map
 from memtui.stores.workspace.injections import LOG_PATH, Log, Parsed, Remembered, Usage
 from memtui.stores.workspace.layout import SUFFIX, documents
@@ -43,9 +43,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
     format = "workspace"
     acts = editing.ACTS
 
-    def __init__(
-        self, root: Path, label: str, now: Callable[[], datetime] = timestamps.now
-    ) -> None:
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._map = Remembered(root / MAP_PATH, root, type_map.parse, type_map.EMPTY)
         self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)

@@ -16,7 +16,7 @@ from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import load
-from memtui.stores.json_values import lower_word
+from memtui.stores.values import lower_word
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 """Relative to the root of the workspace."""

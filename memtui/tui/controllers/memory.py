@@ -89,7 +89,7 @@ class MemoryActions:
         whole = "\n\n".join(parts)
         words, left_out = (whole, 0) if exact else external_programs.clean(whole)
         app = self._screen.app
-        app.copy_to_clipboard(words)
+        app.copy_to_clipboard(text.without_lone_surrogates(words))
         what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
         if left_out:
             plural = "s" if left_out != 1 else ""

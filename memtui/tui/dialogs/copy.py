@@ -12,15 +12,16 @@ from textual.widget import Widget
 
 from memtui import text
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes
 from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.transfer import Report, Stopped, TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput
 
@@ -128,7 +129,7 @@ def _plan(
     moves: bool,
     library: Library,
     report: Report,
-    stopped: Stopped,
+    stopped: IsCancelled,
 ) -> tuple[ImportPlan, Planned]:
     """The plan of a copy, as of an import from the stores the memories lie in."""
     formats = {store.label: store.format for store in library.stores}

@@ -122,7 +122,7 @@ class FormScreen(FittingDialog[Planned]):
         self._judge()
 
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
-        found = self.query("Prose, Line, OneOf")
+        found = self.query("TextInput, LineInput, ChoiceInput")
         return [
             widget for widget in found if isinstance(widget, TextInput | LineInput | ChoiceInput)
         ]

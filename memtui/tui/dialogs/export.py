@@ -17,9 +17,10 @@ from memtui.bundle import exporting
 from memtui.bundle import exporting as output
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
-from memtui.tui.dialogs.transfer import Report, Stopped, TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -118,7 +119,7 @@ class ExportScreen(TransferScreen):
     def _start(self, path: Path) -> None:
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
-        def export(library: Library, report: Report, stopped: Stopped) -> tuple[str, ...]:
+        def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
             made = exporting.export(library, form, chosen, report, stopped)
             try:
                 output.write_file(path, made.pieces)

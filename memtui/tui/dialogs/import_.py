@@ -16,12 +16,13 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle.bundle_reader import ImportDocument, read_document
-from memtui.bundle.merging import ImportPlan, plan_import
+from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.transfer import Report, Stopped, TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -94,9 +95,11 @@ class ImportScreen(TransferScreen):
             self.say(OutcomeLine("name a folder that is empty or new", Tone.WARNING))
             return
 
-        def plan(library: Library, report: Report, stopped: Stopped) -> ImportPlan | Restoration:
+        def plan(
+            library: Library, report: Report, stopped: IsCancelled
+        ) -> ImportPlan | Restoration:
             try:
-                report("reading the file", 0, 0)
+                report(Progress("reading the file"))
                 document = read_document(path)
             except OSError as error:
                 reason = error.strerror or "it cannot be read"

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 
 from memtui.errors import MemtuiError
+from memtui.progress import Cancelled, IsCancelled, Progress, Report
 from memtui.tui import messages
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 Answer = TypeVar("Answer")
-Report = Callable[[str, int, int], None]
-Stopped = Callable[[], bool]
 
 
 class TransferScreen(FittingDialog[bool]):
@@ -99,7 +98,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def work(
         self,
-        what: Callable[[Library, Report, Stopped], Answer],
+        what: Callable[[Library, Report, IsCancelled], Answer],
         done: Callable[[Answer], None],
         failed: Callable[[MemtuiError], None],
     ) -> None:
@@ -110,8 +109,8 @@ class TransferScreen(FittingDialog[bool]):
         self.working, self._stopping = True, False
         self.update_keys()
 
-        def report(words: str, count: int, total: int) -> None:
-            self.post_message(messages.Answered(lambda: self._progress(words, count, total)))
+        def report(progress: Progress) -> None:
+            self.post_message(messages.Answered(lambda: self._progress(progress)))
 
         def run() -> None:
             worker = get_current_worker()
@@ -121,17 +120,17 @@ class TransferScreen(FittingDialog[bool]):
 
             try:
                 answer = what(library, report, stopped)
-            except MemtuiError as error:
-                reason = error
+            except (MemtuiError, Cancelled) as error:
+                reason = error if isinstance(error, MemtuiError) else MemtuiError(str(error))
                 self.post_message(messages.Answered(lambda: self._ended(lambda: failed(reason))))
             else:
                 self.post_message(messages.Answered(lambda: self._ended(lambda: done(answer))))
 
         self.run_worker(run, group="carry", exclusive=True, thread=True, name="carry")
 
-    def _progress(self, words: str, count: int, total: int) -> None:
+    def _progress(self, progress: Progress) -> None:
         if self.working:
-            self.query_one(ProgressLine).show(words, count, total)
+            self.query_one(ProgressLine).show(progress.what, progress.done, progress.total)
 
     def _ended(self, tell: Callable[[], None]) -> None:
         self.working = False

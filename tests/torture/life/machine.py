@@ -12,7 +12,7 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document, verified
 from memtui.bundle.bundle_writer import pack
-from memtui.bundle.merging import plan_import
+from memtui.bundle.import_plan import plan_import
 from memtui.bundle.restoring import plan_restore, restore
 from memtui.files import failpoints
 from memtui.library import Library

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from memtui import paths
-from memtui.bundle import exporting, tabular
+from memtui.bundle import exporting, text_formats
 from memtui.bundle import exporting as output
-from memtui.bundle.bundle_writer import Cancelled
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.progress import Cancelled
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ FORMULA = '=HYPERLINK("http://x.example","y")'
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_no_cell_is_taken_for_a_formula(begin: str, sign: str) -> None:
     memory = Memory("a:1", "1", "a", "fact", content=f"{begin}{sign}{FORMULA[1:]}")
-    (row,) = csv.DictReader(io.StringIO("".join(tabular.csv_lines([memory])), newline=""))
+    (row,) = csv.DictReader(io.StringIO("".join(text_formats.csv_lines([memory])), newline=""))
     assert row["content"] == f"'{memory.content}"
     plain = Memory("a:1", "1", "a", "fact", content=f"{begin}1 = 1")
-    (row,) = csv.DictReader(io.StringIO("".join(tabular.csv_lines([plain])), newline=""))
+    (row,) = csv.DictReader(io.StringIO("".join(text_formats.csv_lines([plain])), newline=""))
     assert row["content"].removeprefix("'") == plain.content

@@ -24,7 +24,7 @@ MAY_WRITE = {
     "bundle/store_install.py",  # a store that an import makes where there was none
     "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
     "bundle/ambient_reading.py",  # a temporary folder of its own
-    "bundle/tabular.py",  # a line in memory
+    "bundle/text_formats.py",  # a line in memory
     "search/cache_files.py",  # from here on: the cache
     "search/catalog.py",
     "search/postings.py",

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.postings import Cancelled, never
 from memtui.search.query_terms import Needle, Needles, needles
 
 TITLE_SHARE = 0.5
@@ -118,7 +118,7 @@ def scan(
     documents: Iterable[tuple[int, IndexedDocument]],
     slots: int,
     terms: Sequence[Term],
-    cancelled: Callable[[], bool] = never,
+    cancelled: IsCancelled = never,
 ) -> Match:
     """What the terms find among these documents, each with its slot below `slots`.
 

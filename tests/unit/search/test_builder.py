@@ -35,7 +35,7 @@ def found(home: Path, text: str) -> set[str]:
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
     folder = generation(tmp_path, MEMORIES)
     told: list[tuple[int, int]] = []
-    assert builder.build(folder, lambda done, total: told.append((done, total)))
+    assert builder.build(folder, lambda progress: told.append((progress.done, progress.total)))
     assert (0, 40) in told
     segment = postings.load(folder, folder.name)
     assert segment is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memtui.model import Memory
+from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
 from memtui.search.matching import match
-from memtui.search.postings import Cancelled
 from memtui.search.provisional_index import BATCH, ProvisionalIndex
 
 

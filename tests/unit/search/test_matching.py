@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from memtui.model import Memory
+from memtui.progress import Cancelled
 from memtui.query import parse
 from memtui.search import columns, expansion, postings, ranking
 from memtui.search.documents import document
 from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.ordering import Ordered
-from memtui.search.postings import Cancelled
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

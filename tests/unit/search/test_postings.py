@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from memtui.progress import Cancelled
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
-from memtui.search.postings import Cancelled, Segment
+from memtui.search.postings import Segment
 
 DOCUMENTS = [
     IndexedDocument(

@@ -13,6 +13,7 @@ import pytest
 from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import (
     builder,
     catalog,
@@ -23,7 +24,6 @@ from memtui.search import (
     vectors,
 )
 from memtui.search.embedding import Counts, Floats
-from memtui.search.postings import Cancelled, never
 from tests.unit.search.carrier_for_tests import GROUPS, install
 
 
@@ -66,7 +66,7 @@ class Noting:
         return np.array([len(list(texts))], np.int32)
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: embedding.Cancel = never
+        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
     ) -> Floats:
         if cancelled():
             raise Cancelled
@@ -77,7 +77,7 @@ class Noting:
 
 
 def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
-    return vector_building.vectorize(folder, embedder, lambda done, total: None)
+    return vector_building.vectorize(folder, embedder, lambda _: None)
 
 
 # The static model
@@ -256,7 +256,9 @@ def test_a_child_process_makes_them_too(tmp_path: Path, carrier: Path) -> None:
     texts = [word for group in GROUPS for word in group.split()]
     folder = generation(tmp_path / "home", words(*texts))
     told: list[tuple[int, int]] = []
-    assert builder.build_vectors(folder, lambda *step: told.append(step))
+    assert builder.build_vectors(
+        folder, lambda progress: told.append((progress.done, progress.total))
+    )
     assert told[-1] == (len(texts), len(texts))
     held = vectors.load(folder.parent, "sif:tiny_256")
     assert held is not None

@@ -14,8 +14,8 @@ import pytest
 
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
+from memtui.progress import Cancelled
 from memtui.search import remote
-from memtui.search.postings import Cancelled
 from memtui.search.remote import Endpoint
 
 Answer = Callable[[str, dict[str, Any]], tuple[int, bytes]]

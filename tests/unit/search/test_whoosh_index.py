@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 from whoosh.index import open_dir
 
+from memtui.progress import Cancelled
 from memtui.query import parse
 from memtui.search import cache_integrity, whoosh_format
 from memtui.search.documents import IndexedDocument
-from memtui.search.postings import Cancelled
 from memtui.search.whoosh_index import WhooshIndex
 from tests.torture.processes import KILLED, fork, wait
 

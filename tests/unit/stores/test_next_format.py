@@ -19,11 +19,11 @@ from memtui.stores.base import Format, Reading, Shard, StoreView
 from memtui.stores.change_validation import asked_values, content_of, same_as_seen
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.json_values import text_of
-from memtui.stores.outcomes import done
 from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import text_of
 
 from .json_stores.opened import LABEL, Opened
 
@@ -37,7 +37,9 @@ def _edit(change: Change, memory: Memory, desk: PlanContext) -> Plan:
     named = next(record for record in records if record.id == memory.id)
     same_as_seen(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
     raw = put_member(named.record.raw, "text", content_of(change))
-    return done(change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),))
+    return plan_one(
+        change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),)
+    )
 
 
 def _add(_change: Change, desk: PlanContext) -> Plan:

@@ -13,7 +13,8 @@ from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.write_recorder import NoRecorder
 from memtui.model import Link, Memory, to_record
 from memtui.stores.overlay import keep, kept_memory, overlay
-from memtui.stores.sidecar import SidecarReader, load, parse, sidecar_edits
+from memtui.stores.scanning import SidecarReader
+from memtui.stores.sidecar import parse_sidecar, read_sidecar, sidecar_edits
 
 MEMORY = Memory(ref="s:1", id="1", store="s", kind="fact", content="a", tags=("native",))
 
@@ -26,22 +27,22 @@ def test_the_latest_line_wins_and_null_takes_away() -> None:
     text = "\n".join(
         [line("1", {"pinned": True}), line("2", {"pinned": True}), line("1", {"rating": 3})]
     )
-    assert dict(parse(text).entry("1")) == {"rating": 3}
-    assert not parse(text + "\n" + line("2", None)).entry("2")
+    assert dict(parse_sidecar(text).entry("1")) == {"rating": 3}
+    assert not parse_sidecar(text + "\n" + line("2", None)).entry("2")
 
 
 def test_damaged_lines_are_passed_over_and_counted() -> None:
     text = "\n".join(
         ["{", "7", '{"id": 3, "set": {}}', line("1", {"pinned": True}), '{"id": "1", "set": 4}']
     )
-    sidecar = parse(text)
+    sidecar = parse_sidecar(text)
     assert sidecar.damaged == 4
     assert sidecar.entry("1")["pinned"] is True
 
 
 @given(st.text())
 def test_no_text_is_too_damaged(text: str) -> None:
-    parse(text)
+    parse_sidecar(text)
 
 
 def test_all_that_an_entry_holds_is_laid_over_the_memory() -> None:
@@ -90,4 +91,4 @@ def test_a_store_that_is_one_file_has_its_sidecar_beside_it(tmp_path: Path) -> N
 
 def test_a_sidecar_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
     (tmp_path / ".memtui" / "sidecar.jsonl").mkdir(parents=True)
-    assert "folder" in load(tmp_path).fault
+    assert "folder" in read_sidecar(tmp_path).fault

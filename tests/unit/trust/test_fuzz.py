@@ -147,7 +147,7 @@ def json_lines(data: bytes, number: int) -> None:
     """The sidecar and the log of injections: one bad line costs no other line anything."""
     text = decode(data)
     lines = [line for line in text.split("\n") if line.strip()]
-    found = sidecar.parse(text)
+    found = sidecar.parse_sidecar(text)
     assert len(found.entries) + found.damaged <= len(lines)
     assert all(each <= 1 + text.count("\n") for each in injections.parse(text).bad_lines)
     if number % EDITED == 0:
@@ -156,7 +156,7 @@ def json_lines(data: bytes, number: int) -> None:
         assert after.startswith(text)
         assert sidecar_lines.added(after, [edit]) == after
         entries = {**found.entries, "fresh": {"pinned": True}}
-        assert sidecar.parse(after).entries == entries
+        assert sidecar.parse_sidecar(after).entries == entries
 
 
 DAY = Path("/store/memory/2026-11-21.md")

@@ -8,20 +8,21 @@ deleted. All of it is one action of the journal.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import Cancelled, Report, format_of, silent
-from memtui.bundle.mapping import Mapped, guessed_format, lost_in, mapped
+from memtui.bundle.bundle_writer import format_of
+from memtui.bundle.import_matching import Mapped, guessed_format, lost_in, mapped
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
 from memtui.journal import ActionPart
 from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Store
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def plan_import(
     library: Library,
     into: str = "",
     report: Report = silent,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: IsCancelled = never,
 ) -> ImportPlan:
     """Plan it; nothing is written. `into`: label of the store that takes all of it.
 
@@ -133,7 +134,7 @@ class _Work:
 
     library: Library
     report: Report
-    cancelled: Callable[[], bool]
+    cancelled: IsCancelled
     plans: list[Plan] = field(default_factory=list)
     edits: dict[str, list[Edit]] = field(default_factory=dict)
     _made: dict[str, str | None] = field(default_factory=dict)
@@ -182,7 +183,7 @@ class _Work:
     def _pause(self, what: str, done: int, total: int) -> None:
         if self.cancelled():
             raise Cancelled("stopped; nothing was imported")
-        self.report(what, done, total)
+        self.report(Progress(what, done, total))
 
     def _take(self, label: str, plan: Plan) -> None:
         """Add the plan's edits. Raises Refused when they do not go with those before."""

@@ -14,12 +14,13 @@ import pytest
 
 from memtui.bundle import ambient, archive
 from memtui.bundle.bundle_reader import read_document
-from memtui.bundle.bundle_writer import Cancelled, pack
-from memtui.bundle.merging import ImportPlan, plan_import
-from memtui.bundle.tabular import jsonl
+from memtui.bundle.bundle_writer import pack
+from memtui.bundle.import_plan import ImportPlan, plan_import
+from memtui.bundle.text_formats import jsonl
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.model import to_record
+from memtui.progress import Cancelled
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"

@@ -1,9 +1,10 @@
-"""A store's constants as a person set them: a table of config.toml laid over a frozen dataclass."""
+"""Helpers for declaring a format: functions imported on first call, rules set in config.toml."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from typing import Any, TypeVar
 
 from memtui.errors import ConfigError
@@ -47,3 +48,12 @@ def _of_kind(default: object, value: object, where: str) -> object:
     if value < 0:
         raise ConfigError("it must not be negative", where=where)
     return type(default)(value) if isinstance(default, int | float) else value
+
+
+def lazy_function(module: str, name: str) -> Callable[..., Any]:
+    """A function that does what `module.name` does."""
+
+    def call(*arguments: Any) -> Any:
+        return getattr(import_module(module), name)(*arguments)
+
+    return call

@@ -1,13 +1,51 @@
-"""Times as stores write them, read for sorting only: the raw text stays with the memory."""
+"""Type-tolerant readers of JSON values and times; a wrong type yields the empty value.
+
+Times are parsed for sorting only: their raw text stays with the memory.
+"""
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeGuard
+
+
+def text_of(value: object) -> str:
+    """A value as text: a text itself, nothing for null, the JSON of anything else."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def texts_of(value: object) -> tuple[str, ...]:
+    """The texts in a list."""
+    return tuple(item for item in list_of(value) if isinstance(item, str))
+
+
+def lower_word(value: object) -> str:
+    """A text without the blanks around it, in lower case."""
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+def list_of(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """JSON's numbers only; to Python true is a number too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def whole_number(value: object, otherwise: int = 0) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def now() -> datetime:
+def utc_now() -> datetime:
     """The time by the clock of this machine: a store may be given another clock."""
     return datetime.now(UTC)
 

@@ -1,0 +1,37 @@
+"""Progress reports and cancellation, for every piece of work that takes long.
+
+A function that works for long takes `report: Report = silent` and `cancelled: IsCancelled = never`.
+It calls `report` now and then, asks `cancelled` as often, and raises `Cancelled` when that is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class Cancelled(Exception):
+    """The work was cancelled. The message, if any, says to a person what was not done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a piece of work is: what is being done, and how many of how many items are done."""
+
+    what: str
+    done: int = 0
+    total: int = 0
+    """0 where it is not known."""
+
+
+Report = Callable[[Progress], None]
+IsCancelled = Callable[[], bool]
+
+
+def silent(_: Progress) -> None:
+    """Ignore progress: the default `report`."""
+
+
+def never() -> bool:
+    """Return False: the default `cancelled`."""
+    return False
