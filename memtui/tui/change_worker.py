@@ -54,6 +54,8 @@ class ChangeWorker:
         self._screen = screen
         self._waiting: deque[Callable[[], None]] = deque()
         self._writing = False
+        self.on_written: Callable[[], None] = _nothing
+        """Called after each write that succeeded."""
 
     @property
     def library(self) -> Library | None:
@@ -125,6 +127,10 @@ class ChangeWorker:
             ended(lambda: failed(Refused("the stores are still being opened")))
             return
 
+        def succeeded(answer: Answer) -> None:
+            self.on_written()
+            done(answer)
+
         def run() -> None:
             try:
                 answer = work(library)
@@ -136,7 +142,7 @@ class ChangeWorker:
                 self._tell(lambda: ended(lambda: failed(reason)))
             else:
                 self._screen.work.know()
-                self._tell(lambda: ended(lambda: done(answer)))
+                self._tell(lambda: ended(lambda: succeeded(answer)))
 
         self._screen.run_worker(run, group="write", exclusive=False, thread=True, name="write")
 

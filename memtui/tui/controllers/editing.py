@@ -33,6 +33,7 @@ class EditingControllers:
         self.writing = FormActions(screen, self.doing, self.selection, self.changing)
         self.drafts = DraftActs(screen, self.doing, self.selection, self.writing)
         self.journalling = JournalActions(screen, self.doing, self.selection, self.changing)
+        self.doing.on_written = self.journalling.watch
         self.mending = RepairActions(screen, self.doing, self.changing)
         self.carrying = TransferActions(screen, self.doing, self.selection, self.changing)
 

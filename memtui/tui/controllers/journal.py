@@ -90,7 +90,6 @@ class JournalActions:
         title = text.cut(text.one_line(action.title), SHOWN)
         self._screen.app.clear_notifications()
         self._screen.app.notify(f"{word}: {title}. {key}.", timeout=4)
-        self.watch()
 
     def _stuck(self, word: str, error: MemtuiError) -> None:
         self._changing.failed(error)
@@ -177,7 +176,6 @@ class JournalActions:
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
-            self.watch()
             self._screen.update_keys()
 
         self._doing.apply(planned, done, self._changing.failed)
