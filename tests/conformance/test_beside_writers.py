@@ -12,7 +12,7 @@ from memtui.changes import Act
 from memtui.journal.action import State
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 from .acting import allowed
 from .neighbour import keep_editing

@@ -17,8 +17,8 @@ from memtui.model import Memory
 from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.notes import NoteText, to_text
 from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, word_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
     converted_links,

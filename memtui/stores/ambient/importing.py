@@ -28,8 +28,8 @@ from memtui.stores.ambient.project_files import (
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
 from memtui.stores.ambient.rules import EventRules, fitted
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
     converted_links,

@@ -8,8 +8,8 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     entity_parts,
     extra_in,

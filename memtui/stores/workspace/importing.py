@@ -15,8 +15,8 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.reading import real, safe_join
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import content_of, created_of
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     entity_parts,
     extra_in,

@@ -11,14 +11,15 @@ from textual import on
 from textual.widget import Widget
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
+from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes
-from memtui.library.planning import Planned
+from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
+from memtui.stores.format import IncomingStore
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
@@ -137,14 +138,14 @@ def _plan(
     for memory in memories:
         by_store.setdefault(memory.store, []).append(memory)
     incoming = tuple(
-        Incoming(label, formats[label], found, files=_files(found))
+        IncomingStore(label, formats[label], found, files=_files(found))
         for label, found in by_store.items()
     )
     plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
     count = plan.counts["new"]
     what = "1 memory" if count == 1 else f"{count} memories"
     title = f"{MOVE if moves else COPY} {what} to {target}"
-    planned = Planned(title, plan.planned.plans, plan.planned.parts)
+    planned = planned_import(plan, title)
     if moves and count:
         new = [item.memory for part in plan.imports for item in part.new]
         away = library.plan([_away(library, memory) for memory in new])

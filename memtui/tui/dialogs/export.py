@@ -27,19 +27,12 @@ from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 if TYPE_CHECKING:
     from memtui.library import Library
 
-_ABOUT = {
-    "bundle": "for memtui itself: every field, checked byte by byte when it is read",
-    "ambient": "the JSON that Ambient's own import reads",
-    "jsonl": "one record per line, every field",
-    "csv": "a table for spreadsheets",
-    "markdown": "to be read by people",
-}
 WHOLE = "all stores whole"
 
 
 def default_name(day: str, form: str) -> str:
     """Where an export goes unless the person says otherwise."""
-    return str(Path.cwd() / f"memtui-{day}{exporting.SUFFIXES[form]}")
+    return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
 
 
 class ExportScreen(TransferScreen):
@@ -56,7 +49,12 @@ class ExportScreen(TransferScreen):
         self._groups = dict(groups)
         self._day = day
         self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
-        self._form = ChoiceInput(list(exporting.SUFFIXES), "bundle", name="form")
+        self._forms = {
+            name: form
+            for name, form in exporting.export_forms().items()
+            if form.document is None or form.document.holds_other_formats
+        }
+        self._form = ChoiceInput(list(self._forms), "bundle", name="form")
         self._file = LineInput(default_name(day, "bundle"), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
@@ -72,8 +70,8 @@ class ExportScreen(TransferScreen):
     def _chosen(self) -> None:
         """The suffix goes with the form, as long as it is one of ours."""
         path = Path(self._file.raw)
-        if path.suffix in exporting.SUFFIXES.values():
-            self._file.value = str(path.with_suffix(exporting.SUFFIXES[self._form.raw]))
+        if path.suffix in {form.suffix for form in self._forms.values()}:
+            self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
         self._tell()
 
     @on(Input.Changed)
@@ -83,7 +81,7 @@ class ExportScreen(TransferScreen):
     def _tell(self) -> None:
         memories = self._groups[self._what.raw]
         form = self._form.raw
-        said = [OutcomeLine(_ABOUT[form], Tone.QUIET, form)]
+        said = [OutcomeLine(self._forms[form].description, Tone.QUIET, form)]
         if memories is None:
             words = "every status, and memtui's own notes"
             if form == "bundle":

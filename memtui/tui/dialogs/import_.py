@@ -15,10 +15,11 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, read_document
+from memtui.bundle.bundle_reader import ImportDocument, kinds_of_file, read_document
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
+from memtui.library.planning import planned_import
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
@@ -34,10 +35,13 @@ BY_ITSELF = "where it belongs"
 """Each store of the file goes to the open store of its name and format."""
 NEW_PLACE = "an empty folder"
 """The stores of the file are made there with the same files; they are not opened."""
-_START = (
-    OutcomeLine("a bundle, an Ambient backup, an Engram export or JSON lines", Tone.QUIET),
-    OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
-)
+
+
+def _advice() -> tuple[OutcomeLine, ...]:
+    return (
+        OutcomeLine(kinds_of_file(), Tone.QUIET),
+        OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
+    )
 
 
 class ImportScreen(TransferScreen):
@@ -65,7 +69,7 @@ class ImportScreen(TransferScreen):
 
     def on_mount(self) -> None:
         self._show_folder()
-        self.say(*_START)
+        self.say(*_advice())
 
     def _show_folder(self) -> None:
         row = self._folder.parent
@@ -79,7 +83,7 @@ class ImportScreen(TransferScreen):
         self._show_folder()
         if self._plan is not None:
             self._plan = None
-            self.say(*_START)
+            self.say(*_advice())
             self.update_keys()
 
     def action_go(self) -> None:
@@ -118,7 +122,7 @@ class ImportScreen(TransferScreen):
             self.update_keys()
             return
         said = import_summary.told(plan)
-        if plan.planned.does_something:
+        if plan.has_edits:
             self._plan = plan
         else:
             said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
@@ -139,7 +143,7 @@ class ImportScreen(TransferScreen):
             done = partial(self._restored, restoration)
             self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
         else:
-            self.doing.apply(plan.planned, partial(self._imported, plan), self._stuck)
+            self.doing.apply(planned_import(plan), partial(self._imported, plan), self._stuck)
 
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False

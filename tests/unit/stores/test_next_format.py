@@ -15,9 +15,10 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.action_support import ActionSupport
-from memtui.stores.base import Format, Reading, Shard, StoreView
+from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.change_validation import asked_values, content_of, same_as_seen
 from memtui.stores.file_store import FileStore
+from memtui.stores.format import Format
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.plans import plan_one

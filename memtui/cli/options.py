@@ -1,4 +1,4 @@
-"""The filters, the same words on every command, as click options that make one query."""
+"""Options that several commands share, and the query that the filter options make."""
 
 from __future__ import annotations
 
@@ -15,28 +15,34 @@ from memtui.text import one_line
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_VALUED = ("type", "importance", "status", "entity", "kind", "tag")
+DEFAULT_LIMIT = 20
+"""Memories or changes printed without `--limit`."""
+
+_TIMES = "7d, 24h, 30m, 2w, 1y or an ISO date"
+_VALUES = ("type", "importance", "status", "entity", "kind", "tag")
 
 
 def filter_options(command: Command) -> Command:
     """`--type --importance --status --entity --kind --tag --since --until --pinned --sort`."""
-    for name in reversed(_VALUED):
+    for name in reversed(_VALUES):
         command = click.option(
             f"--{name}",
             f"filter_{name}",
             multiple=True,
             metavar=name.upper(),
-            help=f"Only this {name}; repeat or separate by commas for several.",
+            help=f"Filter by {name}; repeatable, or comma-separated.",
         )(command)
-    command = click.option("--since", metavar="TIME", help="7d, 24h, 30m, 2w or an ISO date.")(
+    command = click.option("--since", metavar="TIME", help=f"Only from this time on: {_TIMES}.")(
         command
     )
-    command = click.option("--until", metavar="TIME", help="The same.")(command)
+    command = click.option("--until", metavar="TIME", help=f"Only up to this time: {_TIMES}.")(
+        command
+    )
     command = click.option("--pinned", is_flag=True, help="Only pinned memories.")(command)
     return click.option(
         "--sort",
         type=click.Choice([str(sort) for sort in Sort]),
-        help="Default: new, or relevance.",
+        help="Order of the results.  [default: new, or relevance for a search]",
     )(command)
 
 
@@ -49,15 +55,15 @@ def query_from(
     sort: str | None,
     **filters: Sequence[str],
 ) -> Query:
-    """The query of a command's text and options. Raises QueryError on an option that means
-    nothing.
+    """Make the query of a command's text and filter options.
 
-    What means nothing in the text is taken as plain words and said on standard error.
+    A filter in the text that cannot be parsed is searched for as plain words, with a warning on
+    standard error. Raises QueryError if an option cannot be parsed.
     """
     now = datetime.now(UTC)
     query = queries.parse(text, now)
     if query.hint:
-        print(f"memtui: taken as plain words: {one_line(query.hint)}", file=sys.stderr)
+        print(f"memtui: searched as plain words: {one_line(query.hint)}", file=sys.stderr)
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")
@@ -81,11 +87,37 @@ def store_option(command: Command) -> Command:
         "stores",
         multiple=True,
         metavar="PATH",
-        help="A store to open, or the label of one that is found anyway; repeatable. "
+        help="Path of a store to open, or label of one that is found by default; repeatable. "
         "Default: MEMTUI_STORES, config.toml, then discovery.",
     )(command)
 
 
 def json_option(command: Command) -> Command:
     """`--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+    return click.option("--json", "as_json", is_flag=True, help="Output JSON.")(command)
+
+
+def dry_run_option(command: Command) -> Command:
+    """`--dry-run`."""
+    return click.option("--dry-run", is_flag=True, help="Show the diff without writing anything.")(
+        command
+    )
+
+
+def force_option(command: Command) -> Command:
+    """`--force`, for what a rule of the store would refuse."""
+    return click.option(
+        "--force", is_flag=True, help="Write even if a rule of the store would reject it."
+    )(command)
+
+
+def limit_options(command: Command) -> Command:
+    """`--limit N` and `--all`."""
+    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMIT,
+        show_default=True,
+        help="Maximum number of memories to print.",
+    )(command)
