@@ -15,7 +15,8 @@ from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 
 from memtui.tui import app
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
 
 from .stage import Stage, fact, stage, write_store
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui import themes
-from memtui.cli.group import COMMANDS, memtui
+from memtui.cli.commands import COMMANDS
+from memtui.cli.group import memtui
 from memtui.paths import shipped
 from memtui.stores.registry import FORMATS
 from tests.keys_page import page
