@@ -10,7 +10,7 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 
-from memtui.tui.screens.action_screen import Dialog
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 from memtui.tui.widgets.footer import KeyLine
 

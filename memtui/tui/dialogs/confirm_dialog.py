@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.tui.screens.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
 

@@ -13,8 +13,8 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.score_comparison import TELLS, Hit, Weighed, scale, verdict, weigh
-from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.statistics import bar
 from memtui.tui.widgets.text_window import TextWindow

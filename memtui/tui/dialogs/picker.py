@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from memtui.tui.screens.action_screen import Dialog
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 from memtui.tui.widgets.footer import KeyLine
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.screens.action_screen import Dialog
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.footer import KeyLine
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
-from memtui.tui.screens.dialog import FittingDialog
-from memtui.tui.screens.history import difference, wrapped_pieces
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.history import difference, wrapped_pieces
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.text_window import TextWindow

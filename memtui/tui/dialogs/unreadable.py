@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.binding import Binding
 
 from memtui import text
-from memtui.tui.screens.text_dialog import TextDialog
+from memtui.tui.dialogs.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

@@ -19,8 +19,8 @@ from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
-from memtui.tui.screens.transfer import TransferScreen
+from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 

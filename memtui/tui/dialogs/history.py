@@ -19,7 +19,7 @@ from textual.content import Content
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import glyphs
-from memtui.tui.screens.action_screen import Dialog
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.versions import Version, VersionList
 

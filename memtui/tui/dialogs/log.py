@@ -19,10 +19,10 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.journal import JournalAction, State
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import lines_of
 from memtui.tui.journal_entries import diffs_of, memories_of
-from memtui.tui.screens.dialog import FittingDialog
-from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.list_window import ListWindow

@@ -11,8 +11,8 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.diff_lines import DiffLine, counted
-from memtui.tui.screens.dialog import FittingDialog
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines

@@ -1,30 +1,25 @@
-"""What every screen has: acts by the id of the registry, refused with the reason."""
+"""Base classes of dialogs: a modal screen that is answered once, and one that fits its box."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
 
 from textual.await_complete import AwaitComplete
-from textual.reactive import var
-from textual.screen import ModalScreen, Screen
-from textual.widget import Widget
+from textual.screen import ModalScreen
 
-from memtui.tui import actions
-from memtui.tui.action_context import ActionContext
-
-if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import AppInterface
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
-ActionHandlers = Mapping[str, Callable[[], None]]
+SMALL_WIDTH, SMALL_HEIGHT = 90, 26
+"""Below either of them a frame around the dialog costs more than it shows."""
 
 
 class Dialog(ModalScreen[Result]):
     """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
-    app: MemtuiApp
+    app: AppInterface
     _is_answered = False
 
     @property
@@ -66,28 +61,18 @@ class Dialog(ModalScreen[Result]):
             self.dismiss(None)
 
 
-class ActionScreen(Screen[None]):
-    """Looks an act up by its id, asks the registry whether it is allowed, does it."""
+class FittingDialog(Dialog[Result]):
+    """Marked `-small` where there is little room; what was told before does not lie over it."""
 
-    app: MemtuiApp
-    focused: var[Widget | None] = var(None)
-    """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
-    widgets that it is about draw themselves."""
+    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
 
-    def acts(self) -> ActionHandlers:
-        """Action id -> what does it."""
-        raise NotImplementedError
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self._fit()
 
-    def situation(self) -> ActionContext:
-        raise NotImplementedError
+    def on_resize(self) -> None:
+        self._fit()
 
-    def action_act(self, action_id: str) -> None:
-        """Do it, or say why not."""
-        if reason := self.refusal(action_id):
-            self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
-        elif action_id in (acts := self.acts()):
-            acts[action_id]()
-
-    def refusal(self, action_id: str) -> str:
-        """Why this cannot be done now; empty when it can."""
-        return actions.BY_ID[action_id].allowed(self.situation())
+    def _fit(self) -> None:
+        width, height = self.app.size
+        self.set_class(width < SMALL_WIDTH or height < SMALL_HEIGHT, "-small")

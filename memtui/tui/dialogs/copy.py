@@ -22,7 +22,7 @@ from memtui.progress import IsCancelled, Report
 from memtui.stores.format import IncomingStore
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.transfer import TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput
 

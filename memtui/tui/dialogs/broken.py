@@ -14,7 +14,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.library.repair import Broken
-from memtui.tui.screens.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.text_window import TextWindow

@@ -21,11 +21,11 @@ from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
 from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.conflict import BOTH, MINE, THEIRS, ConflictScreen
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
-from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
-from memtui.tui.screens.conflict import BOTH, MINE, THEIRS, ConflictScreen
-from memtui.tui.screens.dialog import FittingDialog
-from memtui.tui.screens.diff import DiffScreen
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput

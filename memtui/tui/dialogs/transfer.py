@@ -17,7 +17,7 @@ from memtui.errors import MemtuiError
 from memtui.progress import Cancelled, IsCancelled, Progress, Report
 from memtui.tui import messages
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, drawn
 from memtui.tui.widgets.progress import ProgressLine

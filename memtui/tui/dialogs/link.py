@@ -25,8 +25,8 @@ from memtui.errors import MemtuiError
 from memtui.model import Memory
 from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
-from memtui.tui.screens.dialog import FittingDialog
-from memtui.tui.screens.picker import PickerInput
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.picker import PickerInput
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone

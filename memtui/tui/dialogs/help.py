@@ -12,8 +12,8 @@ from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import glyphs, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.dialogs.text_dialog import TextDialog
 from memtui.tui.layout import Pane
-from memtui.tui.screens.text_dialog import TextDialog
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

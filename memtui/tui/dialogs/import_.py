@@ -23,7 +23,7 @@ from memtui.library.planning import planned_import
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui import import_summary
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.screens.transfer import TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 

@@ -8,7 +8,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui.tui.colours import Palette
-from memtui.tui.screens.action_screen import Dialog
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
 
