@@ -20,7 +20,7 @@ from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import quoted, safe_path
 from memtui.bundle.bundle_writer import format_of
 from memtui.errors import BundleError
-from memtui.model import Memory, defect, from_record
+from memtui.model import Memory, find_defect, from_record
 from memtui.text import visible
 
 LARGEST_TEXT = 256 << 20
@@ -206,7 +206,7 @@ def memory_from(record: Any) -> Memory:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is no memory ({type(error).__name__})") from error
-    if why := defect(memory):
+    if why := find_defect(memory):
         raise BundleError(f"a record is no whole memory: {why}")
     return memory
 

@@ -33,7 +33,7 @@ def dry_run_option(command: Command) -> Command:
 
 def _carry_out(library: Library, planned: Planned, dry_run: bool, as_json: bool) -> int:
     """Say what the plan comes to and, unless it is only asked for, do it. Returns the exit code."""
-    if not dry_run and planned.does_something:
+    if not dry_run and planned.has_edits:
         action = with_consent(library, lambda: library.apply(planned))
         planned = planned.as_written(action.refs)
     if as_json:

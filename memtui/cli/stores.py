@@ -69,7 +69,7 @@ def library_of(named: Sequence[str]) -> Library:
     from memtui import paths as places
     from memtui.cli.error_log import start_log
     from memtui.library import Library
-    from memtui.search.ranking import weights_of
+    from memtui.search.ranking import read_weights
 
     refuse_missing(named)
     start_log()
@@ -92,7 +92,7 @@ def library_of(named: Sequence[str]) -> Library:
         cache=places.cache_folder(),
         state=places.state_folder(),
         labels=[root.label for root in roots],
-        weights=weights_of({"half_life_days": settings.half_life_days, **settings.weights}),
+        weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
         rules=settings.rules,
         embedding=settings.embedding,
     )

@@ -17,7 +17,7 @@ from memtui.cli.output import print_json
 from memtui.cli.stores import loaded
 from memtui.errors import MemtuiError, SaveError
 from memtui.progress import Progress
-from memtui.query import values_of
+from memtui.query import filter_values
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def export(
         raise click.UsageError("a bundle is no text; name a file with -o FILE")
     library = loaded(stores)
     chosen = None if whole else _chosen(library, query)
-    every = "all" in values_of(query, "status")
+    every = "all" in filter_values(query, "status")
     made = exporting.export(library, form, chosen, _progress, pretty=pretty, every=every)
     _write(output, made.pieces)
     _clear_progress()
