@@ -180,6 +180,15 @@ class Plan:
         return bool(self.edits)
 
 
+@dataclass(frozen=True, slots=True)
+class StoreEdits:
+    """The edits that one action makes in one store."""
+
+    store: str
+    """Path of the store's root."""
+    edits: tuple[Edit, ...]
+
+
 def invert(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The edits that take these back, in reverse order.
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from memtui.changes import RowEdit, SidecarEdit, TreeEdit, invert
+from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert
 from memtui.errors import Refused, SaveError
 from memtui.files import backups
 from memtui.files.reading import real
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging_dir import clear_leftovers
 from memtui.journal.action import (
-    ActionPart,
     JournalAction,
     State,
     Write,
@@ -95,7 +94,7 @@ class Recording:
                 (self.action, pack(path)),
             )
 
-    def made(self, parts: Sequence[ActionPart]) -> None:
+    def made(self, parts: Sequence[StoreEdits]) -> None:
         """The edits as their stores made them, where that differs from what was begun."""
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
@@ -135,7 +134,7 @@ class Journal:
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 
-    def begin(self, title: str, parts: Sequence[ActionPart]) -> Recording:
+    def begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
         """Write down what is about to be done. Raises SaveError when that is not possible."""
         with self._database.writing() as db:
             cursor = db.execute(

@@ -17,12 +17,11 @@ from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import expansion, finder, fusion, similar_words
 from memtui.search.columns import Columns
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from memtui.search.finder import Hits
 from memtui.search.hits import Match
 from memtui.search.matching import Exact
-from memtui.search.postings import Segment
-from memtui.search.provisional_index import ProvisionalIndex
+from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.text import one_line, visible
 
@@ -139,7 +138,7 @@ def similar(
     words: tuple[str, ...] = ()
     if near is None:
         how, alive = "words", where.columns.alive
-        telling = similar_words.telling_words(document(where.rows[slot]), where.segments, alive)
+        telling = similar_words.telling_words(to_document(where.rows[slot]), where.segments, alive)
         near = similar_words.by_words(telling, where.segments, len(where.columns), cancelled)
         words = tuple(word for word, _ in telling)
     slots, scores = similar_words.nearest_current(near, where.columns, slot, limit)

@@ -272,9 +272,9 @@ class Library:
         Not `counted`: without how many have each value, which the facets of a search tell too.
         """
         columns = found.columns
-        said = aggregates.sums(columns, found.slots)
+        said = aggregates.aggregate(columns, found.slots)
         return statistics.from_counts(
-            aggregates.counts(columns, found.slots) if counted else {},
+            aggregates.count_values(columns, found.slots) if counted else {},
             total=found.total,
             pinned=said.pinned,
             oldest=_moment(said.oldest),
@@ -287,7 +287,7 @@ class Library:
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
         """How what was found lies in time."""
-        days, undated = aggregates.days(found.columns, found.slots)
+        days, undated = aggregates.count_days(found.columns, found.slots)
         return timelines.build(days, undated, unit, width=width)
 
     @property

@@ -8,8 +8,8 @@ from typing import Literal
 
 from memtui.library.snapshot import Rows
 from memtui.query import Query
+from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
-from memtui.search.facets import Facets
 from memtui.search.finder import Hits
 
 How = Literal["all", "index", "scan"]

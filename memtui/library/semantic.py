@@ -19,7 +19,6 @@ from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.query import Query, TermKind
-from memtui.search import embedding as embeddings
 from memtui.search import fusion, vector_building, vector_search
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder, Floats
@@ -67,7 +66,7 @@ class Meaning:
         """The embedder, where there is one. A faulty choice is logged and means none."""
         if not self._chosen:
             try:
-                self._embedder = embeddings.choose(self.choice)
+                self._embedder = vector_building.choose_embedder(self.choice)
             except MemtuiError as error:
                 log.warning("no vectors: %s", error)
             self._chosen = True

@@ -9,7 +9,7 @@ costs a copy of the arrays and no look at the memories.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -333,24 +333,6 @@ def priority(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float6
         + importance_weight * _WORTH[columns.importance[slots]]
         + frequency_weight * columns.pinned[slots]
     )
-
-
-NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
-    "type": lambda columns: columns.types,
-    "importance": lambda _: IMPORTANCES,
-    "status": lambda _: STATUSES,
-    "kind": lambda _: KINDS,
-    "entity": lambda columns: columns.entities,
-    "store": lambda columns: columns.stores,
-}
-
-
-def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
-    """The names of what was counted, most frequent first; what is not there is left out."""
-    held = np.flatnonzero(counts)
-    frequent = held[np.argsort(-counts[held], kind="stable")]
-    found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
-    return {names[code]: count for code, count in found}
 
 
 def as_array(slots: Sequence[int]) -> Slots:

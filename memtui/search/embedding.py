@@ -8,19 +8,18 @@ off       no vectors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.config import Embedding
 from memtui.progress import IsCancelled, never
 from memtui.search.documents import IndexedDocument
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int32]
-Cancel = Callable[[], bool]
+
 
 LONGEST_TEXT = 4_000
 """Characters of a memory that are embedded: some 700 words, more than most models read."""
@@ -61,20 +60,3 @@ def unit(rows: NDArray[Any]) -> Floats:
     rows = np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
-
-
-def choose(choice: Embedding) -> Embedder | None:
-    """The embedder that was chosen, or None where there is none. Reads no weights yet.
-
-    Raises ConfigError when the choice lacks something.
-    """
-    if choice.kind == "off":
-        return None
-    if choice.kind == "static":
-        from memtui.search import static_model
-
-        files = static_model.locate()
-        return None if files is None else static_model.StaticModel(files)
-    from memtui.search import remote
-
-    return remote.Endpoint(choice)

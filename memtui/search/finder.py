@@ -13,9 +13,9 @@ from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, values_of
 from memtui.search import columns as columns_of
 from memtui.search import filters, fusion, matching, ranking
+from memtui.search.aggregates import Facets, count_facets
 from memtui.search.columns import Columns, Mask
 from memtui.search.embedding import Floats
-from memtui.search.facets import Facets, facets
 from memtui.search.hits import Match
 from memtui.search.matching import Exact
 from memtui.search.ordering import Ordered
@@ -89,13 +89,13 @@ def find(
     if match is None:
         among = filters.Among(wanted, None)
         slots = columns_of.order(columns, among.passing(), query.order, now)
-        return Hits(slots.tolist(), None, None, facets(among))
+        return Hits(slots.tolist(), None, None, count_facets(among))
     if named:
         match = match.including(np.array(sorted(named)))
     among = filters.Among(wanted, match.slots)
     at = among.passing().nonzero()[0]
     slots = match.slots.take(at)
-    counts = facets(among)
+    counts = count_facets(among)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True

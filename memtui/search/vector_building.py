@@ -6,11 +6,12 @@ Making is resumable, batch by batch: see `memtui.search.vectors`.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
@@ -19,8 +20,6 @@ from memtui.search.catalog import CachedRows
 from memtui.search.embedding import Counts, Embedder, text_of
 from memtui.search.vector_search import Nearness, StoreVectors
 from memtui.search.vectors import Head, Keys, Vectors
-
-Tell = Callable[[int, int], None]
 
 BATCH = 512
 REMOTE_BATCH = 32
@@ -39,6 +38,30 @@ MOSTLY_DEAD = 2
 
 Place = tuple[Path, Path, Sequence[int]]
 """Of one store: its cache folder, its catalog generation, the slot of each row there (-1: none)."""
+
+
+def choose_embedder(choice: Embedding) -> Embedder | None:
+    """Make the embedder that the settings name; no weights are read yet.
+
+    Args:
+        choice: The table `[search.embedding]` of config.toml.
+
+    Returns:
+        None where embeddings are off, or where the static model is not installed.
+
+    Raises:
+        ConfigError: The settings lack the address or the model of a server.
+    """
+    if choice.kind == "off":
+        return None
+    if choice.kind == "static":
+        from memtui.search import static_model
+
+        files = static_model.locate()
+        return None if files is None else static_model.StaticModel(files)
+    from memtui.search import remote
+
+    return remote.Endpoint(choice)
 
 
 def make(
@@ -86,7 +109,7 @@ def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Near
     Raises what `embed` raises.
     """
     size = len(state.row_of)
-    texts = [text_of(documents.document(rows[slot])) for slot in range(size, len(rows))]
+    texts = [text_of(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
     keys = np.array([vectors.key_of(text) for text in texts], vectors.KEY)
     held = np.concatenate([part.keys for part in state.parts])
     found = vectors.find_rows(held, keys)
@@ -109,7 +132,7 @@ def vectorize(
     """
     home = generation.parent
     rows = catalog.load_generation(generation).rows
-    with vectors.writing(home):
+    with vectors.locked(home):
         keys = _keys(generation, rows, cancelled)
         held = vectors.load(home, embedder.name)
         if held is not None and embedder.remote is False and _outgrown(held, len(rows)):
@@ -168,7 +191,7 @@ def _embed(
 
 
 def _text(rows: CachedRows, row: int) -> str:
-    return text_of(documents.from_record(json.loads(rows.raw(row))))
+    return text_of(documents.document_from_record(json.loads(rows.raw(row))))
 
 
 def _sample(rows: CachedRows) -> Iterator[str]:

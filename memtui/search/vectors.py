@@ -15,14 +15,13 @@ ever pickled, and whatever is odd means: there are no vectors.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import logging
 import os
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,20 +131,21 @@ def _counts(home: Path, head: Head) -> Counts | None:
 
 
 @contextmanager
-def writing(home: Path) -> Iterator[None]:
-    """Be the one who writes. Raises EmbeddingError when another process does."""
-    try:
-        lock = os.open(home / "vectors.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise EmbeddingError(f"cannot be written: {error.strerror}", where=str(home)) from None
-    try:
+def locked(home: Path) -> Iterator[None]:
+    """Hold the lock for writing vectors in this folder.
+
+    Raises:
+        EmbeddingBusy: Another process holds it.
+        EmbeddingError: The folder cannot be written.
+    """
+    with ExitStack() as stack:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise EmbeddingBusy("another memtui is making these vectors now") from None
+            is_free = stack.enter_context(cache_files.try_lock(home / "vectors.lock"))
+        except OSError as error:
+            raise EmbeddingError(f"cannot be written: {error.strerror}", where=str(home)) from None
+        if not is_free:
+            raise EmbeddingBusy("another memtui is making these vectors now")
         yield
-    finally:
-        os.close(lock)
 
 
 def start(

@@ -25,7 +25,7 @@ from whoosh import query as wq
 from memtui import __version__
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.query import Term, TermKind
-from memtui.search import analysis, cache_files, cache_integrity, expansion
+from memtui.search import analysis, cache_files, expansion
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.postings import Segment
 from memtui.search.query_terms import Needle, needles
@@ -78,7 +78,6 @@ class WhooshIndex:
 
         None when there is no index that can be believed; it is then put away to be made again.
         """
-        pass
 
         def ask() -> list[str]:
             searcher = self._open()
@@ -117,7 +116,7 @@ class WhooshIndex:
         if self._searcher is not None and stamp == self._read_stamp:
             return self._searcher
         self.close()
-        if reason := cache_integrity.fault(self.folder):
+        if reason := cache_files.untrusted_reason(self.folder):
             raise ValueError(reason)
         told = json.loads(stamp)
         if {name: told[name] for name in _versions()} != _versions():
@@ -140,7 +139,7 @@ class WhooshIndex:
         status = file.lstat()
         seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._checked.get(file.name) != seen:
-            if cache_integrity.checksum(file) != expected:
+            if cache_files.checksum(file) != expected:
                 raise ValueError(f"{file.name} is damaged")
             self._checked[file.name] = seen
 
@@ -152,7 +151,7 @@ class WhooshIndex:
         self._checked.clear()
         try:
             self._stamp.unlink(missing_ok=True)
-            cache_integrity.put_away(self.folder)
+            cache_files.remove_tree(self.folder)
         except OSError as error:
             log.warning("the index in %s cannot be removed: %s", self.home, error)
 
@@ -168,7 +167,7 @@ class WhooshIndex:
         `segment`: the arrays of exactly these documents, where they are already made. False when
         another process is writing. Raises Cancelled or OSError; the old index is then as it was.
         """
-        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
+        with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             if alone:
                 self._build(documents, report, cancelled, segment)
             return alone
@@ -185,7 +184,7 @@ class WhooshIndex:
         from memtui.search.whoosh_format import commit, schema
 
         for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
-            cache_integrity.put_away(left)
+            cache_files.remove_tree(left)
         draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
         draft.mkdir(mode=0o700)
         try:
@@ -223,7 +222,7 @@ class WhooshIndex:
             self._write_stamp(self._index.latest_generation())
             return True
 
-        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
+        with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             return alone and bool(self._trying(change))
 
     def _write_stamp(self, generation: int) -> None:
@@ -235,7 +234,7 @@ class WhooshIndex:
         for path in sorted(self.folder.iterdir()):
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
-                files[path.name] = known.get(path.name) or cache_integrity.checksum(path)
+                files[path.name] = known.get(path.name) or cache_files.checksum(path)
         told = {**_versions(), "generation": generation, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         cache_files.write_text(draft, json.dumps(told))

@@ -24,7 +24,7 @@ import numpy as np
 
 from memtui.query import parse, values_of
 from memtui.search import columns as columns_module
-from memtui.search import postings, ranking
+from memtui.search import postings, ranking, segment_files
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
@@ -117,10 +117,10 @@ class Memtui:
         self.size = 0
 
     def build(self, documents: Sequence[IndexedDocument]) -> None:
-        postings.save(postings.build(documents), self.folder, "x")
+        segment_files.save_segment(postings.build(documents), self.folder, "x")
 
     def open(self) -> None:
-        loaded = postings.load(self.folder, "x")
+        loaded = segment_files.load_segment(self.folder, "x")
         assert loaded is not None
         self.segments, self.size = [loaded], loaded.count
 

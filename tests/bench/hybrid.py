@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import embedding, fusion, ranking
+from memtui.search import embedding, fusion, ranking, vector_building
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder, Floats
@@ -53,7 +53,7 @@ VARIANTS: list[tuple[str, str, object]] = [
 @lru_cache(maxsize=1)
 def model() -> Embedder | None:
     """The static model, where it is installed."""
-    return embedding.choose(Embedding())
+    return vector_building.choose_embedder(Embedding())
 
 
 class Meant:

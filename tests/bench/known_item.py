@@ -22,7 +22,7 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from memtui.search.hits import Match
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
@@ -44,7 +44,7 @@ def questions(memories: Sequence[Memory]) -> Iterator[tuple[int, str]]:
 
 
 def bodies(memories: Sequence[Memory]) -> list[documents.IndexedDocument]:
-    return [replace(document(memory), title="", tags=()) for memory in memories]
+    return [replace(to_document(memory), title="", tags=()) for memory in memories]
 
 
 Pool = tuple[Sequence[Memory], Sequence[tuple[int, str]]]

@@ -24,7 +24,7 @@ import numpy as np
 from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import columns, fusion, matching, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
 from tests.bench.known_item import VARIANTS, setting
@@ -84,7 +84,7 @@ def measure(
 ) -> list[float]:
     """Recall@1, @5, @10 and MRR."""
     table = columns.build(memories)
-    held = tuple(document(memory) for memory in memories)
+    held = tuple(to_document(memory) for memory in memories)
     segment = postings.build(held)
     meant = None if way is hybrid.TEXT else hybrid.meant(held)
     rows = []

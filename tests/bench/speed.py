@@ -22,8 +22,9 @@ import numpy as np
 from memtui.query import parse
 from memtui.search import columns as columns_module
 from memtui.search import finder, postings
-from memtui.search.documents import IndexedDocument, document
+from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.matching import match
+from memtui.search.segment_files import load_segment, save_segment
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
 
@@ -84,7 +85,7 @@ def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings
 
 def run(count: int) -> None:
     memories = list(corpus.memories(count))
-    documents = [document(memory) for memory in memories]
+    documents = [to_document(memory) for memory in memories]
     columns = columns_module.build(memories)
     del memories
     gc.collect()
@@ -93,10 +94,10 @@ def run(count: int) -> None:
     print(f"  build            {timed(lambda: made.append(postings.build(documents))):8.0f} ms")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        print(f"  save             {timed(lambda: postings.save(made[0], folder, 'x')):8.0f} ms")
+        print(f"  save             {timed(lambda: save_segment(made[0], folder, 'x')):8.0f} ms")
         size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
         loaded: list[postings.Segment] = []
-        load = timed(lambda: loaded.extend(filter(None, [postings.load(folder, "x")])))
+        load = timed(lambda: loaded.extend(filter(None, [load_segment(folder, "x")])))
         segment = loaded[0]
         print(f"  load             {load:8.0f} ms   {size:.1f} MB on disk")
         print(f"  words            {len(segment.terms):8,}      postings {len(segment.ids):,}")

@@ -22,13 +22,13 @@ def names(folder: Path) -> list[str]:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from memtui.bundle import output
+from memtui.bundle.exporting import write_file
 
 def pieces():
     yield b"half"
     os.kill(os.getpid(), signal.SIGKILL)
 
-output.write_file(Path(sys.argv[1]), pieces())
+write_file(Path(sys.argv[1]), pieces())
 """
 
 

@@ -8,7 +8,8 @@ from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
 from memtui.search.matching import match
-from memtui.search.provisional_index import BATCH, ProvisionalIndex
+from memtui.search.postings import PROVISIONAL_BATCH as BATCH
+from memtui.search.postings import ProvisionalIndex
 
 
 def rows(count: int) -> list[Memory]:

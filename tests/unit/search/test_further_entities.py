@@ -12,7 +12,7 @@ import pytest
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import entity_matches, parse
-from memtui.search import aggregates, columns, facets, filters
+from memtui.search import aggregates, columns, filters
 from memtui.tui.widgets.entity_tree import branches
 from tests.unit.stores.json_stores.programs import AmbientProgram
 
@@ -73,7 +73,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
     among = filters.Among(filters.filters(table, query), None)
     slots = among.passing().nonzero()[0]
     assert [made[slot] for slot in slots.tolist()] == found
-    counted = facets.facets(among)
+    counted = aggregates.count_facets(among)
     assert counted.entity == Counter(e for memory in active for e in _entities(memory))
     lines = branches(
         {path: count for path, count in counted.entity.items() if path},
@@ -85,7 +85,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
     }
     total = sum(counted.entity.values()) - sum(counted.entity_repeats.values())
     assert total == len(active)
-    by_entity = aggregates.counts(table, slots.tolist())["entity"]
+    by_entity = aggregates.count_values(table, slots.tolist())["entity"]
     assert by_entity == Counter(e for memory in found for e in _entities(memory))
 
 

@@ -14,7 +14,7 @@ from memtui.model import IMPORTANCES, STATUSES, Memory
 from memtui.query import Query, parse
 from memtui.search import analysis, columns, finder, matching, postings
 from memtui.search.columns import Columns
-from memtui.search.documents import FIELD_WEIGHTS, document
+from memtui.search.documents import FIELD_WEIGHTS, to_document
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
 
@@ -53,7 +53,7 @@ def memories(draw: random.Random) -> list[Memory]:
 def often(memory: Memory) -> Counter[str]:
     """How often each word is there, weighted by field, in quarters."""
     counts: Counter[str] = Counter()
-    for text, weight in zip(document(memory).fields(), FIELD_WEIGHTS, strict=True):
+    for text, weight in zip(to_document(memory).fields(), FIELD_WEIGHTS, strict=True):
         for word in analysis.tokens(text):
             counts[word] += round(4 * weight)
     return counts
@@ -129,7 +129,7 @@ FILTERS = [
 @pytest.fixture(scope="module", params=[21, 22])
 def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[Segment]]:
     made = memories(random.Random(request.param))
-    documents = [document(memory) for memory in made]
+    documents = [to_document(memory) for memory in made]
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]

@@ -13,7 +13,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import parse
 from memtui.search import columns, expansion, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from memtui.search.hits import Match
 from memtui.search.matching import match
 from memtui.search.ordering import Ordered
@@ -35,7 +35,7 @@ def memory(number: int, content: str, **fields: object) -> Memory:
 
 def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Match:
     """Match with the memories in three segments, the middle one of a single memory."""
-    documents = [document(each) for each in memories]
+    documents = [to_document(each) for each in memories]
     cuts = [0, len(documents) // 2, len(documents) // 2 + 1, len(documents)]
     segments = [
         postings.build(documents[first:last], first)
@@ -143,13 +143,13 @@ def test_text_score_is_a_share() -> None:
 
 
 def test_cancelled() -> None:
-    segment = postings.build([document(memory(0, "word"))])
+    segment = postings.build([to_document(memory(0, "word"))])
     with pytest.raises(Cancelled):
         match([segment], 1, parse("word", NOW).terms, cancelled=lambda: True)
 
 
 def test_another_index_may_answer_phrases() -> None:
-    segment = postings.build([document(memory(n, "one two")) for n in range(3)])
+    segment = postings.build([to_document(memory(n, "one two")) for n in range(3)])
     terms = parse('"two one"', NOW).terms
     assert match([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [0, 0, 1]
     assert not match([segment], 3, terms, exact=lambda term: None).found.any()
@@ -248,5 +248,5 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
 )
 def test_did_you_mean(word: str, expected: str) -> None:
     texts = ["deploy deploy", "deploy", "temper", "deplane"]
-    documents = [document(memory(n, text)) for n, text in enumerate(texts)]
+    documents = [to_document(memory(n, text)) for n, text in enumerate(texts)]
     assert expansion.did_you_mean(word, [postings.build(documents)]) == expected

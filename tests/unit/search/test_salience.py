@@ -11,7 +11,7 @@ from memtui.model import Memory
 from memtui.query import parse
 from memtui.search import columns, finder, matching, postings, ranking
 from memtui.search.columns import MOST, salience
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -48,7 +48,7 @@ def test_more_use_is_more() -> None:
 def test_what_was_used_stands_above_its_like_and_says_why() -> None:
     held = [memory(0), memory(1, revision_count=9), memory(2, duplicate_count=3)]
     table = columns.build(held)
-    segment = postings.build([document(one) for one in held])
+    segment = postings.build([to_document(one) for one in held])
     query = parse("tide", NOW)
     hits = finder.find(query, table, matching.match([segment], 3, query.terms), NOW)
     assert list(hits.slots) == [1, 2, 0]

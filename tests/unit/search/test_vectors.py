@@ -85,11 +85,11 @@ def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
 
 def test_without_the_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static_model, "CARRIER", "memtui_no_such_package")
-    assert embedding.choose(Embedding()) is None
+    assert vector_building.choose_embedder(Embedding()) is None
 
 
 def test_the_carrier_is_found_and_never_imported(carrier: Path) -> None:
-    model = embedding.choose(Embedding())
+    model = vector_building.choose_embedder(Embedding())
     assert model is not None
     car, automobile, bread = model.embed(["car", "Automobile", "bread"], None)
     assert float(car @ automobile) > 0.9 > 0.2 > float(car @ bread)
@@ -97,7 +97,7 @@ def test_the_carrier_is_found_and_never_imported(carrier: Path) -> None:
 
 
 def test_common_words_count_little(carrier: Path) -> None:
-    model = embedding.choose(Embedding())
+    model = vector_building.choose_embedder(Embedding())
     assert model is not None
     counts = model.counts(["the memory of a harbour"] * 50 + ["car", "bread"])
     plain, weighted = (model.embed(["the memory of a car"], c)[0] for c in (None, counts))
@@ -106,7 +106,7 @@ def test_common_words_count_little(carrier: Path) -> None:
 
 
 def test_texts_without_words_and_half_characters_have_a_row(carrier: Path) -> None:
-    model = embedding.choose(Embedding())
+    model = vector_building.choose_embedder(Embedding())
     assert model is not None
     rows = model.embed(["", "car \ud800", "東京"], None)
     assert rows.shape == (3, 8)
@@ -222,7 +222,7 @@ def test_when_memories_grew_by_half_all_are_embedded_again(tmp_path: Path) -> No
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     folder = generation(tmp_path / "home", words("one"))
-    with vectors.writing(folder.parent), pytest.raises(EmbeddingError, match="another memtui"):
+    with vectors.locked(folder.parent), pytest.raises(EmbeddingError, match="another memtui"):
         run(folder, Noting())
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memtui.model import Memory
 from memtui.query import Query, parse
 from memtui.search import columns, finder, fusion, matching, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from memtui.search.embedding import Floats
 from memtui.search.finder import Hits
 from memtui.search.hits import Match
@@ -31,7 +31,7 @@ MEMORIES = [
     for n, text in enumerate(TEXTS)
 ]
 COLUMNS = columns.build(MEMORIES)
-SEGMENT = postings.build([document(memory) for memory in MEMORIES])
+SEGMENT = postings.build([to_document(memory) for memory in MEMORIES])
 NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
 
 
