@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
     from memtui.library.losses import StoreLosses
-    from memtui.tui.screens.searchable import SearchableScreen
+    from memtui.tui.screen_interface import ScreenInterface
 
 TYPES_SHOWN = 12
 
@@ -28,7 +28,7 @@ TYPES_SHOWN = 12
 class StatusText:
     """Makes sentences and rows from values, and hands them to the widgets of the screen."""
 
-    def __init__(self, screen: SearchableScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._progress = ""
         self._complete = False

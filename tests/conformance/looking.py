@@ -12,7 +12,7 @@ import os
 import sys
 from pathlib import Path
 
-from memtui.bundle.exporting import SUFFIXES, export
+from memtui.bundle.exporting import export, export_forms
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
@@ -46,7 +46,9 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
             library.refusal(act, memory)
     library.lineage(everything[0], backlinks=True)
     library.check()
-    for form in SUFFIXES:
+    for form, kind in export_forms().items():
+        if kind.document and not kind.document.holds_other_formats:
+            continue
         for chosen in (everything[:5], None):
             b"".join(export(library, form, chosen).pieces)
     library.log()

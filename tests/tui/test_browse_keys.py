@@ -8,12 +8,12 @@ import pytest
 
 from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
+from memtui.tui.dialogs.help import HelpScreen
+from memtui.tui.dialogs.history import HistoryScreen
+from memtui.tui.dialogs.picker import Picker
+from memtui.tui.dialogs.themes import ThemePicker
+from memtui.tui.dialogs.unreadable import UnreadableScreen
 from memtui.tui.layout import Pane
-from memtui.tui.screens.help import HelpScreen
-from memtui.tui.screens.history import HistoryScreen
-from memtui.tui.screens.picker import Picker
-from memtui.tui.screens.themes import ThemePicker
-from memtui.tui.screens.unreadable import UnreadableScreen
 
 from .stage import NOW, Stage, stage, write_store
 

@@ -11,12 +11,12 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import glyphs
-from memtui.tui.screens.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 RECENCIES = {
     "24h": "the last 24 hours",
@@ -31,7 +31,7 @@ ALL = "all"
 class FilterActions:
     """Search line, pickers and saved filters."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def acts(self) -> ActionHandlers:
@@ -122,7 +122,7 @@ class FilterActions:
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
     def _keep(self, current: str) -> None:
-        from memtui.tui.screens.prompt_dialog import PromptDialog
+        from memtui.tui.dialogs.prompt_dialog import PromptDialog
 
         app = self._screen.app
 

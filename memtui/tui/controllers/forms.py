@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.stores.base import Store
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 KNOWN = 500
 """Values of a field that are offered while typing."""
@@ -43,7 +43,7 @@ class FormActions:
 
     def __init__(
         self,
-        screen: BrowseScreen,
+        screen: ScreenInterface,
         doing: ChangeWorker,
         selection: Selection,
         changing: ChangeActions,
@@ -89,7 +89,7 @@ class FormActions:
         draft: EditorDraft | None = None,
         file: DraftFile | None = None,
     ) -> None:
-        from memtui.tui.screens.edit_form import FormScreen
+        from memtui.tui.dialogs.edit_form import FormScreen
 
         state = self._screen.app.launch.state
         if file is None and state is not None:
@@ -162,7 +162,7 @@ class FormActions:
         self._pick_store(open_for_writing, memory)
 
     def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
-        from memtui.tui.screens.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Choice, Picker
 
         here = memory.store if memory else ""
         choices = [
@@ -231,7 +231,7 @@ class FormActions:
     # Links
 
     def _link(self) -> None:
-        from memtui.tui.screens.link import LinkScreen
+        from memtui.tui.dialogs.link import LinkScreen
 
         memory = self._selection.current()
         if memory is None:

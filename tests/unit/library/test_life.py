@@ -20,6 +20,8 @@ from tests.torture.life.living import KINDS, live
 from tests.torture.life.small import small_store
 from tests.unit.stores.engram.invented import build
 
+pytestmark = pytest.mark.slow
+
 RUNS = 25
 """Of 30 steps, for each format."""
 MAP = "state/ambient-memory/memory-type-map.json"

@@ -17,6 +17,8 @@ from memtui.model import Memory
 from memtui.query import parse_query
 from tests.bench import corpus, day
 
+pytestmark = pytest.mark.slow
+
 FILES = 6
 EACH = 20
 CHANGES = 130

@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
@@ -13,6 +15,8 @@ from memtui.search.hits import Match
 from memtui.search.matching import match_terms
 from memtui.search.whoosh_index import WhooshIndex
 from tests.unit.search.plain_for_tests import scan
+
+pytestmark = pytest.mark.slow
 
 WORDS = """
     deploy deployed deploying deployment run running runs fly flies happy happily organization

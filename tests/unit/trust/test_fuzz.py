@@ -35,6 +35,8 @@ from memtui.stores import sidecar
 from memtui.stores.agent_memory import notes
 from memtui.stores.workspace import injections
 
+pytestmark = pytest.mark.slow
+
 COUNT = 100_000
 """Inputs for each parser."""
 EDITED = 8

@@ -189,8 +189,8 @@ def test_every_field_of_sixty_json_files(figures: Callable[[str], None]) -> None
     done = made["set"] + made["out"] + made["in"]
     assert (len(JSON_FILES), made["refused"]) == (60, 3 * 2 * 6), made
     figures(
-        f"T10 JSON: 60 files, {done:,} edits of every field, every other byte and value kept,"
-        f" all taken back to the same bytes; {made['refused']} of doubled keys refused"
+        f"T10 JSON: {len(JSON_FILES)} files, {done:,} edits of every field, every other byte and"
+        f" value kept, all taken back to the same bytes; {made['refused']} of doubled keys refused"
     )
 
 
@@ -270,7 +270,9 @@ def test_every_field_of_thirty_files_of_json_lines(figures: Callable[[str], None
                 assert _latest(back) == before, name
                 edits += 1
     assert len(LINE_FILES) == 30
-    figures(f"T10 JSON lines: 30 files, {edits:,} edits of every field, every line that was kept")
+    figures(
+        f"T10 JSON lines: {len(LINE_FILES)} files, {edits:,} edits of every field, every line kept"
+    )
 
 
 def _latest(text: str) -> dict[str, Any]:
@@ -299,8 +301,9 @@ def test_every_field_of_forty_markdown_documents(figures: Callable[[str], None])
     assert len(MARKDOWN) == 40
     assert made["made"] > 4 * made["refused"], made
     figures(
-        f"T10 markdown: 40 documents, {made['made']:,} edits of every field and body, every other"
-        f" line and value kept, all taken back to the same bytes; {made['refused']} refused"
+        f"T10 markdown: {len(MARKDOWN)} documents, {made['made']:,} edits of every field and body,"
+        f" every other line and value kept, all taken back to the same bytes;"
+        f" {made['refused']} refused"
     )
 
 

@@ -14,6 +14,8 @@ from memtui.query import parse_query
 from tests.bench.corpus import write_facts
 from tests.tui.stage import fact, stage
 
+pytestmark = pytest.mark.slow
+
 COUNT = 100_000
 MEGABYTES = 5_000_000
 

@@ -47,15 +47,16 @@ def test_the_labelled_memories(figures: Callable[[str], None]) -> None:
 
 def test_no_sample_memory_is_suspected(figures: Callable[[str], None]) -> None:
     """Nobody had the rules in mind when these were written."""
-    count = 0
+    named, count = 0, 0
     for name in STORES:
         library = Library.open([SAMPLES / name])
         library.load()
         texts = [m.content for store in library.stores for m in library.memories(store.label)]
         known = named_twice(texts)
-        assert [text for text in texts if find_suspicions(text, known)] == []
+        named += sum(1 for text in texts if find_suspicions(text, known))
         count += len(texts)
-    figures(f"T23 sample data: 0 of {count} memories named as planted instructions")
+    assert named == 0
+    figures(f"T23 sample data: {named} of {count} memories named as planted instructions")
 
 
 @pytest.mark.parametrize("text", HIDDEN, ids=range(len(HIDDEN)))
