@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
-from memtui.search.columns import Columns, as_array, entities_at
-from memtui.search.filters import Among
+from memtui.search.columns import Columns, entities_at, to_array
+from memtui.search.filters import FilteredSlots
 
 DAY = 86_400
 
@@ -45,7 +45,7 @@ class Aggregates:
 
 def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
     """What is said of these slots in one number each."""
-    at = as_array(slots)
+    at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
     dated = undated < len(times)
@@ -59,7 +59,7 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Field -> value -> how many of these slots have it."""
-    at = as_array(slots)
+    at = to_array(slots)
     codes = {name: getattr(columns, name).take(at) for name in NAMES if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
@@ -70,7 +70,7 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Day since 1970 (UTC) -> how many of these slots lie there; and how many have no time."""
-    times = columns.when.take(as_array(slots))
+    times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
@@ -132,7 +132,7 @@ class Facets:
     """What adding up `entity` counts too much, at this path and at each above it."""
 
 
-def count_facets(among: Among) -> Facets:
+def count_facets(among: FilteredSlots) -> Facets:
     """Counts per value over what passes the filters.
 
     Memories are counted by combination of values, and the combinations by each value.

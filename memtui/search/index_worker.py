@@ -80,7 +80,7 @@ def make_vectors(generation: Path, report: Report = silent) -> None:
 
     embedder = vector_building.choose_embedder(Embedding())
     if embedder is not None:
-        vector_building.vectorize(generation, embedder, report)
+        vector_building.embed_missing(generation, embedder, report)
 
 
 def main(arguments: list[str]) -> int:

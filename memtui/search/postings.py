@@ -35,7 +35,7 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
 from memtui.search import prefix_postings as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
-from memtui.search.prefix_postings import MOST_OFTEN, Heads
+from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 FIELD_END = -1
@@ -62,11 +62,11 @@ class Segment:
     stems: list[str]
     stem_ptr: Ints
     stem_terms: Ints
-    heads: Heads
+    heads: PrefixPostings
     whole: bool = True
     """Whether stems and heads were worked out; without, stems are where they are asked."""
     recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-    """Answers to the last questions; see `memtui.search.hits.kept`."""
+    """Answers to the last questions; see `memtui.search.hits.get_cached`."""
 
     @cached_property
     def titled(self) -> dict[int, Longs]:
@@ -92,7 +92,7 @@ class Segment:
     def class_of(self, stem: str) -> Ints:
         """The numbers of the words with this stem, where they are several; else empty."""
         if not self.whole:
-            first, last = self.prefix(analysis.head_of(stem))
+            first, last = self.prefix(analysis.prefix_of_stem(stem))
             found = (at for at in range(first, last) if analysis.stem(self.terms[at]) == stem)
             return np.fromiter(found, np.int32)
         at = bisect_left(self.stems, stem)
@@ -138,7 +138,9 @@ def build(
     lengths = np.diff(spines[0])[cut.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary if whole else ())
-    made = heads_module.make(vocabulary if whole else (), indptr, ids, weights, cut.count)
+    made = heads_module.build_prefix_postings(
+        vocabulary if whole else (), indptr, ids, weights, cut.count
+    )
     return Segment(
         first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
         stems, stem_ptr, stem_terms, made, whole,
@@ -174,8 +176,8 @@ def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
         if at % _BATCH == 0 and cancelled():
             raise Cancelled
         for text in document.fields():
-            for piece in analysis.pieces(text):
-                stream.extend(map(number_of, analysis.chunks(piece)))
+            for piece in analysis.split_blocks(text):
+                stream.extend(map(number_of, analysis.find_chunks(piece)))
             stream.append(0)
         starts.append(len(stream))
     return _Cut(
@@ -197,7 +199,7 @@ def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
     whole_ptr, whole_terms = array("q", [0, 0]), array("i")
     number = seen.setdefault
     for chunk in chunks:
-        spine, wholes = analysis.words_of(chunk)
+        spine, wholes = analysis.split_chunk(chunk)
         for word in spine:
             spine_terms.append(number(word, len(seen)))
         for word in wholes:
@@ -243,7 +245,7 @@ def _postings(
     return (
         indptr.astype(np.int64),
         (keys % max(count, 1)).astype(np.int32),
-        np.minimum(summed, MOST_OFTEN).astype(np.uint8),
+        np.minimum(summed, MAX_WEIGHT).astype(np.uint8),
     )
 
 

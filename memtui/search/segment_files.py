@@ -22,11 +22,11 @@ from memtui import __version__
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
 from memtui.search.postings import Segment
-from memtui.search.prefix_postings import Heads
+from memtui.search.prefix_postings import PrefixPostings
 
 log = logging.getLogger(__name__)
 
-FORM = 2
+FORMAT_VERSION = 2
 """Raised whenever the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -41,12 +41,12 @@ _ARRAYS = {
     "head_weights": np.uint8,
 }
 _WORDS = ("terms", "stems", "head_starts")
-_HEAD = "segment.json"
+_HEADER = "segment.json"
 
 
 def _versions() -> dict[str, Any]:
     return {
-        "form": FORM,
+        "form": FORMAT_VERSION,
         "memtui": __version__,
         "analysis": analysis.VERSION,
         "weights": list(FIELD_WEIGHTS),
@@ -77,20 +77,20 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
         cache_files.save_array(folder / f"segment.{name}.npy", values)
         sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
     head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
-    draft = folder / f"{_HEAD}.draft"
+    draft = folder / f"{_HEADER}.draft"
     cache_files.write_text(draft, json.dumps(head))
-    draft.replace(folder / _HEAD)
+    draft.replace(folder / _HEADER)
 
 
 def has_segment(folder: Path) -> bool:
     """Whether a segment was saved here; `load_segment` tells whether it can be trusted."""
-    return (folder / _HEAD).exists()
+    return (folder / _HEADER).exists()
 
 
 def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
     """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
     try:
-        head = json.loads((folder / _HEAD).read_bytes())
+        head = json.loads((folder / _HEADER).read_bytes())
         if {name: head[name] for name in _versions()} != _versions() or head["stamp"] != stamp:
             return None
         sums = head["sums"]
@@ -99,7 +99,9 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         for name in _WORDS:
             text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
             values[name] = text.split("\n") if text else []
-        heads = Heads(*(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights")))
+        heads = PrefixPostings(
+            *(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights"))
+        )
         return Segment(first=first, count=int(head["count"]), heads=heads, **values)
     except FileNotFoundError:
         return None

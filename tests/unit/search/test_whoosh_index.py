@@ -17,7 +17,7 @@ import pytest
 from whoosh.index import open_dir
 
 from memtui.progress import Cancelled
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import cache_files, whoosh_format
 from memtui.search.documents import IndexedDocument
 from memtui.search.whoosh_index import WhooshIndex
@@ -33,7 +33,7 @@ DOCUMENTS = [
 
 
 def ask(index: WhooshIndex, text: str) -> list[str] | None:
-    found = index.search(parse(text, NOW).terms)
+    found = index.search(parse_query(text, NOW).terms)
     return None if found is None else sorted(found)
 
 
@@ -48,7 +48,7 @@ def test_finds_and_forgets_nothing(index: WhooshIndex) -> None:
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
     assert ask(index, '"rolled back"') == ["s:1"]
     assert ask(index, "fryday~") == ["s:0", "s:1", "s:4"]
-    assert index.search(parse("friday", NOW).terms, limit=2) is not None
+    assert index.search(parse_query("friday", NOW).terms, limit=2) is not None
     assert set(index.sums() or ()) == {document.ref for document in DOCUMENTS}
 
 

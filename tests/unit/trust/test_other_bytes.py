@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert
+from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans
@@ -165,7 +165,7 @@ def taken_back(text: str, edit: RecordEdit | ValueEdit | TextEdit) -> str:
     """What the edit makes of the text; taken back it must give the very same bytes."""
     after = rebase(text, [edit])
     assert after is not None
-    back = rebase(after, [*invert((edit,))])  # type: ignore[list-item]
+    back = rebase(after, [*invert_edits((edit,))])  # type: ignore[list-item]
     assert encode(back or "") == encode(text), "undo gave other bytes"
     return after
 
@@ -265,7 +265,7 @@ def test_every_field_of_thirty_files_of_json_lines(figures: Callable[[str], None
                 after = sidecar_lines.added(text, [edit]) or ""
                 assert after.startswith(text), name
                 assert _latest(after) == {**before, id: wanted}, name
-                back = sidecar_lines.added(after, [*invert((edit,))]) or ""  # type: ignore[list-item]
+                back = sidecar_lines.added(after, [*invert_edits((edit,))]) or ""  # type: ignore[list-item]
                 assert back.startswith(after), name
                 assert _latest(back) == before, name
                 edits += 1
@@ -372,6 +372,6 @@ def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
         same = replace(edit, path="")  # type: ignore[type-var]
         wanted = rebase(text, [same])  # type: ignore[list-item]
         assert Path(edit.path).read_bytes() == encode(wanted or ""), text  # type: ignore[union-attr]
-    commit([*invert(tuple(edits))], keeper)
+    commit([*invert_edits(tuple(edits))], keeper)
     for edit, text in zip(edits, files, strict=True):
         assert Path(edit.path).read_bytes() == encode(text)  # type: ignore[union-attr]
