@@ -24,8 +24,9 @@ from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.stores import registry
-from memtui.stores.base import Format, Store
+from memtui.stores.base import Store
+from memtui.stores.format import Format
+from memtui.stores.registry import format_of
 
 LARGEST_BELONGING = 16 << 20
 """Bytes of a file without memories that is still taken along."""
@@ -46,11 +47,6 @@ class Packing:
     @property
     def archive(self) -> Archive:
         return Archive(tuple(self.stores), self.entries)
-
-
-def format_of(name: str) -> Format | None:
-    """The format with this name; None when this memtui does not know it."""
-    return next((known for known in registry.FORMATS if known.name == name), None)
 
 
 def pack(
@@ -139,7 +135,7 @@ def _home(store: Store, files: Iterable[str]) -> StoreHome:
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
     """Files without memories that the store's program needs."""
-    patterns = known.belongings if known else ()
+    patterns = known.transfer.belongings if known and known.transfer else ()
     for name in patterns:
         if "*" not in name and (root / name).is_file():
             yield str(root / name)

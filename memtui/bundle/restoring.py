@@ -10,20 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memtui.bundle.archive_paths import quoted
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import format_of
+from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.store_install import Tree, is_empty
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode
 from memtui.progress import Cancelled, IsCancelled, never
+from memtui.stores.format import IncomingStore
+from memtui.stores.registry import format_of
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """One store and where it will lie."""
 
-    store: Incoming
+    store: IncomingStore
     root: Path
 
 
@@ -72,7 +73,7 @@ def plan_restore(
     return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
-def _whole(document: ImportDocument) -> list[Incoming]:
+def _whole(document: ImportDocument) -> list[IncomingStore]:
     """The stores of which there is something to make. Raises Refused where one is not whole."""
     held = [store for store in document.stores if store.memories or store.files or store.rows]
     if not held:
@@ -87,7 +88,7 @@ def _whole(document: ImportDocument) -> list[Incoming]:
     return held
 
 
-def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:
+def _grown(tree: Tree, store: IncomingStore, base: Path) -> Tree:
     """The tree with this store in a folder of it."""
     known = format_of(store.format)
     if known is None:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memtui.changes import Edit, RecordEdit, invert
+from memtui.changes import Edit, RecordEdit, invert_edits
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.failpoints import failpoint
@@ -269,7 +269,7 @@ def _taken_back(finished: list[FileEdits], recorder: WriteRecorder) -> list[str]
     stuck = []
     for job in reversed(finished):
         try:
-            for back in file_edits_of(invert(job.edits)):
+            for back in file_edits_of(invert_edits(job.edits)):
                 Saving(back, recorder).run()
         except MemtuiError:
             stuck.append(str(job.path))

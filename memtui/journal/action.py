@@ -17,7 +17,7 @@ from memtui.changes import (
     TextEdit,
     TreeEdit,
     ValueEdit,
-    invert,
+    invert_edits,
 )
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
@@ -61,7 +61,9 @@ class JournalAction:
 
     def inverted(self) -> tuple[StoreEdits, ...]:
         """What takes it back."""
-        return tuple(StoreEdits(part.store, invert(part.edits)) for part in reversed(self.parts))
+        return tuple(
+            StoreEdits(part.store, invert_edits(part.edits)) for part in reversed(self.parts)
+        )
 
 
 @dataclass(frozen=True, slots=True)

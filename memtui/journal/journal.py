@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert
+from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert_edits
 from memtui.errors import Refused, SaveError
 from memtui.files import backups
 from memtui.files.reading import real
@@ -186,7 +186,7 @@ class Journal:
             writes.setdefault(write.path, []).append(write)
         whole = self.get(action)
         edits = whole.edits if whole else ()
-        edits = invert(edits) if wanted is State.UNDONE else edits
+        edits = invert_edits(edits) if wanted is State.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
                 clear_leftovers(Path(edit.path))  # before: it may bring all of it there

@@ -16,14 +16,13 @@ from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import aggregates, expansion, finder, fusion, similar_words
+from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
-from memtui.search.documents import document
-from memtui.search.facets import Facets
-from memtui.search.finder import Hits
+from memtui.search.documents import to_document
+from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
-from memtui.search.matching import Exact
-from memtui.search.postings import Segment
-from memtui.search.provisional_index import ProvisionalIndex
+from memtui.search.matching import ExactLookup
+from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.text import one_line
 
@@ -53,7 +52,7 @@ class SearchResult:
     """For the person: bad syntax, another spelling, the filter that hides matches."""
     revision: int = 0
     """Of the snapshot that was searched."""
-    hits: Hits | None = field(default=None, compare=False, repr=False)
+    hits: RankedHits | None = field(default=None, compare=False, repr=False)
     """The matches, for `explain`."""
     rows: Rows = field(default_factory=Rows, compare=False, repr=False)
     """Of the snapshot; in later ones the slots may belong to other memories."""
@@ -85,7 +84,7 @@ class Searchable:
     is_indexed: bool
     """Whether the segments cover every row; else `provisional` does."""
     provisional: ProvisionalIndex
-    exact: Exact | None = None
+    exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
 
@@ -100,7 +99,7 @@ def find(
     """Run the query. Raises Cancelled."""
     match = _match(query, scope, cancelled)
     ids = _match_ids(query, scope, slots_of)
-    hits = finder.find(query, scope.columns, match, now, scope.weights, ids)
+    hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids)
     words = query.words if match is None else (*query.words, *match.words)
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
@@ -124,15 +123,15 @@ def find(
 def _match(query: Query, scope: Searchable, cancelled: Callable[[], bool]) -> Match | None:
     """Match the text, and its embedding where there are vectors. Raises Cancelled."""
     size = len(scope.columns)
-    wanted = query.order is Sort.RELEVANCE or fusion.only_meaning(query.terms)
+    wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(query.terms)
     if scope.semantic is None or not query.terms or not wanted:
         return _match_text(query.terms, query, scope, cancelled)
     cosines = scope.semantic.cosines(query, scope.segments, size)
     if cosines is None:
         return _match_text(query.terms, query, scope, cancelled)
-    words = fusion.without_meaning(query.terms)
+    words = fusion.drop_meaning_terms(query.terms)
     barred = tuple(term for term in query.terms if term.negated)
-    return finder.with_meaning(
+    return finder.add_meaning(
         query,
         _match_text(words, query, scope, cancelled),
         _match_text(barred, query, scope, cancelled),
@@ -164,7 +163,7 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
 def _spelling_hint(match: Match | None, scope: Searchable) -> str:
     """Suggest another spelling for a word that no memory has."""
     for word in match.missing if match is not None else ():
-        if near := expansion.did_you_mean(word, scope.segments, scope.columns.alive):
+        if near := expansion.suggest_word(word, scope.segments, scope.columns.alive):
             return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
     return ""
 
@@ -190,10 +189,14 @@ def similar(
     scores_of = cosines
     if scores_of is None:
         how, alive = "words", scope.columns.alive
-        rarest = similar_words.telling_words(document(scope.rows[slot]), scope.segments, alive)
-        scores_of = similar_words.by_words(rarest, scope.segments, len(scope.columns), cancelled)
+        rarest = similar_words.find_distinctive_words(
+            to_document(scope.rows[slot]), scope.segments, alive
+        )
+        scores_of = similar_words.score_by_words(
+            rarest, scope.segments, len(scope.columns), cancelled
+        )
         words = tuple(word for word, _ in rarest)
-    slots, scores = similar_words.nearest_current(scores_of, scope.columns, slot, limit)
+    slots, scores = similar_words.find_nearest_current(scores_of, scope.columns, slot, limit)
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
@@ -203,7 +206,7 @@ def explain(
     """Return the parts of the score that this slot got in the search."""
     if found.hits is None:
         return ()
-    return finder.explain(found.query, found.hits, found.columns, slot, now, weights)
+    return finder.explain_hit(found.query, found.hits, found.columns, slot, now, weights)
 
 
 def _match_ids(
@@ -228,7 +231,7 @@ def _match_ids(
 _FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
 
 
-def _hint(query: Query, hits: Hits) -> str:
+def _hint(query: Query, hits: RankedHits) -> str:
     """Name the filter that hides all matches, when nothing is shown."""
     if len(hits.slots):
         return ""
@@ -248,9 +251,9 @@ def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> S
     Without `counted` the values of each field are not counted.
     """
     columns = found.columns
-    totals = aggregates.sums(columns, found.slots)
+    totals = aggregates.aggregate(columns, found.slots)
     return insight_statistics.from_counts(
-        aggregates.counts(columns, found.slots) if counted else {},
+        aggregates.count_values(columns, found.slots) if counted else {},
         total=found.total,
         pinned=totals.pinned,
         oldest=_to_datetime(totals.oldest),
@@ -266,5 +269,5 @@ def _to_datetime(seconds: float | None) -> datetime | None:
 
 def timeline(found: SearchResult, unit: Unit | None, width: int) -> Timeline:
     """Count a search result by time, in at most `width` buckets of this unit."""
-    days, undated = aggregates.days(found.columns, found.slots)
+    days, undated = aggregates.count_days(found.columns, found.slots)
     return insight_timeline.build(days, undated, unit, width=width)

@@ -12,13 +12,12 @@ from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
-from memtui.search import builder, postings
-from memtui.search.columns import Mask, Slots, as_slots
-from memtui.search.documents import IndexedDocument, document
-from memtui.search.matching import Exact
-from memtui.search.numbering import new_slot
-from memtui.search.postings import Segment
-from memtui.search.provisional_index import ProvisionalIndex
+from memtui.search import builder, postings, segment_files
+from memtui.search.columns import Mask, Slots, to_sorted_array
+from memtui.search.documents import IndexedDocument, to_document
+from memtui.search.matching import ExactLookup
+from memtui.search.numbering import renumber_slot
+from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
@@ -74,7 +73,7 @@ class IndexState:
             alive: of the same rows.
             kept: slots that stay, those of all bases among them; ascending.
         """
-        bases = [replace(s, first=new_slot(kept, s.first), recent={}) for s in self.bases]
+        bases = [replace(s, first=renumber_slot(kept, s.first), recent={}) for s in self.bases]
         return IndexState(tuple(bases)).covering(SelectedRows(rows, kept), alive[kept])
 
 
@@ -99,13 +98,13 @@ class Index:
         if any(segment.first == first for segment in self.state.bases):
             return
         folder = cache.catalog.folder
-        segment = postings.load(folder, folder.name, first)
+        segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
             if len(cache.base) > BUILT_IN_PROCESS:
                 _build_in_subprocess(cache, report, cancelled)
-                segment = postings.load(folder, folder.name, first)
+                segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
-                documents = map(document, rows[first : cache.base.stop])
+                documents = map(to_document, rows[first : cache.base.stop])
                 segment = postings.build(documents, first, cancelled)
                 _save(segment, cache)
         if segment is not None and segment.count == len(cache.base):
@@ -131,13 +130,13 @@ class Index:
         if cache.catalog is None or cache.home is None or cancelled():
             return
         version = cache.version
-        if not postings.exists(cache.catalog.folder):
+        if not segment_files.has_segment(cache.catalog.folder):
             _build_in_subprocess(cache, report, cancelled)
         if builder.build_whoosh(cache.catalog.folder, cancelled=cancelled):
             with self._lock:
                 self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
 
-    def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> Exact | None:
+    def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
         """Return a search by Whoosh, for terms that are more than words; None unless the Whoosh
         indexes on disk cover every row."""
         with self._lock:
@@ -158,13 +157,13 @@ class Index:
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
-            return as_slots(found)
+            return to_sorted_array(found)
 
         return slots
 
 
 def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
-    documents = (document(rows[slot]) if alive[slot] else NO_DOCUMENT for slot in slots)
+    documents = (to_document(rows[slot]) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
 
 
@@ -194,7 +193,7 @@ def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancell
     if cache.catalog is None:
         return
     what = f"indexing {cache.store.label}"
-    builder.build(
+    builder.build_arrays(
         cache.catalog.folder,
         lambda progress: report(replace(progress, what=what)),
         cancelled,
@@ -206,6 +205,6 @@ def _save(segment: Segment, cache: StoreCache) -> None:
         return
     folder = cache.catalog.folder
     try:
-        postings.save(segment, folder, folder.name)
+        segment_files.save_segment(segment, folder, folder.name)
     except OSError as error:
         log.warning("the index of %s cannot be saved: %s", cache.store.label, error)

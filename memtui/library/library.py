@@ -249,4 +249,4 @@ class Library(LibraryReader):
         memories = [loaded.snapshot.rows[slot] for slot in alive]
         unreadable = [item for state in loaded.snapshot.stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
-        return [*reverted, *checks.all_findings(memories, unreadable)]
+        return [*reverted, *checks.check_all(memories, unreadable)]

@@ -135,7 +135,7 @@ class LoadedStores:
         """Slots that a compaction would keep: live rows, and all rows of `bases`, whose index is on
         disk. None while there are too few dead rows."""
         alive = state.columns.alive
-        kept = numbering.slots_to_keep(alive, [*bases, *state.snapshot.rows.cached])
+        kept = numbering.list_kept_slots(alive, [*bases, *state.snapshot.rows.cached])
         dead = len(alive) - len(kept)
         return kept if dead >= max(COMPACT_FROM, state.snapshot.count // 2) else None
 
@@ -152,7 +152,7 @@ class LoadedStores:
             All slots that were kept, newer ones included.
         """
         with self.lock:
-            kept = numbering.with_later(kept, len(state.columns), len(self._table))
+            kept = numbering.append_later_slots(kept, len(state.columns), len(self._table))
             self._table.compact(kept)
             for cache in self.caches:
                 cache.renumber(kept)
@@ -207,7 +207,7 @@ class LoadedStores:
 
             around: Iterable[Memory]
             around = self.memories_of(memory.store) if backlinks else _chain(memory, find)
-            return lineages.lineage(memory, lineages.connect(around), find)
+            return lineages.lineage(memory, lineages.collect_relations(around), find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""

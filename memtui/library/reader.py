@@ -302,7 +302,7 @@ class LibraryReader:
         """The set of memories there are now, for `diff_memories`."""
         loaded = self._loaded.state
         rows = loaded.snapshot.rows
-        return MemorySet(rows, numbering.only(rows.serials, loaded.columns.alive))
+        return MemorySet(rows, numbering.filter_serials(rows.serials, loaded.columns.alive))
 
     def diff_memories(
         self, before: MemorySet | None, after: MemorySet
@@ -313,5 +313,5 @@ class LibraryReader:
             The serials removed and the serials added (all, without `before`);
             `Rows.with_serials` gives their memories.
         """
-        known = numbering.NONE if before is None else before.serials
-        return numbering.turnover(known, after.serials)
+        known = numbering.NO_SERIALS if before is None else before.serials
+        return numbering.diff_serials(known, after.serials)

@@ -19,12 +19,11 @@ from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.query import Query, TermKind
-from memtui.search import embedding as embeddings
 from memtui.search import fusion, vector_building, vector_search
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.postings import Segment
-from memtui.search.vector_search import Nearness
+from memtui.search.vector_search import VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -59,17 +58,17 @@ class SemanticSearch:
         self._embedder: Embedder | None = None
         self._was_chosen = False
         self._query_vectors: dict[str, tuple[Floats, ...]] = {}
-        self._last: tuple[Nearness, str, Floats] | None = None
+        self._last: tuple[VectorIndex, str, Floats] | None = None
         """State, text and cosines of the last query: while a word is typed, the embedded text stays
         the same."""
-        self.state = Nearness()
+        self.state = VectorIndex()
 
     @property
     def embedder(self) -> Embedder | None:
         """The chosen embedder; None where there is none, or where it failed (which is logged)."""
         if not self._was_chosen:
             try:
-                self._embedder = embeddings.choose(self.choice)
+                self._embedder = vector_building.choose_embedder(self.choice)
             except MemtuiError as error:
                 log.warning("no vectors: %s", error)
             self._was_chosen = True
@@ -85,7 +84,7 @@ class SemanticSearch:
             for cache in caches
             if cache.home is not None and cache.catalog is not None
         ]
-        self._set(vector_building.gather(places, embedder.name, slots))
+        self._set(vector_building.load_vector_index(places, embedder.name, slots))
 
     def cover(self, rows: Rows) -> None:
         """Compute the vectors of new slots, where the model is fast enough to wait for."""
@@ -93,7 +92,7 @@ class SemanticSearch:
         if embedder is None or not state.parts or len(rows) <= len(state.row_of):
             return
         try:
-            self._set(vector_building.covered(state, rows, embedder))
+            self._set(vector_building.extend_index(state, rows, embedder))
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 
@@ -102,7 +101,7 @@ class SemanticSearch:
         if len(self.state.row_of):
             self._set(self.state.only(kept))
 
-    def _set(self, state: Nearness) -> None:
+    def _set(self, state: VectorIndex) -> None:
         with self._lock:
             self.state = state
             self._query_vectors = {}
@@ -119,7 +118,7 @@ class SemanticSearch:
         def report_labelled(progress: Progress) -> None:
             report(replace(progress, what=f"embedding {label}"))
 
-        made, texts = vector_building.make(folder, embedder, report_labelled, cancelled)
+        made, texts = vector_building.build_vectors(folder, embedder, report_labelled, cancelled)
         return EmbeddingResult(made, texts, embedder.name)
 
     def cosines(self, query: Query, segments: Sequence[Segment], slots: int) -> Floats | None:
@@ -144,13 +143,15 @@ class SemanticSearch:
         return cosines
 
     def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
-        return fusion.asked_text(query.terms, lambda word: fusion.is_word(segments, word))
+        return fusion.text_to_embed(
+            query.terms, lambda word: fusion.is_indexed_word(segments, word)
+        )
 
     def _embed_text(
-        self, embedder: Embedder, state: Nearness, text: str
+        self, embedder: Embedder, state: VectorIndex, text: str
     ) -> tuple[Floats, ...] | None:
         try:
-            vectors = vector_search.ask(embedder, state, text)
+            vectors = vector_search.embed_query(embedder, state, text)
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("a query has no vector: %s", error)
             return None
@@ -189,4 +190,4 @@ class SemanticSearch:
 
     def cosines_to_slot(self, slot: int, slots: int) -> Floats | None:
         """Cosine of each slot with this one; None where it has no vector."""
-        return vector_search.around(self.state, slot, slots)
+        return vector_search.compare_to_slot(self.state, slot, slots)

@@ -21,7 +21,7 @@ from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import Slots, take
-from memtui.search.numbering import new_slot
+from memtui.search.numbering import renumber_slot
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 
 log = logging.getLogger(__name__)
@@ -261,12 +261,12 @@ class StoreCache:
     def renumber(self, kept: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         for key, loaded in self.shards.items():
-            self.shards[key] = replace(loaded, first=new_slot(kept, loaded.first))
+            self.shards[key] = replace(loaded, first=renumber_slot(kept, loaded.first))
         if self.base is not None:
-            first = new_slot(kept, self.base.start)
+            first = renumber_slot(kept, self.base.start)
             moved = range(first, first + len(self.base))
             # A base that has no index may have lost rows.
-            self.base = moved if new_slot(kept, self.base.stop) == moved.stop else None
+            self.base = moved if renumber_slot(kept, self.base.stop) == moved.stop else None
 
     def save(self, table: SlotTable) -> None:
         """Write the rows to disk as a new generation; a failure is logged only."""

@@ -14,7 +14,7 @@ from memtui.errors import RefError, Refused
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import CURRENT, Memory
-from memtui.query import parse
+from memtui.query import parse_query
 
 from .samples import memories
 
@@ -138,7 +138,7 @@ def effect(library: Library, change: Change, planned: Planned, before: Memory | 
 
 def _found(library: Library) -> list[str]:
     """Refs of what search finds by the mark."""
-    found = library.find(parse(f"{MARK} status:all", library.now()))
+    found = library.find(parse_query(f"{MARK} status:all", library.now()))
     return [library.snapshot.rows[slot].ref for slot in found.slots]
 
 

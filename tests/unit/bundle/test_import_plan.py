@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.bundle import ambient, archive
+from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack
 from memtui.bundle.import_plan import ImportPlan, plan_import
@@ -22,6 +22,7 @@ from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.model import to_record
 from memtui.progress import Cancelled
+from memtui.stores.ambient import backup as ambient
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
