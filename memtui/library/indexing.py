@@ -73,7 +73,7 @@ class IndexState:
             alive: of the same rows.
             kept: slots that stay, those of all bases among them; ascending.
         """
-        bases = [replace(s, first=renumber_slot(kept, s.first), recent={}) for s in self.bases]
+        bases = [replace(s, first=renumber_slot(kept, s.first), cached_hits={}) for s in self.bases]
         return IndexState(tuple(bases)).covering(SelectedRows(rows, kept), alive[kept])
 
 

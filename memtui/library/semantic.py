@@ -99,7 +99,7 @@ class SemanticSearch:
     def renumber(self, kept: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         if len(self.state.row_of):
-            self._set(self.state.only(kept))
+            self._set(self.state.keep_slots(kept))
 
     def _set(self, state: VectorIndex) -> None:
         with self._lock:
@@ -138,7 +138,7 @@ class SemanticSearch:
             vectors = self._embed_text(embedder, state, text)
         if vectors is None or len(vectors) != len(state.parts):
             return None
-        cosines = state.cosines(vectors, slots)
+        cosines = state.compute_cosines(vectors, slots)
         self._last = (state, text, cosines)
         return cosines
 
