@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui import paths
-from memtui.config import Loaded, Settings
+from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.tui.app import Launch, MemtuiApp
@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 def _copy(folder: Path) -> list[Path]:
     """The sample stores under a short path, each document with the file time of its date."""
     copy = folder / "sample-data"
-    shutil.copytree(paths.shipped("sample-data"), copy)
+    shutil.copytree(paths.bundled_folder("sample-data"), copy)
     roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
     library = Library.open(roots)
     library.load()
@@ -47,8 +47,8 @@ async def picture(out: Path, size: tuple[int, int], theme: str, keys: list[str])
                     state=Path(folder) / "state",
                     now=lambda: NOW,
                 ),
-                loaded=Loaded(Settings(theme=theme)),
-                themes=(paths.shipped("themes"),),
+                loaded=LoadedSettings(Settings(theme=theme)),
+                themes=(paths.bundled_folder("themes"),),
                 now=lambda: NOW,
             )
         )

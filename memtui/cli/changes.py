@@ -171,10 +171,10 @@ def _edit_outside(library: Library, memory: Memory, dry_run: bool, as_json: bool
     """The same with the text that the person leaves in an editor."""
     from memtui import config
     from memtui import paths as places
-    from memtui.files.external_editor import edited
+    from memtui.files.external_editor import edit_text
 
     editor = config.load(places.config_file()).settings.editor
-    with edited(memory.content, editor, places.state_folder()) as text:
+    with edit_text(memory.content, editor, places.state_folder()) as text:
         if text is None:
             print("unchanged")
             return 0

@@ -40,7 +40,7 @@ def demo() -> int:
     with tempfile.TemporaryDirectory(prefix="memtui-demo-") as folder:
         here = Path(folder)
         copy = here / "sample-data"
-        shutil.copytree(places.shipped("sample-data"), copy)
+        shutil.copytree(places.bundled_folder("sample-data"), copy)
         os.environ[places.CACHE_VARIABLE] = str(here / "cache")
         os.environ[places.STATE_VARIABLE] = str(here / "state")
         from memtui.stores import registry

@@ -19,7 +19,7 @@ from memtui.files.write_recorder import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
 if TYPE_CHECKING:
-    from memtui.files.revert_detection import EditStatus, Trail
+    from memtui.files.revert_detection import EditSequence, EditStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +198,8 @@ class DatabaseSupport:
     """What the recorder would be told now about the row of this name, or about all rows where it
     is the database's path and `WHOLE`; None when it is nothing of this format. For judging what a
     crash left behind."""
-    standing: Callable[[Sequence[Trail]], list[tuple[Trail, EditStatus]]]
-    """How edits of rows stand now; `memtui.files.revert_detection.standing` for rows."""
+    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
+    """How edits of rows stand now; `memtui.files.revert_detection.find_statuses` for rows."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Keep everybody else out of the database at this path, so that it can be taken away. Raises
     Refused when it holds other rows than these, or another program has it open."""

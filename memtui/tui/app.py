@@ -17,7 +17,7 @@ from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
 from memtui import keymap, text
-from memtui.config import Loaded
+from memtui.config import LoadedSettings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.action_palette import ActionPalette
@@ -51,7 +51,7 @@ class Launch:
 
     open_library: Callable[[], Library]
     """Called once, in a worker."""
-    loaded: Loaded = field(default_factory=Loaded)
+    loaded: LoadedSettings = field(default_factory=LoadedSettings)
     config_file: Path | None = None
     """None: nothing is remembered in it."""
     state: Path | None = None
