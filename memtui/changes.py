@@ -176,11 +176,20 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
     @property
-    def does_something(self) -> bool:
+    def has_edits(self) -> bool:
         return bool(self.edits)
 
 
-def invert(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+@dataclass(frozen=True, slots=True)
+class StoreEdits:
+    """The edits that one action makes in one store."""
+
+    store: str
+    """Path of the store's root."""
+    edits: tuple[Edit, ...]
+
+
+def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The edits that take these back, in reverse order.
 
     One that asks only that something is as it is, and leaves it so, has nothing to take back.

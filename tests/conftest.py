@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +16,7 @@ settings.register_profile(
 settings.load_profile("memtui")
 
 _FIGURE = "figure"
+_TALLY = "tally"
 
 
 @pytest.fixture
@@ -22,6 +24,7 @@ def figures(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Call it with one line; all lines are printed in one block at the end of the run.
 
     They travel as user properties of the report, so they arrive from pytest-xdist's workers too.
+    A test calls it last, so a failed one prints none.
     """
 
     def add(line: str) -> None:
@@ -30,15 +33,34 @@ def figures(request: pytest.FixtureRequest) -> Callable[[str], None]:
     return add
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    lines = [
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Count this test, once it has passed, towards a line with `{count}` in it.
+
+    For a figure that many tests share: the line tells how many of them passed in this run.
+    """
+
+    def add(template: str) -> None:
+        request.node.user_properties.append((_TALLY, template))
+
+    return add
+
+
+def _properties(reporter: pytest.TerminalReporter, wanted: str) -> list[str]:
+    return [
         str(value)
-        for reports in terminalreporter.stats.values()
+        for reports in reporter.stats.values()
         for report in reports
-        if getattr(report, "when", "") == "call"
+        if getattr(report, "when", "") == "call" and report.passed
         for name, value in report.user_properties
-        if name == _FIGURE
+        if name == wanted
     ]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    counts = Counter(_properties(terminalreporter, _TALLY))
+    lines = _properties(terminalreporter, _FIGURE)
+    lines += [template.format(count=f"{count:,}") for template, count in counts.items()]
     if lines:
         terminalreporter.section("figures")
         for line in sorted(lines):

@@ -81,7 +81,14 @@ def _become(words: list[str], environment: dict[str, str], folder: str, streams:
 
 
 def _serve() -> None:
-    from memtui.cli import changes, embedding, group, journal, queries, transfer  # noqa: F401
+    from memtui.cli import (  # noqa: F401
+        change_commands,
+        group,
+        journal_commands,
+        read_commands,
+        store_commands,
+        transfer_commands,
+    )
     from memtui.library import Library  # noqa: F401
     from memtui.search import finder, whoosh_index  # noqa: F401
 

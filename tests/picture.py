@@ -17,7 +17,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

@@ -1,7 +1,7 @@
 """From a file to the stores and memories that it brings, whatever memtui can read.
 
-Bundles, Ambient's backups, Engram's own export, and memories as JSON lines. A file is read whole
-and checked whole before anything of it is used; one fault refuses all of it.
+Bundles, the exchange documents of formats, and memories as JSON lines. A file is read whole and
+checked whole before anything of it is used; one fault refuses all of it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,19 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import quoted, safe_path
-from memtui.bundle.bundle_writer import format_of
 from memtui.errors import BundleError
-from memtui.model import Memory, defect, from_record
+from memtui.model import Memory, find_defect, from_record
+from memtui.stores import registry
+from memtui.stores.format import IncomingStore
+from memtui.stores.registry import format_of
 from memtui.text import visible
 
 LARGEST_TEXT = 256 << 20
@@ -30,40 +32,25 @@ LAST_TIME = (1 << 63) * 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
-    """One store as the file has it."""
-
-    label: str
-    format: str
-    memories: Sequence[Memory] = field(repr=False)
-    whole: bool = False
-    """Whether the store can be brought back exactly."""
-    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
-    """Every file of the store by its path from the base; of a part, those that are memories."""
-    times: Mapping[str, int] = field(default_factory=dict, repr=False)
-    """When each file was changed, in nanoseconds since 1970."""
-    root: str = ""
-    """Name of the store's root in the base; empty when they are the same."""
-    rows: Callable[[], list[str]] | None = None
-    """The rows of a database, see `stores.base.Database`."""
-    document: str = field(default="", repr=False)
-    """The file's own text, where the store's program reads such files itself."""
-
-
-@dataclass(frozen=True, slots=True)
 class ImportDocument:
     """A file that can be imported."""
 
     path: Path
     kind: str
-    """`bundle`, `ambient`, `engram` or `jsonl`."""
-    stores: tuple[Incoming, ...]
+    """`bundle`, `jsonl`, or the name of the format whose exchange document it is."""
+    stores: tuple[IncomingStore, ...]
     entries: int = 0
     """Entries of a bundle, each checked by its SHA-256."""
 
     @property
     def count(self) -> int:
         return sum(len(store.memories) for store in self.stores)
+
+
+def kinds_of_file() -> str:
+    """What can be imported, as a list for people."""
+    own = [known.document.name for known in registry.FORMATS if known.document is not None]
+    return f"a bundle, {', '.join(own)} or JSON lines"
 
 
 def read_document(path: Path) -> ImportDocument:
@@ -81,7 +68,7 @@ def read_document(path: Path) -> ImportDocument:
         raise BundleError(
             f"no export that memtui knows: {_why(error)}",
             where=visible(str(path)),
-            do="it reads its own bundles and JSON lines, Ambient backups and Engram exports",
+            do=f"it reads {kinds_of_file()}",
         ) from None
 
 
@@ -137,7 +124,7 @@ def _bundle(path: Path) -> ImportDocument:
     return ImportDocument(path, "bundle", stores, len(archive.entries))
 
 
-def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
+def _incoming(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     label, format = str(about["label"]), str(about["format"])
     lines = archive.entries[f"memories/{quoted(label)}.jsonl"].decode("ascii").splitlines()
     memories = [memory_from(json.loads(line)) for line in lines]
@@ -148,7 +135,7 @@ def _incoming(archive: Archive, about: Mapping[str, Any]) -> Incoming:
         raise BundleError("a store's root leads out of the bundle")
     files, times = _files(archive, label, about["files"])
     rows = f"rows/{quoted(label)}.jsonl"
-    return Incoming(
+    return IncomingStore(
         label,
         format,
         memories,
@@ -206,7 +193,7 @@ def memory_from(record: Any) -> Memory:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is no memory ({type(error).__name__})") from error
-    if why := defect(memory):
+    if why := find_defect(memory):
         raise BundleError(f"a record is no whole memory: {why}")
     return memory
 
@@ -227,14 +214,11 @@ def _text(path: Path, text: str) -> ImportDocument:
     whole = json.loads(text)
     if not isinstance(whole, dict):
         raise BundleError("it holds no memories")
-    if "projects" in whole:
-        from memtui.bundle import ambient_reading
-
-        return ImportDocument(path, "ambient", (ambient_reading.incoming(whole),))
-    if "observations" in whole:
-        from memtui.bundle import engram_reading
-
-        return ImportDocument(path, "engram", (engram_reading.incoming(text),))
+    for known in registry.FORMATS:
+        if known.document is not None and known.document.member in whole:
+            store = known.document.read(whole)
+            own = text if known.document.plan_import is not None else ""
+            return ImportDocument(path, known.name, (replace(store, document=own),))
     return ImportDocument(path, "jsonl", _grouped([whole]))
 
 
@@ -245,13 +229,13 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _grouped(records: Iterable[Any]) -> tuple[Incoming, ...]:
+def _grouped(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
     """The memories by the store they came from; nobody says of which format that was."""
     found: dict[str, list[Memory]] = {}
     for record in records:
         memory = memory_from(record)
         found.setdefault(memory.store, []).append(memory)
-    return tuple(Incoming(label, "", memories) for label, memories in found.items())
+    return tuple(IncomingStore(label, "", memories) for label, memories in found.items())
 
 
 def verified(document: ImportDocument) -> list[str]:
@@ -268,7 +252,7 @@ def verified(document: ImportDocument) -> list[str]:
     return lines
 
 
-def _store(store: Incoming) -> str:
+def _store(store: IncomingStore) -> str:
     what = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
     if store.rows is not None:
         return f"{what}, {_built(store)} rows that make a sound database"
@@ -277,7 +261,7 @@ def _store(store: Incoming) -> str:
     return f"{what}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
 
 
-def _built(store: Incoming) -> int:
+def _built(store: IncomingStore) -> int:
     """Build the database in a private place; the number of its lines."""
     known = format_of(store.format)
     if known is None or known.database is None or store.rows is None:

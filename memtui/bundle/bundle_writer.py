@@ -14,20 +14,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import StoreHome, home_of, home_of_database, quoted, quoted_apart
+from memtui.bundle.open_stores import OpenStores
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.stores import registry
-from memtui.stores.base import Format, Store
-
-if TYPE_CHECKING:
-    from memtui.library import Library
+from memtui.stores.base import Store
+from memtui.stores.format import Format
+from memtui.stores.registry import format_of
 
 LARGEST_BELONGING = 16 << 20
 """Bytes of a file without memories that is still taken along."""
@@ -50,13 +49,8 @@ class Packing:
         return Archive(tuple(self.stores), self.entries)
 
 
-def format_of(name: str) -> Format | None:
-    """The format with this name; None when this memtui does not know it."""
-    return next((known for known in registry.FORMATS if known.name == name), None)
-
-
 def pack(
-    library: Library,
+    library: OpenStores,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
     cancelled: IsCancelled = never,
@@ -97,7 +91,7 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
     }
 
 
-def _pack_still(packing: Packing, library: Library, store: Store) -> None:
+def _pack_still(packing: Packing, library: OpenStores, store: Store) -> None:
     """Pack a whole store as it was at one moment."""
     for _ in range(MOST_LOOKS):
         library.refresh()
@@ -141,7 +135,7 @@ def _home(store: Store, files: Iterable[str]) -> StoreHome:
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
     """Files without memories that the store's program needs."""
-    patterns = known.belongings if known else ()
+    patterns = known.transfer.belongings if known and known.transfer else ()
     for name in patterns:
         if "*" not in name and (root / name).is_file():
             yield str(root / name)

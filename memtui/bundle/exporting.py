@@ -13,29 +13,52 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from memtui.bundle import ambient, archive, text_formats
+from memtui.bundle import archive, text_formats
 from memtui.bundle.bundle_writer import pack
-from memtui.errors import Refused
+from memtui.bundle.open_stores import OpenStores, memories_of
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.stores import registry
+from memtui.stores.format import ExchangeDocument, ExportRequest
 from memtui.text import number
 
-if TYPE_CHECKING:
-    from memtui.library import Library
+
+@dataclass(frozen=True, slots=True)
+class ExportForm:
+    """One kind of file that an export can write."""
+
+    name: str
+    description: str
+    suffix: str
+    document: ExchangeDocument | None = None
+    """For the exchange document of a format."""
+
+    @property
+    def takes_whole_stores(self) -> bool:
+        """Whether an export without filters takes the stores as they stand."""
+        return self.name == "bundle" or self.document is not None
 
 
-SUFFIXES = {
-    "bundle": ".zip",
-    "ambient": ".json",
-    "jsonl": ".jsonl",
-    "csv": ".csv",
-    "markdown": ".md",
-}
-"""The forms, and what their files are called by custom."""
+_FORMS = (
+    ExportForm(
+        "bundle", "for memtui itself: every field, checked byte by byte when it is read", ".zip"
+    ),
+    ExportForm("jsonl", "one record per line, every field", ".jsonl"),
+    ExportForm("csv", "a table for spreadsheets", ".csv"),
+    ExportForm("markdown", "to be read by people", ".md"),
+)
+
+
+def export_forms() -> dict[str, ExportForm]:
+    """Every form of export by name: memtui's own, then the exchange documents of the formats."""
+    documents = ((known.name, known.document) for known in registry.FORMATS)
+    own = (ExportForm(n, d.description, d.suffix, d) for n, d in documents if d is not None)
+    return {form.name: form for form in (*_FORMS, *own)}
+
+
 STEP = 256
 """Pieces between two looks at whether the person has stopped it."""
 
@@ -50,7 +73,7 @@ class Export:
 
 
 def export(
-    library: Library,
+    library: OpenStores,
     form: str,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
@@ -61,27 +84,25 @@ def export(
 ) -> Export:
     """These memories in this form; None for all stores whole, which only a bundle can hold.
 
-    `pretty` and `every` are for `ambient`: indented; with what Ambient no longer reads. `engram` is
-    Engram's own form, of one Engram store. Raises StoreError, UnreadableFile, BundleError, and
-    Cancelled also while it is written.
+    `pretty` and `every` are for exchange documents, see `ExportRequest`. Raises StoreError,
+    UnreadableFile, BundleError, and Cancelled also while it is written.
     """
     said = () if chosen is None else _unchosen(library, chosen)
     if form == "bundle":
         packing = pack(library, chosen, report, cancelled)
         said += tuple(f"left out: {item}" for item in packing.left_out)
         return Export(_watched(archive.pieces(packing.archive), report, cancelled), said)
-    memories = chosen if chosen is not None else _all(library)
-    if form == "ambient":
-        return _ambient(library, chosen, pretty, every, said)
-    if form == "engram":
-        return _engram(library, memories, said)
+    document = export_forms()[form].document
+    if document is not None:
+        return _document(library, form, document, chosen, said, pretty=pretty, every=every)
+    memories = chosen if chosen is not None else memories_of(library)
     lines = {
         "jsonl": text_formats.jsonl,
         "csv": text_formats.csv_lines,
         "markdown": text_formats.markdown,
     }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    said += _told(without_place(memories, form))
+    said += _told(without_place(memories, form, NO_PLACE.get(form, ())))
     return Export(_watched(encoded, report, cancelled), said)
 
 
@@ -89,47 +110,48 @@ def _told(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"left out: {line}" for line in lines)
 
 
-def _unchosen(library: Library, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(unchosen(_all(library), chosen))
+def _unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
+    return _told(unchosen(memories_of(library), chosen))
 
 
-def _all(library: Library) -> list[Memory]:
-    return [m for store in library.stores for m in library.memories(store.label)]
-
-
-def _ambient(
-    library: Library,
+def _document(
+    library: OpenStores,
+    form: str,
+    document: ExchangeDocument,
     chosen: Sequence[Memory] | None,
+    said: tuple[str, ...],
+    *,
     pretty: bool,
     every: bool,
-    said: tuple[str, ...],
 ) -> Export:
-    memories = _all(library) if chosen is None else chosen
+    """The exchange document of a format."""
+    memories = memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
         said += _unchosen(library, memories)
-    whole = chosen is None
-    made = ambient.backup(memories, library.stores, library.now(), whole=whole, every=every)
-    said += _told(f"{count} {why}" for why, count in made.left_out.items())
-    if made.cut:
-        said += (f"texts longer than Ambient keeps, and cut: {made.cut}",)
+    refs = {memory.ref for memory in memories}
+    complete = {
+        store.label
+        for store in library.stores
+        if all(memory.ref in refs for memory in library.memories(store.label))
+    }
+    made = document.export(
+        ExportRequest(
+            memories,
+            library.stores,
+            library.now(),
+            complete=complete,
+            whole=chosen is None,
+            every=every,
+            pretty=pretty,
+        )
+    )
     formats = {store.label: store.format for store in library.stores}
-    foreign = [memory for memory in memories if formats.get(memory.store) != "ambient"]
-    said += _told(without_place(foreign, "ambient"))
-    return Export([ambient.dumps(made.document, pretty=pretty).encode("utf-8")], said)
-
-
-def _engram(library: Library, memories: Sequence[Memory], said: tuple[str, ...]) -> Export:
-    """The export of the one store that the memories lie in, by that store's own rules."""
-    labels = {memory.store for memory in memories} or {store.label for store in library.stores}
-    stores = [store for store in library.stores if store.label in labels]
-    if len(stores) != 1 or not hasattr(stores[0], "export"):
-        raise Refused("this form is for one Engram store", do="choose one with --store")
-    store: Any = stores[0]
-    ids = {memory.id for memory in memories}
-    only = None if ids == {memory.id for memory in library.memories(store.label)} else ids
-    text = str(store.export(only=only)) + "\n"
-    return Export([text.encode("utf-8")], said + _told(store.left_out(only)))
+    foreign = [memory for memory in memories if formats.get(memory.store) != form]
+    lost = without_place(foreign, form, document.unsupported_fields)
+    return Export(
+        [made.text.encode("utf-8")], (*said, *_told(made.left_out), *made.changed, *_told(lost))
+    )
 
 
 def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
@@ -242,16 +264,6 @@ NO_PLACE: Mapping[str, tuple[str, ...]] = {
         "source",
         "extra",
     ),
-    "ambient": (
-        "tags",
-        "links",
-        "supersedes",
-        "superseded_by",
-        "status",
-        "pinned",
-        "confidence",
-        "extra",
-    ),
 }
 """Fields of a memory that a form cannot hold."""
 _WORDS = {
@@ -278,9 +290,8 @@ def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def without_place(memories: Iterable[Memory], form: str) -> list[str]:
-    """A line about the fields of these memories that the form cannot hold."""
-    names = NO_PLACE.get(form, ())
+def without_place(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
+    """A line about those of these fields that are set, because the form cannot hold them."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from memtui.bundle.bundle_writer import format_of
 from memtui.changes import Act, Change
 from memtui.model import Memory
 from memtui.stores import registry
 from memtui.stores.base import Store
+from memtui.stores.registry import format_of
 
 _NOT_CARRIED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Where a memory lay says nothing about where it goes."""
@@ -49,13 +49,14 @@ def guessed_format(label: str) -> str:
 def mapped(memory: Memory, format: str, target: Store, document: str | None = None) -> Mapped:
     """The change that adds the memory to the target. `document`: the text of its whole file."""
     known = format_of(target.format)
-    if format == target.format or known is None or known.convert is None:
+    transfer = known.transfer if known else None
+    if format == target.format or transfer is None or transfer.convert is None:
         values = _fields(memory)
         if document is not None:
             values["document"] = document
         return Mapped(memory, _add(target, values), True)
-    adopted = known.convert(memory)
-    return Mapped(memory, _add(target, adopted.fields), False, adopted.lost)
+    converted = transfer.convert(memory)
+    return Mapped(memory, _add(target, converted.fields), False, converted.lost)
 
 
 def _fields(memory: Memory) -> dict[str, Any]:

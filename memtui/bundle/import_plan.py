@@ -10,23 +10,20 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import format_of
+from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.import_matching import Mapped, guessed_format, lost_in, mapped
-from memtui.changes import Edit, Outcome, Plan, SidecarEdit, TextEdit
+from memtui.bundle.open_stores import OpenStores
+from memtui.changes import Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import ActionPart
-from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Store
-
-if TYPE_CHECKING:
-    from memtui.library import Library
+from memtui.stores.format import ExportRequest, Format, IncomingStore
+from memtui.stores.registry import format_of
 
 _COMPARED = ("content", "title", "type", "entity", "status", "created")
 """Fields that make two memories of one id the same."""
@@ -78,8 +75,20 @@ class StoreImport:
 class ImportPlan:
     """All that an import would do."""
 
+    title: str
+    """How the log and the undo message name it."""
     imports: tuple[StoreImport, ...]
-    planned: Planned
+    plans: tuple[Plan, ...]
+    parts: tuple[StoreEdits, ...]
+    """The edits of each store, without repetitions."""
+
+    @property
+    def has_edits(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(warning for plan in self.plans for warning in plan.warnings))
 
     @property
     def counts(self) -> dict[str, int]:
@@ -93,7 +102,7 @@ class ImportPlan:
 
 def plan_import(
     document: ImportDocument,
-    library: Library,
+    library: OpenStores,
     into: str = "",
     report: Report = silent,
     cancelled: IsCancelled = never,
@@ -111,10 +120,10 @@ def plan_import(
             raise Refused(target.read_only, where=target.label)
         imports.append(work.one(incoming, target))
     count = sum(len(part.new) for part in imports)
-    return ImportPlan(tuple(imports), work.planned(f"import {count} memories"))
+    return ImportPlan(f"import {count} memories", tuple(imports), tuple(work.plans), work.parts)
 
 
-def _target_of(incoming: Incoming, library: Library) -> Store:
+def _target_of(incoming: IncomingStore, library: OpenStores) -> Store:
     format = incoming.format or guessed_format(incoming.label)
     alike = [store for store in library.stores if store.format == format]
     named = [store for store in alike if store.label == incoming.label]
@@ -132,7 +141,7 @@ def _target_of(incoming: Incoming, library: Library) -> Store:
 class _Work:
     """The edits gathered so far, each file made once."""
 
-    library: Library
+    library: OpenStores
     report: Report
     cancelled: IsCancelled
     plans: list[Plan] = field(default_factory=list)
@@ -140,14 +149,14 @@ class _Work:
     _made: dict[str, str | None] = field(default_factory=dict)
     _noted: dict[tuple[str, str], SidecarEdit] = field(default_factory=dict)
 
-    def planned(self, title: str) -> Planned:
+    @property
+    def parts(self) -> tuple[StoreEdits, ...]:
         roots = {store.label: str(store.root) for store in self.library.stores}
-        parts = (
-            ActionPart(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
+        return tuple(
+            StoreEdits(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
         )
-        return Planned(title, tuple(self.plans), tuple(parts))
 
-    def one(self, incoming: Incoming, target: Store) -> StoreImport:
+    def one(self, incoming: IncomingStore, target: Store) -> StoreImport:
         if incoming.format == target.format and (own := self._own_way(incoming, target)):
             return own
         there = _There(self.library, target)
@@ -212,16 +221,16 @@ class _Work:
             raise Refused("another memory of the import goes to the same file", where=edit.path)
         return True
 
-    def _own_way(self, incoming: Incoming, target: Store) -> StoreImport | None:
+    def _own_way(self, incoming: IncomingStore, target: Store) -> StoreImport | None:
         """The import that the store plans itself, rows and relations included."""
-        planner = getattr(target, "plan_import", None)
-        if planner is None:
+        known = format_of(target.format)
+        if known is None or known.document is None or known.document.plan_import is None:
             return None
-        text = incoming.document or _exported(incoming)
+        text = incoming.document or _exported(incoming, known, self.library.now())
         if not text:
             return None
         self._pause(f"planning {incoming.label}", 0, 0)
-        plan: Plan = planner(text)
+        plan = known.document.plan_import(target, text)
         self._take(target.label, plan)
         there = _There(self.library, target)
         found = [(item, there.find(item)) for item in _all_mapped(incoming, target)]
@@ -239,22 +248,22 @@ class _Work:
         )
 
 
-def _all_mapped(incoming: Incoming, target: Store) -> Iterable[Mapped]:
+def _all_mapped(incoming: IncomingStore, target: Store) -> Iterable[Mapped]:
     return (mapped(memory, incoming.format, target) for memory in incoming.memories)
 
 
-def _exported(incoming: Incoming) -> str:
+def _exported(incoming: IncomingStore, known: Format, now: datetime) -> str:
     """The export that the store's own program would make of these rows; empty without rows."""
-    known = format_of(incoming.format)
-    if incoming.rows is None or known is None or known.database is None:
+    if incoming.rows is None or known.database is None or known.document is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="memtui-import-") as folder:
         known.database.rebuild(incoming.rows(), Path(folder) / known.database.name)
-        store: Any = known.open(Path(folder), known.name)
-        return str(store.export())
+        store = known.open(Path(folder), known.name)
+        request = ExportRequest((), (store,), now, complete=(store.label,), whole=True)
+        return known.document.export(request).text
 
 
-def _document(incoming: Incoming, memory: Memory) -> str | None:
+def _document(incoming: IncomingStore, memory: Memory) -> str | None:
     """The text of the file that is this memory, where a memory is a file."""
     if memory.kind not in ("document", "note") or memory.origin.file not in incoming.files:
         return None
@@ -264,11 +273,11 @@ def _document(incoming: Incoming, memory: Memory) -> str | None:
 class _There:
     """The memories of a store by all that they can be found again by."""
 
-    def __init__(self, library: Library, store: Store) -> None:
+    def __init__(self, library: OpenStores, store: Store) -> None:
         self._library = library
         self._store = store
         known = format_of(store.format)
-        self._identity = known.identity if known else ""
+        self._identity = known.transfer.identity if known and known.transfer else ""
         self._by_name: dict[str, Memory] = {}
         self._added: set[str] = set()
         if self._identity:

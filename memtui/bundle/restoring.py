@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from memtui.bundle.archive_paths import quoted
-from memtui.bundle.bundle_reader import ImportDocument, Incoming
-from memtui.bundle.bundle_writer import format_of
-from memtui.bundle.store_install import Tree, apply, is_empty
-from memtui.changes import TreeEdit
+from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.store_install import Tree, is_empty
+from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused
 from memtui.files.reading import decode, encode
-from memtui.journal import ActionPart, Journal
-from memtui.progress import Cancelled, IsCancelled, Report, never, silent
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.stores.format import IncomingStore
+from memtui.stores.registry import format_of
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """One store and where it will lie."""
 
-    store: Incoming
+    store: IncomingStore
     root: Path
 
 
@@ -48,11 +48,12 @@ class Restoration:
         return f"import {count} memories"
 
     @property
-    def parts(self) -> tuple[ActionPart, ...]:
-        """One edit makes all; every store is named, so that each of them knows the action."""
+    def parts(self) -> tuple[StoreEdits, ...]:
+        """One edit that makes all of it; every store is named, so that the journal lists the action
+        for each of them."""
         edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
-        return (ActionPart(first, (edit,)), *(ActionPart(root, ()) for root in others))
+        return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
 
 
 def plan_restore(
@@ -72,7 +73,7 @@ def plan_restore(
     return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
-def _whole(document: ImportDocument) -> list[Incoming]:
+def _whole(document: ImportDocument) -> list[IncomingStore]:
     """The stores of which there is something to make. Raises Refused where one is not whole."""
     held = [store for store in document.stores if store.memories or store.files or store.rows]
     if not held:
@@ -87,7 +88,7 @@ def _whole(document: ImportDocument) -> list[Incoming]:
     return held
 
 
-def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:
+def _grown(tree: Tree, store: IncomingStore, base: Path) -> Tree:
     """The tree with this store in a folder of it."""
     known = format_of(store.format)
     if known is None:
@@ -102,22 +103,3 @@ def _grown(tree: Tree, store: Incoming, base: Path) -> Tree:
     if known.database is not None and store.rows is not None:
         databases[str(base / known.database.name)] = store.format, store.rows()
     return Tree(files, databases)
-
-
-def restore(restoration: Restoration, state: Path, report: Report = silent) -> int:
-    """Make it. Returns the journal's number for undo.
-
-    All is written beside the place and then put there in one step. Raises SaveError, BundleError
-    or Refused; then nothing is left behind.
-    """
-    return restored(restoration, Journal(state), report)
-
-
-def restored(restoration: Restoration, journal: Journal, report: Report = silent) -> int:
-    """The same in an open journal."""
-    parts = restoration.parts
-    with journal.begin(restoration.title, parts) as recording:
-        for edit in parts[0].edits:
-            assert isinstance(edit, TreeEdit), "a restoration makes nothing else"
-            apply(edit, recording, report)
-        return recording.action

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.bundle_writer import format_of
 from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
@@ -33,7 +32,8 @@ from memtui.files.staging_dir import (
 from memtui.files.write_recorder import WriteRecorder
 from memtui.paths import private_folder
 from memtui.progress import Progress, Report, silent
-from memtui.stores.base import WHOLE, DatabaseSupport, rows_digest
+from memtui.stores.format import WHOLE, DatabaseSupport, rows_digest
+from memtui.stores.registry import format_of
 
 BESIDE = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database while it is open."""

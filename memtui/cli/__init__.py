@@ -1,1 +1,1 @@
-"""The commands: each a few lines over the library, printing plain text or JSON."""
+"""The command line: each command reads or writes through the library and prints text or JSON."""

@@ -1,4 +1,4 @@
-"""What a person need not read: the log file, and the trace of a fault of memtui itself."""
+"""The log file: warnings, and the traces of faults in memtui itself."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import logging
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from memtui import paths as places
+from memtui import paths
 from memtui.text import mask_urls, one_line
 
 LARGEST = 1 << 20
-"""Bytes of the log before it is begun anew; one former log is kept."""
+"""Bytes at which the log is rotated; one old log is kept."""
 
 
 class _OneLine(logging.Formatter):
-    """Text from a store cannot forge a line of the log or move a terminal that shows it."""
+    """Formats text from a store so that it can neither forge a line nor act on a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return "\n".join(one_line(mask_urls(line)) for line in super().format(record).split("\n"))
 
 
 def log_file() -> Path:
-    return places.state_folder() / "memtui.log"
+    return paths.state_folder() / "memtui.log"
 
 
 def start_log() -> None:
-    """Send warnings to the log file, which is made with the first of them."""
+    """Send warnings to the log file, which is created with the first one."""
     root = logging.getLogger("memtui")
     if any(isinstance(handler, _PrivateFile) for handler in root.handlers):
         return
@@ -38,22 +38,22 @@ def start_log() -> None:
 
 
 class _PrivateFile(RotatingFileHandler):
-    """Made 0600 in a 0700 folder; where that fails, the log is done without."""
+    """Creates the file with mode 0600 in a 0700 folder; does nothing if that fails."""
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            places.private_folder(Path(self.baseFilename).parent)
+            paths.private_folder(Path(self.baseFilename).parent)
             Path(self.baseFilename).touch(mode=0o600)
         except OSError:
             return
         super().emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
-        """A log that cannot be written must not print over the screen."""
+        """Stay silent: the default prints a trace over the screen."""
 
 
 def report_fault(error: BaseException) -> str:
-    """Write the trace to the log and give the line for the person."""
+    """Write the trace to the log; returns one line for the person."""
     start_log()
     logging.getLogger("memtui").error("fault", exc_info=error)
-    return f"memtui met a fault of its own ({type(error).__name__}); the trace is in {log_file()}"
+    return f"internal error ({type(error).__name__}); see {log_file()}"

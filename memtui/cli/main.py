@@ -1,6 +1,6 @@
-"""From arguments to a command; errors become one line and an exit code.
+"""Run a command line; every error becomes one line on standard error and an exit code.
 
-0 done    1 refused, or nothing found where something was named    2 wrong usage
+Exit codes: 0 done, 1 refused or not found, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -9,45 +9,45 @@ import os
 import sys
 from collections.abc import Sequence
 
-from memtui.cli.group import COMMANDS
+from memtui.cli.commands import COMMANDS
 from memtui.errors import MemtuiError, QueryError
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line. Returns the exit code; prints every error as one line."""
+    """Run one command line. Returns the exit code."""
     try:
         if _is_opening(arguments):
-            from memtui.cli.starting import show
+            from memtui.cli.open_stores import show_stores
 
-            return show(arguments)
-        return _command(arguments)
+            return show_stores(arguments)
+        return _run_command(arguments)
     except KeyboardInterrupt:
-        _say("stopped")
+        _print_error("interrupted")
         return 1
     except MemtuiError as error:
-        _say(str(error))
+        _print_error(str(error))
         return 2 if isinstance(error, QueryError) else 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        _say(f"{error.filename or 'a file'}: {error.strerror or error}")
+        _print_error(f"{error.filename or 'a file'}: {error.strerror or error}")
         return 1
-    except Exception as error:  # the last line of defence: no traceback reaches a person
+    except Exception as error:  # a fault of memtui itself: the trace goes to the log
         from memtui.cli.error_log import report_fault
 
-        _say(report_fault(error))
+        _print_error(report_fault(error))
         return 1
 
 
 def _is_opening(arguments: Sequence[str]) -> bool:
-    """Whether the screen is asked for with nothing but paths: then click is not needed."""
+    """Whether the arguments are only paths to open, for which click is not imported."""
     if (arguments and arguments[0] in COMMANDS) or "_MEMTUI_COMPLETE" in os.environ:
         return False
     return all(os.path.exists(argument) for argument in arguments)
 
 
-def _command(arguments: Sequence[str]) -> int:
+def _run_command(arguments: Sequence[str]) -> int:
     import click
 
     from memtui.cli.group import memtui
@@ -59,14 +59,14 @@ def _command(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.Abort:
-        _say("stopped")
+        _print_error("interrupted")
         return 1
     except click.ClickException as error:
-        _say(error.format_message())
+        _print_error(error.format_message())
         return 2
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     from memtui.text import mask_urls, one_line
 
     print(f"memtui: {one_line(mask_urls(line))}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""How commands print: one JSON document, or plain lines that fit the terminal."""
+"""Printing: one JSON document, or plain lines that fit the terminal."""
 
 from __future__ import annotations
 
@@ -12,41 +12,51 @@ from typing import Any
 
 from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
-from memtui.text import cut, file_name, one_line, pad, short_ago, visible, without_lone_surrogates
+from memtui.progress import Progress
+from memtui.text import (
+    cut,
+    file_name,
+    number,
+    one_line,
+    pad,
+    short_ago,
+    visible,
+    without_lone_surrogates,
+)
 
 ID_CELLS = 10
-"""Of an id: enough to name it, and a whole date."""
+"""Characters of an id that lists show: enough to name it, and a complete date."""
 WIDE = 10_000
-"""Columns to assume when nobody looks: nothing is cut."""
+"""Columns to assume without a terminal, so that nothing is cut."""
 
 
 def print_json(document: Any) -> None:
-    """One document, ASCII only, so that no byte of a store can act on a terminal.
+    """Print one ASCII-only document, so that no byte of a store can act on a terminal.
 
-    Half characters become U+FFFD: jq and others refuse a document with one. `export` keeps them.
+    A lone surrogate becomes U+FFFD, because jq and others reject a document with one. `export`
+    keeps them.
     """
-    json.dump(_whole(document), sys.stdout, indent=2, ensure_ascii=True)
+    json.dump(_replace_surrogates(document), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
 
 
-def _whole(value: Any) -> Any:
-    """The same with every lone surrogate replaced."""
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
         return without_lone_surrogates(value)
     if isinstance(value, Mapping):
-        return {_whole(key): _whole(item) for key, item in value.items()}
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_whole(item) for item in value]
+        return [_replace_surrogates(item) for item in value]
     return value
 
 
 def columns() -> int:
-    """Columns of the terminal; very many when the output goes elsewhere."""
+    """Return the width of the terminal, or `WIDE` if the output goes elsewhere."""
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else WIDE
 
 
 def print_memories(memories: Iterable[Memory]) -> None:
-    """One line each: id, age, importance, type, entity, what it says."""
+    """Print one line each: id, age, importance, type, entity, headline."""
     now, width = datetime.now(UTC), columns()
     for memory in memories:
         head = "  ".join(
@@ -63,7 +73,7 @@ def print_memories(memories: Iterable[Memory]) -> None:
 
 
 def print_fields(fields: Sequence[tuple[str, str]], indent: str = "") -> None:
-    """Aligned names and values; a value of several lines keeps its column."""
+    """Print aligned names and values; the lines of a long value keep its column."""
     width = max((len(name) for name, value in fields if value), default=0)
     for name, value in fields:
         if value:
@@ -74,7 +84,7 @@ def print_fields(fields: Sequence[tuple[str, str]], indent: str = "") -> None:
 
 
 def print_counts(title: str, counts: Mapping[str, int], most: int = 12) -> None:
-    """A heading and the counts under it, the smallest ones added up."""
+    """Print a heading and its `most` first counts; the others are summed."""
     print(f"{title}")
     shown = list(counts.items())[:most]
     rest = sum(counts.values()) - sum(count for _, count in shown)
@@ -85,7 +95,7 @@ def print_counts(title: str, counts: Mapping[str, int], most: int = 12) -> None:
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
-    """Each file's change with three lines around it."""
+    """Print each file's change as a unified diff."""
     for diff in diffs:
         name = file_name(diff.path)
         before = (diff.before or "").split("\n")
@@ -94,3 +104,16 @@ def print_diffs(diffs: Iterable[FileDiff]) -> None:
         new = name if diff.after is not None else "/dev/null"
         for line in unified_diff(before, after, old, new, lineterm=""):
             print(visible(line))
+
+
+def show_progress(progress: Progress) -> None:
+    """Overwrite the line of progress on standard error, if it is a terminal."""
+    if sys.stderr.isatty():
+        of = f" {number(progress.done)} of {number(progress.total)}" if progress.total else ""
+        print(f"\r\x1b[K{one_line(progress.what)}{of}", end="", file=sys.stderr, flush=True)
+
+
+def clear_progress() -> None:
+    """Remove the line of progress."""
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)

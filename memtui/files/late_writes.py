@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert
+from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Conflict, MemtuiError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.merging import FileEdit, diff_records, rebase, record_key
@@ -62,7 +62,9 @@ def merge_displaced(
     try:
         if now is None or not ours:
             return False
-        base = rebase(decode(now), [e for e in invert(tuple(ours)) if isinstance(e, FileEdit)])
+        base = rebase(
+            decode(now), [e for e in invert_edits(tuple(ours)) if isinstance(e, FileEdit)]
+        )
         theirs = _differences(path, base or "", decode(displaced), decode(now), ours)
         if theirs is None:
             return False

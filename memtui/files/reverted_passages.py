@@ -132,12 +132,10 @@ class _Comparison:
         return i in self._old_places and self._current.count(line) > self._ours.count(line)
 
     def _find_old(self, old: Span) -> Span | None:
-        if not all(
-            self._has_returned(i) or self._old[i] in self._ours
-            for i in _filled_lines(self._old, old)
-        ):
+        filled = _filled_lines(self._old, old)
+        if not all(self._has_returned(i) or self._old[i] in self._ours for i in filled):
             return None
-        places = [self._old_places.get(i) for i in _filled_lines(self._old, old)]
+        places = [self._old_places.get(i) for i in filled]
         if None in places or not any(self._has_returned(i) for i in range(*old)):
             return None
         first, last = filled[0], filled[-1]
@@ -152,7 +150,7 @@ class _Comparison:
         return start, end
 
     def _find_gap(self, at: int, lines: list[str]) -> Span | None:
-        """Return where inserted lines are missing beside a neighbour, with nothing similar there."""
+        """Return where inserted lines are missing, beside a neighbour and with nothing similar."""
         above = self._old_places.get(at - 1) if at else -1
         below = self._old_places.get(at) if at < len(self._old) else len(self._current)
         if above is None and below is None:

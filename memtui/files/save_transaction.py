@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from memtui.changes import Edit, RecordEdit, invert
+from memtui.changes import Edit, RecordEdit, invert_edits
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.failpoints import failpoint
@@ -279,7 +279,7 @@ def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> list[str]:
     failed = []
     for file in reversed(saved):
         try:
-            for inverted in group_by_file(invert(file.edits)):
+            for inverted in group_by_file(invert_edits(file.edits)):
                 FileSave(inverted, recorder).run()
         except MemtuiError:
             failed.append(str(file.path))

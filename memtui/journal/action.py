@@ -13,10 +13,11 @@ from memtui.changes import (
     RecordEdit,
     RowEdit,
     SidecarEdit,
+    StoreEdits,
     TextEdit,
     TreeEdit,
     ValueEdit,
-    invert,
+    invert_edits,
 )
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
@@ -37,15 +38,6 @@ class ActionState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ActionPart:
-    """The edits of an action that one store makes."""
-
-    store: str
-    """How the library finds the store again: the path of its root."""
-    edits: tuple[Edit, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class JournalAction:
     """One thing a person did; undone and redone as a whole."""
 
@@ -56,7 +48,7 @@ class JournalAction:
     changed: float
     """Unix seconds of the last doing, undoing or redoing."""
     state: ActionState
-    parts: tuple[ActionPart, ...]
+    parts: tuple[StoreEdits, ...]
     note: str = ""
     """What a person should know: that only a part was done, what was found after a crash."""
     refs: Mapping[str, str] = field(default_factory=dict)
@@ -67,9 +59,11 @@ class JournalAction:
     def edits(self) -> tuple[Edit, ...]:
         return tuple(edit for part in self.parts for edit in part.edits)
 
-    def inverted(self) -> tuple[ActionPart, ...]:
+    def inverted(self) -> tuple[StoreEdits, ...]:
         """What takes it back."""
-        return tuple(ActionPart(part.store, invert(part.edits)) for part in reversed(self.parts))
+        return tuple(
+            StoreEdits(part.store, invert_edits(part.edits)) for part in reversed(self.parts)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ def unpack(text: str) -> Any:
     return json.loads(text)
 
 
-def pack_parts(parts: tuple[ActionPart, ...]) -> str:
+def pack_parts(parts: tuple[StoreEdits, ...]) -> str:
     return pack(
         [
             {"store": part.store, "edits": [_edit_record(edit) for edit in part.edits]}
@@ -101,10 +95,10 @@ def pack_parts(parts: tuple[ActionPart, ...]) -> str:
     )
 
 
-def unpack_parts(text: str) -> tuple[ActionPart, ...]:
+def unpack_parts(text: str) -> tuple[StoreEdits, ...]:
     """The inverse of `pack_parts`. Raises KeyError, TypeError or ValueError on foreign text."""
     return tuple(
-        ActionPart(record["store"], tuple(_edit(edit) for edit in record["edits"]))
+        StoreEdits(record["store"], tuple(_edit(edit) for edit in record["edits"]))
         for record in unpack(text)
     )
 

@@ -14,14 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from memtui.changes import RowEdit, SidecarEdit, TreeEdit, invert
+from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert_edits
 from memtui.errors import Refused, SaveError
 from memtui.files import backups
 from memtui.files.reading import real_path
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging_dir import clear_leftovers
 from memtui.journal.action import (
-    ActionPart,
     ActionState,
     JournalAction,
     Write,
@@ -95,7 +94,7 @@ class Recording:
                 (self.action, pack(path)),
             )
 
-    def made(self, parts: Sequence[ActionPart]) -> None:
+    def made(self, parts: Sequence[StoreEdits]) -> None:
         """The edits as their stores made them, where that differs from what was begun."""
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
@@ -135,7 +134,7 @@ class Journal:
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 
-    def begin(self, title: str, parts: Sequence[ActionPart]) -> Recording:
+    def begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
         """Write down what is about to be done. Raises SaveError when that is not possible."""
         with self._database.writing() as db:
             cursor = db.execute(
@@ -189,7 +188,7 @@ class Journal:
             writes.setdefault(write.path, []).append(write)
         whole = self.get(action)
         edits = whole.edits if whole else ()
-        edits = invert(edits) if wanted is ActionState.UNDONE else edits
+        edits = invert_edits(edits) if wanted is ActionState.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
                 clear_leftovers(Path(edit.path))  # before: it may bring all of it there

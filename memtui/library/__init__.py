@@ -3,6 +3,6 @@
 from memtui.library.library import Library
 from memtui.library.results import SearchResult
 from memtui.library.snapshot import Rows, Snapshot, StoreState
-from memtui.search.facets import Facets
+from memtui.search.aggregates import Facets
 
 __all__ = ["Facets", "Library", "Rows", "SearchResult", "Snapshot", "StoreState"]

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import TreeEdit
+from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import MemtuiError, Refused
 from memtui.files.late_writes import recover_late_writes
 from memtui.files.write_recorder import NullRecorder
-from memtui.journal import ActionPart, Journal, JournalAction, Recording
+from memtui.journal import Journal, JournalAction, Recording
 from memtui.library import opening
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, Watch
@@ -57,11 +57,10 @@ class Changing:
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
         """
-        from memtui.bundle.restoring import restored
-
-        action = self._action(restored(restoration, self._journal, report))
-        self._made.update(part.store for part in action.parts)
-        return action
+        with self._journal.begin(restoration.title, restoration.parts) as recording:
+            self._make_all(restoration.parts, recording, report)
+        self._made.update(part.store for part in restoration.parts)
+        return self._action(recording.action)
 
     def accept_ownership(self, path: Path) -> None:
         """The person agrees that this file of another owner becomes their own by a save."""
@@ -129,14 +128,16 @@ class Changing:
     def _is_open(self, action: JournalAction) -> bool:
         return any(part.store in self._stores or part.store in self._made for part in action.parts)
 
-    def _make_all(self, parts: Sequence[ActionPart], recording: Recording) -> dict[str, str]:
+    def _make_all(
+        self, parts: Sequence[StoreEdits], recording: Recording, report: Report = silent
+    ) -> dict[str, str]:
         """Make the edits of every store, and keep in the journal what was made.
 
         Returns the refs that differ from the planned ones.
         """
         made, refs = [], dict[str, str]()
         for part in parts:
-            written = self._make(part, recording)
+            written = self._make(part, recording, report)
             if written is not None:
                 refs |= written.refs
                 part = replace(part, edits=written.edits)
@@ -145,14 +146,16 @@ class Changing:
             recording.made(made)
         return refs
 
-    def _make(self, part: ActionPart, recording: Recording) -> Written | None:
+    def _make(
+        self, part: StoreEdits, recording: Recording, report: Report = silent
+    ) -> Written | None:
         """Make the edits of one store. One that a restoration makes need not be there."""
         edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
         for edit in part.edits:
             if isinstance(edit, TreeEdit):
                 from memtui.bundle import store_install
 
-                store_install.apply(edit, recording)
+                store_install.apply(edit, recording, report)
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 

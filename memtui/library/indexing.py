@@ -12,13 +12,12 @@ from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
-from memtui.search import builder, postings
-from memtui.search.columns import Mask, Slots, as_slots
-from memtui.search.documents import IndexedDocument, document
-from memtui.search.matching import Exact
-from memtui.search.numbering import new_slot
-from memtui.search.postings import Segment
-from memtui.search.provisional_index import ProvisionalIndex
+from memtui.search import builder, postings, segment_files
+from memtui.search.columns import Mask, Slots, to_sorted_array
+from memtui.search.documents import IndexedDocument, to_document
+from memtui.search.matching import ExactLookup
+from memtui.search.numbering import renumber_slot
+from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
@@ -68,7 +67,7 @@ class IndexState:
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
         """The index of the rows in these slots, in the table that has only them; the bases are
         among them. `rows` and `alive` are of the table as it is before."""
-        bases = [replace(s, first=new_slot(kept, s.first), recent={}) for s in self.bases]
+        bases = [replace(s, first=renumber_slot(kept, s.first), recent={}) for s in self.bases]
         return IndexState(tuple(bases)).covering(Picked(rows, kept), alive[kept])
 
 
@@ -92,13 +91,13 @@ class Index:
         if any(segment.first == first for segment in self.state.bases):
             return
         folder = shelf.catalog.folder
-        segment = postings.load(folder, folder.name, first)
+        segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
             if len(shelf.base) > IN_PROCESS:
                 _build_elsewhere(shelf, report, cancelled)
-                segment = postings.load(folder, folder.name, first)
+                segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
-                documents = map(document, rows[first : shelf.base.stop])
+                documents = map(to_document, rows[first : shelf.base.stop])
                 segment = postings.build(documents, first, cancelled)
                 _save(segment, shelf)
         if segment is not None and segment.count == len(shelf.base):
@@ -125,13 +124,13 @@ class Index:
         if shelf.catalog is None or shelf.home is None or cancelled():
             return
         version = shelf.version
-        if not postings.exists(shelf.catalog.folder):
+        if not segment_files.has_segment(shelf.catalog.folder):
             _build_elsewhere(shelf, report, cancelled)
         if builder.build_whoosh(shelf.catalog.folder, cancelled=cancelled):
             with self._lock:
                 self._kept[shelf.store.label] = (version, WhooshIndex(shelf.home))
 
-    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> Exact | None:
+    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
         """Whoosh as the authority for what is more than words; None unless it knows every row."""
         with self._lock:
             kept = [self._kept.get(shelf.store.label) for shelf in shelves]
@@ -151,13 +150,13 @@ class Index:
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
-            return as_slots(found)
+            return to_sorted_array(found)
 
         return slots
 
 
 def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
-    documents = (document(rows[slot]) if alive[slot] else NOBODY for slot in slots)
+    documents = (to_document(rows[slot]) if alive[slot] else NOBODY for slot in slots)
     return postings.build(documents, slots.start)
 
 
@@ -187,7 +186,7 @@ def _build_elsewhere(shelf: StoreCache, report: Report, cancelled: IsCancelled) 
     if shelf.catalog is None:
         return
     what = f"indexing {shelf.store.label}"
-    builder.build(
+    builder.build_arrays(
         shelf.catalog.folder,
         lambda progress: report(replace(progress, what=what)),
         cancelled,
@@ -199,6 +198,6 @@ def _save(segment: Segment, shelf: StoreCache) -> None:
         return
     folder = shelf.catalog.folder
     try:
-        postings.save(segment, folder, folder.name)
+        segment_files.save_segment(segment, folder, folder.name)
     except OSError as error:
         log.warning("the index of %s cannot be kept: %s", shelf.store.label, error)

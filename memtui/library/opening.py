@@ -11,7 +11,8 @@ from typing import Any
 
 from memtui.errors import ConfigError, StoreError
 from memtui.stores import registry
-from memtui.stores.base import Format, Store
+from memtui.stores.base import Store
+from memtui.stores.format import Format
 
 _PLAIN = re.compile(r"[^\w.-]+")
 

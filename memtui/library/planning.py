@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, TextEdit, ValueEdit
+from memtui.changes import (
+    Act,
+    Change,
+    Edit,
+    Outcome,
+    Plan,
+    RowEdit,
+    StoreEdits,
+    TextEdit,
+    ValueEdit,
+)
 from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
-from memtui.journal import ActionPart
 from memtui.model import Memory
 from memtui.stores.base import Store, StoreView
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import cut, one_line
+
+if TYPE_CHECKING:
+    from memtui.bundle.import_plan import ImportPlan
 
 _TITLE_CELLS = 60
 
@@ -44,11 +57,11 @@ class Planned:
     title: str
     """What the log and the undo message call it: `retire 3 memories`."""
     plans: tuple[Plan, ...]
-    parts: tuple[ActionPart, ...]
+    parts: tuple[StoreEdits, ...]
     """The edits by store, each edit once."""
 
     @property
-    def does_something(self) -> bool:
+    def has_edits(self) -> bool:
         return any(part.edits for part in self.parts)
 
     @property
@@ -99,6 +112,11 @@ class Planned:
         return [*preview(files), *rows]
 
 
+def planned_import(plan: ImportPlan, title: str = "") -> Planned:
+    """The import as something that `Library.apply` takes, under its own title or this one."""
+    return Planned(title or plan.title, plan.plans, plan.parts)
+
+
 def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for group in groups for item in group))
 
@@ -120,7 +138,7 @@ def plan(
         plans.append(made)
         _add(edits.setdefault(change.store, []), made.edits)
     parts = tuple(
-        ActionPart(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
+        StoreEdits(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
     )
     return Planned(title or _title(changes, view.get), tuple(plans), parts)
 

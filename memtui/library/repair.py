@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Plan, TextEdit
+from memtui.changes import Plan, StoreEdits, TextEdit
 from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
-from memtui.journal import ActionPart
 from memtui.library.planning import Planned
 from memtui.stores.base import Store
 
@@ -69,7 +68,7 @@ def restoration(store: Store, file: str, state: Path) -> Planned:
     before = decode(read_bytes(path, _inside(store))) if os.path.lexists(path) else None
     edit = TextEdit(str(path), before, decode(copy.read()))
     title = f"restore: {path.name}"
-    return Planned(title, (Plan((), (edit,)),), (ActionPart(str(store.root), (edit,)),))
+    return Planned(title, (Plan((), (edit,)),), (StoreEdits(str(store.root), (edit,)),))
 
 
 def is_database(path: Path) -> bool:

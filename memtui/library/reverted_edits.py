@@ -9,11 +9,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit, Plan, RowEdit, SidecarEdit
+from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
 from memtui.errors import MemtuiError
 from memtui.files.reading import file_stamp
 from memtui.files.revert_detection import find_statuses
-from memtui.journal import ActionPart, EditHistory, Journal, JournalAction
+from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
 from memtui.stores.base import Store
@@ -34,7 +34,7 @@ class RevertedEdit:
     action: JournalAction
     """The last one that changed what was taken back."""
     store: str
-    """See `memtui.journal.ActionPart.store`."""
+    """See `memtui.journal.StoreEdits.store`."""
     target: Hashable
     """What was changed."""
     again: Edit
@@ -180,5 +180,5 @@ def planned_again(found: Sequence[RevertedEdit]) -> Planned:
     titles = list(dict.fromkeys(each.action.title for each in found))
     more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
     title = f"again: {titles[0].removeprefix('again: ')}{more}" if titles else ""
-    parts = tuple(ActionPart(store, tuple(edits)) for store, edits in by_store.items())
+    parts = tuple(StoreEdits(store, tuple(edits)) for store, edits in by_store.items())
     return Planned(title, (Plan((), tuple(edit for part in parts for edit in part.edits)),), parts)

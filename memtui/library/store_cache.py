@@ -21,7 +21,7 @@ from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import Slots, take
-from memtui.search.numbering import new_slot
+from memtui.search.numbering import renumber_slot
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 
 log = logging.getLogger(__name__)
@@ -261,12 +261,12 @@ class StoreCache:
     def renumber(self, kept: Slots) -> None:
         """The rows in these slots are all that the table has now, numbered anew."""
         for key, held in self.held.items():
-            self.held[key] = replace(held, first=new_slot(kept, held.first))
+            self.held[key] = replace(held, first=renumber_slot(kept, held.first))
         if self.base is not None:
-            first = new_slot(kept, self.base.start)
+            first = renumber_slot(kept, self.base.start)
             moved = range(first, first + len(self.base))
             # A base without an index may have lost rows.
-            self.base = moved if new_slot(kept, self.base.stop) == moved.stop else None
+            self.base = moved if renumber_slot(kept, self.base.stop) == moved.stop else None
 
     def save_cache(self, table: SlotTable) -> None:
         """Write the rows as a new generation. A cache that cannot be written is done without."""

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memtui.search.columns import NAMES, Columns, as_array, entities_at, named_counts
+from memtui.model import IMPORTANCES, KINDS, STATUSES
+from memtui.search.columns import Columns, entities_at, to_array
+from memtui.search.filters import FilteredSlots
 
 DAY = 86_400
+
+NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
+    "type": lambda columns: columns.types,
+    "importance": lambda _: IMPORTANCES,
+    "status": lambda _: STATUSES,
+    "kind": lambda _: KINDS,
+    "entity": lambda columns: columns.entities,
+    "store": lambda columns: columns.stores,
+}
+
+
+def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
+    """The names of what was counted, most frequent first; what is not there is left out."""
+    held = np.flatnonzero(counts)
+    frequent = held[np.argsort(-counts[held], kind="stable")]
+    found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
+    return {names[code]: count for code, count in found}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +43,9 @@ class Aggregates:
     newest: float | None
 
 
-def sums(columns: Columns, slots: Sequence[int]) -> Aggregates:
+def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
     """What is said of these slots in one number each."""
-    at = as_array(slots)
+    at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
     dated = undated < len(times)
@@ -36,9 +57,9 @@ def sums(columns: Columns, slots: Sequence[int]) -> Aggregates:
     )
 
 
-def counts(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
+def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Field -> value -> how many of these slots have it."""
-    at = as_array(slots)
+    at = to_array(slots)
     codes = {name: getattr(columns, name).take(at) for name in NAMES if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
@@ -47,9 +68,88 @@ def counts(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int
     }
 
 
-def days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
+def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Day since 1970 (UTC) -> how many of these slots lie there; and how many have no time."""
-    times = columns.when.take(as_array(slots))
+    times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
+
+
+class FacetCounts(Mapping[str, int]):
+    """Value -> how many, most frequent first; put in order and named when somebody looks.
+
+    There may be thousands of entities, and most searches are not looked at that closely: the next
+    letter comes before.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], names: Sequence[str]) -> None:
+        self._counts, self._names = counts, names
+
+    @cached_property
+    def _named(self) -> dict[str, int]:
+        return named_counts(self._counts, self._names)
+
+    def __getitem__(self, name: str) -> int:
+        return self._named[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def items(self) -> ItemsView[str, int]:
+        return self._named.items()
+
+    def values(self) -> ValuesView[int]:
+        return self._named.values()
+
+    def __eq__(self, other: object) -> bool:
+        return self._named == (other._named if isinstance(other, FacetCounts) else other)
+
+    __hash__ = None  # type: ignore[assignment]  # equal to dicts, which have none
+
+    def __repr__(self) -> str:
+        return f"Counts({self._named})"
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """How many memories a filter on each value would leave, most frequent first.
+
+    A field's own filter is lifted while its values are counted, so that a picker can show what
+    else there is to choose.
+    """
+
+    type: Mapping[str, int]
+    importance: Mapping[str, int]
+    status: Mapping[str, int]
+    kind: Mapping[str, int]
+    entity: Mapping[str, int]
+    store: Mapping[str, int]
+    entity_repeats: Mapping[str, int] = field(default_factory=dict)
+    """What adding up `entity` counts too much, at this path and at each above it."""
+
+
+def count_facets(among: FilteredSlots) -> Facets:
+    """Counts per value over what passes the filters.
+
+    Memories are counted by combination of values, and the combinations by each value.
+    """
+    wanted, columns = among.filters, among.filters.columns
+    of, passed = among.combinations, among.single
+    counts = np.bincount(of if passed is None else of[passed])
+    there = counts.nonzero()[0]
+    passing = there[wanted.combinations().take(there)]
+    entities, repeats = among.entities()
+    found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
+    for name, names in NAMES.items():
+        if name != "entity":
+            held = passing
+            if name in wanted.few:
+                held = there[wanted.combinations(lifted=name).take(there)]
+            codes = columns.joint.values[name].take(held)
+            sums = np.bincount(codes, counts.take(held)).astype(np.int64)
+            found[name] = FacetCounts(sums, names(columns))
+    return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

@@ -1,15 +1,8 @@
-"""The index of one store, made in a process of its own, so that the screen never feels it.
+"""Build the index of one store in a child process, so that the screen stays responsive.
 
-    python -m memtui.search.builder arrays GENERATION    writes the arrays into it
-    python -m memtui.search.builder whoosh GENERATION    updates the Whoosh index beside it
-    python -m memtui.search.builder vectors GENERATION   embeds what has no vector yet
-
-reads the rows of one catalog generation (see `memtui.search.catalog`) and prints JSON lines,
-`{"what": "indexing", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
-
-`build` and `build_whoosh` start it, pass on what it says and wait. A child that dies, hangs or is
-called off is ended; nothing half-made is ever in force, since arrays and index become valid only by
-a file that is renamed last.
+Each function starts `memtui.search.index_worker`, passes on the progress that it reports and waits.
+A child that dies, hangs or is cancelled is killed. Arrays and index become valid only by a file
+that is renamed last, so an unfinished one is never used.
 """
 
 from __future__ import annotations
@@ -29,38 +22,41 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 120.0
-"""Seconds without a line after which a child is taken to hang."""
-NICENESS = 10
-_LOOK = 0.05
-"""Seconds between two looks at `cancelled`."""
-_SMALL_SHARE = 0.2
-"""With more than this share changed, a new Whoosh index is made instead of a further segment."""
+SILENCE_LIMIT = 120.0
+"""Seconds without a line of output after which the child is considered hung."""
+_POLL_SECONDS = 0.05
+"""Between two checks of `cancelled`."""
 
 
-def build(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
-    """Have the arrays of this generation made and wait for them; True when they are there.
+def build_arrays(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
+    """Build the arrays of one catalog generation and wait for them.
 
-    `report` gets how many rows are done.
+    Args:
+        generation: The folder of the generation; the arrays are written into it.
+        report: Is given the rows done and the rows there are.
+        cancelled: Is asked twenty times a second; once it is true, the child is killed.
+
+    Returns:
+        Whether the arrays are there. A failure is logged, never raised.
     """
     return _run(generation, "arrays", report, cancelled)
 
 
 def build_whoosh(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
-    """Have the Whoosh index brought up to date with this generation; True when it is."""
+    """Bring the Whoosh index up to date with the generation; as `build_arrays`."""
     return _run(generation, "whoosh", report, cancelled)
 
 
 def build_vectors(
     generation: Path, report: Report = silent, cancelled: IsCancelled = never
 ) -> bool:
-    """Have the static model embed what has no vector yet; True when nothing is missing."""
+    """Embed what has no vector yet with the static model; as `build_arrays`."""
     return _run(generation, "vectors", report, cancelled)
 
 
 def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) -> bool:
     # -P: a module in the current folder, which may be a stranger's, is never imported.
-    command = [sys.executable, "-P", "-m", "memtui.search.builder", what, str(generation)]
+    command = [sys.executable, "-P", "-m", "memtui.search.index_worker", what, str(generation)]
     home = str(Path(memtui.__file__).parents[1])
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     try:
@@ -111,8 +107,8 @@ def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[b
         while True:
             if cancelled():
                 raise Cancelled
-            if not selector.select(_LOOK):
-                if time.monotonic() - heard > PATIENCE:
+            if not selector.select(_POLL_SECONDS):
+                if time.monotonic() - heard > SILENCE_LIMIT:
                     raise TimeoutError
                 continue
             piece = os.read(descriptor, 65536)
@@ -121,82 +117,3 @@ def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[b
             heard = time.monotonic()
             *lines, pending = (pending + piece).split(b"\n")
             yield from lines
-
-
-# In the child
-
-
-def _say(what: str, done: int = 0, total: int = 0) -> None:
-    print(json.dumps({"what": what, "done": done, "total": total}), flush=True)
-
-
-def make_arrays(generation: Path, report: Report = silent) -> None:
-    """Write the arrays of this generation into it. Raises almost anything."""
-    from memtui.search import catalog, documents, postings
-
-    rows = catalog.load_generation(generation).rows
-    total = len(rows)
-
-    def read() -> Iterator[documents.IndexedDocument]:
-        for at in range(total):
-            if at % 1024 == 0:
-                report(Progress("indexing", at, total))
-            yield documents.from_record(json.loads(rows.raw(at)))
-
-    postings.save(postings.build(read()), generation, generation.name)
-
-
-def make_whoosh(generation: Path, report: Report = silent) -> None:
-    """Bring the Whoosh index beside this generation up to date. Raises almost anything."""
-    from memtui.search import catalog, documents, postings
-    from memtui.search.whoosh_index import WhooshIndex
-
-    rows = catalog.load_generation(generation).rows
-    held = {
-        document.ref: document
-        for document in (documents.from_record(json.loads(rows.raw(at))) for at in range(len(rows)))
-    }
-    with WhooshIndex(generation.parent) as index:
-        known = index.sums()
-        if known is not None:
-            changed = [
-                document
-                for ref, document in held.items()
-                if known.get(ref) != documents.summed(document)
-            ]
-            gone = [ref for ref in known if ref not in held]
-            if len(changed) + len(gone) <= _SMALL_SHARE * len(held) and index.update(
-                changed, gone, report
-            ):
-                return
-        segment = postings.load(generation, generation.name)
-        same_rows = segment is not None and segment.count == len(held)
-        index.build(list(held.values()), report, segment=segment if same_rows else None)
-
-
-def make_vectors(generation: Path, report: Report = silent) -> None:
-    """Embed what has no vector yet with the static model. Raises almost anything."""
-    from memtui.config import Embedding
-    from memtui.search import embedding, vector_building
-
-    embedder = embedding.choose(Embedding())
-    if embedder is not None:
-        vector_building.vectorize(generation, embedder, report)
-
-
-def main(arguments: list[str]) -> int:
-    """Do the work that the parent asked for."""
-    what, folder = arguments
-    os.nice(NICENESS)
-    make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
-    try:
-        make(Path(folder), lambda progress: _say(progress.what, progress.done, progress.total))
-    except Exception as error:  # the parent logs it and goes on without
-        print(json.dumps({"what": "failed", "why": repr(error)}), flush=True)
-        return 1
-    _say("done")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

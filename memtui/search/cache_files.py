@@ -1,13 +1,26 @@
-"""Creates the files of the cache: readable by their owner only, whatever the umask."""
+"""Create, check, lock and remove files of the cache.
+
+Files are readable by their owner only, whatever the umask. A folder is trusted if nobody else can
+write into it and its files still have the checksums that were noted.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import secrets
+import shutil
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_CHUNK_BYTES = 1 << 20
 
 
 def create(path: Path) -> IO[bytes]:
@@ -31,3 +44,63 @@ def save_array(path: Path, values: NDArray[Any]) -> None:
     """Write an array in numpy's format. Raises OSError."""
     with create(path) as file:
         np.save(file, values, allow_pickle=False)
+
+
+def untrusted_reason(folder: Path) -> str:
+    """Why the folder may not be opened: a link, another owner, others may write; '' if it may."""
+    for path in (folder, *_entries(folder)):
+        status = os.lstat(path)
+        plain = stat.S_ISREG(status.st_mode) and path != folder
+        if not plain and not stat.S_ISDIR(status.st_mode):
+            return f"{path.name} is not a plain file or folder"
+        if status.st_uid != os.geteuid():
+            return f"{path.name} belongs to another user"
+        if status.st_mode & 0o022 or (path == folder and status.st_mode & 0o077):
+            return f"{path.name} is open to others"
+    return ""
+
+
+def _entries(folder: Path) -> Iterator[Path]:
+    if folder.is_symlink() or not folder.is_dir():
+        return iter(())
+    return (Path(entry.path) for entry in os.scandir(folder))
+
+
+def checksum(file: Path) -> str:
+    """Size and CRC-32 of a file, which finds damage, not forgery. Raises OSError."""
+    total, size = 0, 0
+    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as stream:
+        while piece := stream.read(_CHUNK_BYTES):
+            total = zlib.crc32(piece, total)
+            size += len(piece)
+    return f"{size}:{total:08x}"
+
+
+@contextmanager
+def try_lock(lock: Path) -> Iterator[bool]:
+    """Try to lock this file until the block is left; gives whether it worked. Raises OSError."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(lock, flags, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder, or a link in its place; renamed first, so it is gone at once.
+
+    Raises OSError.
+    """
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        aside = path.with_name(f"{path.name}.old-{secrets.token_hex(4)}")
+        path.rename(aside)
+        shutil.rmtree(aside, ignore_errors=True)

@@ -36,7 +36,7 @@ memories and say little.
 """
 
 
-def document(memory: Memory) -> IndexedDocument:
+def to_document(memory: Memory) -> IndexedDocument:
     """The searchable text of this memory."""
     return IndexedDocument(
         memory.ref,
@@ -49,7 +49,7 @@ def document(memory: Memory) -> IndexedDocument:
     )
 
 
-def from_record(record: Mapping[str, Any]) -> IndexedDocument:
+def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
     """The same from a row as `memtui.model.to_record` writes it. Raises KeyError, TypeError."""
     return IndexedDocument(
         record["ref"],
@@ -62,7 +62,7 @@ def from_record(record: Mapping[str, Any]) -> IndexedDocument:
     )
 
 
-def summed(document: IndexedDocument) -> str:
+def digest_document(document: IndexedDocument) -> str:
     """What the document says, in twelve bytes of hexadecimal: to know whether it changed."""
     text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=12).hexdigest()

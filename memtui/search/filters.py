@@ -60,7 +60,7 @@ class Filters:
         return found
 
 
-class Among:
+class FilteredSlots:
     """What of these slots (None: of all) passes the filters."""
 
     def __init__(self, filters: Filters, slots: Slots | None) -> None:
@@ -90,7 +90,7 @@ class Among:
         return passing if single is None else passing & single
 
 
-def filters(columns: Columns, query: Query) -> Filters:
+def compile_filters(columns: Columns, query: Query) -> Filters:
     """The filters of a query; where none is over the status, what is not current is left out."""
     few: dict[str, Mask] = {}
     entity: Mask | None = None
@@ -114,9 +114,9 @@ def filters(columns: Columns, query: Query) -> Filters:
     return Filters(columns, few, entity, rest)
 
 
-def mask(columns: Columns, query: Query) -> Mask:
+def filter_mask(columns: Columns, query: Query) -> Mask:
     """Which slots pass all filters of the query; its text is not looked at."""
-    return Among(filters(columns, query), None).passing()
+    return FilteredSlots(compile_filters(columns, query), None).passing()
 
 
 def _codes(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:

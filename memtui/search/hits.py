@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.search.postings import Longs, Segment
-from memtui.search.prefix_postings import MOST_OFTEN
+from memtui.search.prefix_postings import MAX_WEIGHT
 
 _CROWD = 16
 """With more postings than memories / _CROWD, counting over all memories beats sorting."""
@@ -29,20 +29,20 @@ class TermHits:
     """Slots (ascending, each once) and how often, weighted by field, each holds something."""
 
     slots: Longs
-    often: Floats
+    weights: Floats
 
 
-NONE = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
+NO_HITS = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
+def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
     """Memories of the segment that hold one of these words; `shares`: what each word counts."""
     parts = []
     for at, term in enumerate(terms):
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_held(segment, segment.ids[start:end], segment.weights[start:end], unit))
-    return added(parts, segment)
+    return _merge_parts(parts, segment)
 
 
 def _held(
@@ -54,43 +54,43 @@ def _held(
     return TermHits(slots, weights * unit)
 
 
-def of_prefix(segment: Segment, start: str) -> TermHits:
+def read_prefix(segment: Segment, start: str) -> TermHits:
     """Memories that hold a word that begins so."""
     if (head := segment.heads.find(start)) is not None:
         return _held(segment, *head, _QUARTER)
-    return of_range(segment, *segment.prefix(start))
+    return read_range(segment, *segment.prefix(start))
 
 
-def of_range(segment: Segment, first: int, last: int) -> TermHits:
+def read_range(segment: Segment, first: int, last: int) -> TermHits:
     """Memories that hold one of these neighbouring words."""
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     ids, weights = segment.ids[start:end], segment.weights[start:end]
     if last - first <= 1:
         return _held(segment, ids, weights, _QUARTER)
     found = _sum(segment, ids, weights)
-    often = np.minimum(found.often, np.float32(MOST_OFTEN))
+    often = np.minimum(found.weights, np.float32(MAX_WEIGHT))
     often *= _QUARTER
     return TermHits(found.slots, often)
 
 
-def added(parts: Sequence[TermHits], segment: Segment) -> TermHits:
+def _merge_parts(parts: Sequence[TermHits], segment: Segment) -> TermHits:
     """All parts in one, summed where a slot is in several. The parts are of this segment."""
     parts = [part for part in parts if len(part.slots)]
     if len(parts) <= 1:
-        return parts[0] if parts else NONE
+        return parts[0] if parts else NO_HITS
     slots = np.concatenate([part.slots for part in parts])
-    often = np.concatenate([part.often for part in parts])
+    often = np.concatenate([part.weights for part in parts])
     return _sum(segment, slots - segment.first, often)
 
 
-def counted(segment: Segment, memories: NDArray[Any]) -> TermHits:
+def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
     """Once for each time a memory of the segment (by its number there) is named."""
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
 def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> TermHits:
     if not len(ids):
-        return NONE
+        return NO_HITS
     if len(ids) * _CROWD > segment.count:
         counts = np.bincount(ids, often, segment.count)
         held = (counts > 0).nonzero()[0]
@@ -105,27 +105,27 @@ def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> TermHits:
     return TermHits(ordered.take(starts).astype(np.int64) + segment.first, sums)
 
 
-def joined(parts: Iterable[TermHits]) -> TermHits:
+def concat_hits(parts: Iterable[TermHits]) -> TermHits:
     """Hits of different segments, one after the other."""
     found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
-        return found[0] if found else NONE
+        return found[0] if found else NO_HITS
     found.sort(key=lambda part: int(part.slots[0]))
     return TermHits(
         np.concatenate([part.slots for part in found]),
-        np.concatenate([part.often for part in found]),
+        np.concatenate([part.weights for part in found]),
     )
 
 
-def among(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
+def filter_hits(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
     """The hits in slots that the mask has; slots behind its end are not there yet."""
     slots = held.slots
     inside = mask.take(slots, mode="clip")
     inside &= slots < len(mask)
-    return held if inside.all() else TermHits(slots[inside], held.often[inside])
+    return held if inside.all() else TermHits(slots[inside], held.weights[inside])
 
 
-def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
+def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
     """How many of the living memories of the segment hold the word with this number."""
     if alive is None:
         return segment.frequency(term)
@@ -134,7 +134,7 @@ def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int
     return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
 
 
-def highest(one: TermHits, other: TermHits, size: int) -> TermHits:
+def take_maximum(one: TermHits, other: TermHits, size: int) -> TermHits:
     """Both together, the higher value where a slot is in both. `size`: how many slots there are."""
     if len(one.slots) < len(other.slots):
         one, other = other, one
@@ -144,29 +144,29 @@ def highest(one: TermHits, other: TermHits, size: int) -> TermHits:
         at = one.slots.searchsorted(other.slots)
         at[at == len(one.slots)] = 0
         if (one.slots.take(at) == other.slots).all():
-            often = one.often.copy()
-            often[at] = np.maximum(often.take(at), other.often)
+            often = one.weights.copy()
+            often[at] = np.maximum(often.take(at), other.weights)
             return TermHits(one.slots, often)
     values = np.zeros(size, np.float32)
-    values[other.slots] = other.often
-    higher = np.maximum(one.often, values.take(one.slots, mode="clip"))
+    values[other.slots] = other.weights
+    higher = np.maximum(one.weights, values.take(one.slots, mode="clip"))
     values[one.slots] = 0
     rest = values.take(other.slots, mode="clip") > 0
     if not rest.any():
         return TermHits(one.slots, higher)
     slots = np.concatenate([one.slots, other.slots[rest]])
     order = slots.argsort(kind="stable")
-    return TermHits(slots[order], np.concatenate([higher, other.often[rest]])[order])
+    return TermHits(slots[order], np.concatenate([higher, other.weights[rest]])[order])
 
 
-def common(parts: Sequence[TermHits]) -> TermHits:
+def intersect_hits(parts: Sequence[TermHits]) -> TermHits:
     """Slots that are in all parts, as often as in the part that has them least."""
     both = parts[0]
     for part in parts[1:]:
         slots, ours, theirs = np.intersect1d(
             both.slots, part.slots, assume_unique=True, return_indices=True
         )
-        both = TermHits(slots, np.minimum(both.often[ours], part.often[theirs]))
+        both = TermHits(slots, np.minimum(both.weights[ours], part.weights[theirs]))
     return both
 
 
@@ -176,13 +176,13 @@ class HitSums:
 
     slots: Longs
     sums: Floats
-    held_by: NDArray[np.uint8]
+    term_counts: NDArray[np.uint8]
 
 
-def summed(parts: Sequence[TermHits], size: int) -> HitSums:
+def sum_hits(parts: Sequence[TermHits], size: int) -> HitSums:
     """All of these added. Values must be above 0. `size`: how many slots there are."""
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
-    slots, sums = first.slots, first.often
+    slots, sums = first.slots, first.weights
     held_by = np.ones(len(slots), np.uint8)
     others = [part for part in others if len(part.slots)]
     if not others:
@@ -190,7 +190,7 @@ def summed(parts: Sequence[TermHits], size: int) -> HitSums:
     sums = sums.copy()
     values = np.zeros(size, np.float32)
     for part in others:
-        values[part.slots] = part.often
+        values[part.slots] = part.weights
         more = values.take(slots, mode="clip")
         sums += more
         held_by += more > 0
@@ -199,13 +199,15 @@ def summed(parts: Sequence[TermHits], size: int) -> HitSums:
         if fresh.any():
             new = part.slots[fresh]
             slots = np.concatenate([slots, new])
-            sums = np.concatenate([sums, part.often[fresh]])
+            sums = np.concatenate([sums, part.weights[fresh]])
             held_by = np.concatenate([held_by, np.ones(len(new), np.uint8)])
             values[new] = 0
     return HitSums(slots, sums, held_by)
 
 
-def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], TermHits]) -> TermHits:
+def get_cached(
+    segment: Segment, question: tuple[str, str], ask: Callable[[], TermHits]
+) -> TermHits:
     """The answer to a question to this segment, remembered for the next keystrokes."""
     known: TermHits | None = segment.recent.get(question)
     if known is None:
@@ -218,7 +220,7 @@ def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], TermHits
 
 Mask = NDArray[np.bool_]
 
-NOWHERE = np.empty(0, np.int64)
+NO_SLOTS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -233,7 +235,7 @@ class Match:
     """0..1 for each of `slots`."""
     all_words: Mask
     """For each of `slots`."""
-    title: Longs = field(default_factory=lambda: NOWHERE)
+    title: Longs = field(default_factory=lambda: NO_SLOTS)
     """Slots whose whole title is what was asked."""
     words: tuple[str, ...] = ()
     """Folded words to point out, the forms and completions that are in the index included."""
@@ -257,7 +259,7 @@ class Match:
         text[self.slots] = self.text
         return text
 
-    def including(self, slots: Longs) -> Match:
+    def with_slots(self, slots: Longs) -> Match:
         """The same with these slots found too, for whatever reason other than their text."""
         fresh = np.unique(slots[~self.found.take(slots)])
         if not len(fresh):
@@ -271,6 +273,6 @@ class Match:
             meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
         )
 
-    def position(self, slot: int) -> int:
+    def find_position(self, slot: int) -> int:
         """Where in `slots` this one stands. Raises IndexError."""
         return int(np.flatnonzero(self.slots == slot)[0])

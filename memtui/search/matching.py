@@ -18,26 +18,26 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
-from memtui.search.hits import NOWHERE, Mask, Match, TermHits, of_terms
+from memtui.search.hits import NO_SLOTS, Mask, Match, TermHits, read_terms
 from memtui.search.postings import Ints, Longs, Segment
-from memtui.search.query_terms import Needle, Needles, needles
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 K1 = 1.2
 """How soon a further occurrence adds little (BM25's usual value)."""
-OTHER_FORM = 0.75
+OTHER_FORM_WEIGHT = 0.75
 """What another form of a word counts: enough to find it, less than what was written."""
-MOST_WORDS = 64
+MAX_HIGHLIGHTS = 64
 """Words of a pattern that are named for highlighting."""
 
-Exact = Callable[[Term], Longs | None]
+ExactLookup = Callable[[Term], Longs | None]
 """Slots that hold a phrase, pattern or misspelt word, from another index; None = ask the arrays."""
 
 
-def match(
+def match_terms(
     segments: Sequence[Segment],
     slots: int,
     terms: Sequence[Term],
-    exact: Exact | None = None,
+    exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match:
@@ -50,7 +50,7 @@ def match(
         alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
     search = _Search(segments, slots, exact, cancelled, alive)
-    asked = needles(terms)
+    asked = analyze_terms(terms)
     positive = (*asked.wanted, *asked.required)
     if not positive:
         return _without(_everything(slots), [search.mask(needle) for needle in asked.excluded])
@@ -61,13 +61,13 @@ def match(
         scored, ceiling = _score(list(search.tiers(needle, words)), slots, count)
         scores.append(scored)
         best += ceiling
-    sums = hits.summed(scores, slots)
+    sums = hits.sum_hits(scores, slots)
     missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
     found = Match(
         slots,
         sums.slots,
         sums.sums * np.float32(1 / best),
-        sums.held_by == len(positive),
+        sums.term_counts == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
     )
@@ -106,16 +106,16 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
 
     `count`: the memories among the slots, by which it is told how rare a word is.
     """
-    best = hits.NONE
+    best = hits.NO_HITS
     ceiling = 0.0
     for tier in tiers:
         frequency = len(tier.slots)
         if frequency:
             rarity = math.log1p((count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
             ceiling = max(ceiling, rarity)
-            scores = tier.often * np.float32(rarity)
-            scores /= tier.often + np.float32(K1)
-            best = hits.highest(best, TermHits(tier.slots, scores), slots)
+            scores = tier.weights * np.float32(rarity)
+            scores /= tier.weights + np.float32(K1)
+            best = hits.take_maximum(best, TermHits(tier.slots, scores), slots)
     return best, ceiling or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
@@ -126,7 +126,7 @@ class _Search:
         self,
         segments: Sequence[Segment],
         slots: int,
-        exact: Exact | None,
+        exact: ExactLookup | None,
         cancelled: IsCancelled,
         alive: Mask | None,
     ) -> None:
@@ -136,12 +136,12 @@ class _Search:
         self._exact = exact
         self._cancelled = cancelled
 
-    def mask(self, needle: Needle) -> Mask:
+    def mask(self, needle: QueryTerm) -> Mask:
         """Where the needle is, whatever the score."""
         found = [tier.slots for tier in self.tiers(needle, {})]
         return _mask(np.concatenate(found), self._slots)
 
-    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
+    def tiers(self, needle: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """Ways to hold the needle, each as rare as it is: the word itself, then its completions.
 
         Adds what should be pointed out to `words`.
@@ -159,23 +159,23 @@ class _Search:
             case TermKind.PHRASE:
                 yield self._gather(lambda segment: _phrase(segment, needle))
             case TermKind.WILDCARD:
-                yield self._expanded(needle, expansion.wildcard, words)
+                yield self._expanded(needle, expansion.expand_wildcard, words)
             case TermKind.FUZZY:
-                yield self._expanded(needle, expansion.fuzzy, words)
+                yield self._expanded(needle, expansion.expand_fuzzy, words)
             case _:
                 yield from self._words(needle, words)
 
-    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
+    def _words(self, needle: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """A word, or a word written together or its parts; then what it may go on to."""
-        if len(needle.spine) == 1:
-            yield self._forms(needle.spine[0], words)
+        if len(needle.parts) == 1:
+            yield self._forms(needle.parts[0], words)
         else:
             yield self._forms(needle.whole, words)
-            yield self._together(needle.spine, open_end=False, words=words)
-        if needle.open_end:
-            yield self._begun(needle.whole or needle.spine[-1])
-            if len(needle.spine) > 1:
-                yield self._together(needle.spine, open_end=True, words=words)
+            yield self._together(needle.parts, last_is_prefix=False, words=words)
+        if needle.last_is_prefix:
+            yield self._begun(needle.whole or needle.parts[-1])
+            if len(needle.parts) > 1:
+                yield self._together(needle.parts, last_is_prefix=True, words=words)
 
     def _forms(self, word: str, words: dict[str, None]) -> TermHits:
         """Memories with any form of an English word (others for a little less)."""
@@ -184,38 +184,42 @@ class _Search:
         def of(segment: Segment) -> TermHits:
             terms = _forms(segment, word, stem)
             forms = [segment.terms[term] for term in terms]
-            words.update(dict.fromkeys(forms[:MOST_WORDS]))
-            shares = [1.0 if form == word else OTHER_FORM for form in forms]
-            return hits.kept(segment, ("forms", word), partial(of_terms, segment, terms, shares))
+            words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
+            shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
+            return hits.get_cached(
+                segment, ("forms", word), partial(read_terms, segment, terms, shares)
+            )
 
         return self._gather(of)
 
     def _begun(self, start: str) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            return hits.kept(segment, ("begun", start), lambda: hits.of_prefix(segment, start))
+            return hits.get_cached(
+                segment, ("begun", start), lambda: hits.read_prefix(segment, start)
+            )
 
         return self._gather(of)
 
     def _together(
-        self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]
+        self, spine: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]
     ) -> TermHits:
         """Memories with all parts; as often as the rarest of them."""
         *before, last = spine
         parts = [self._forms(word, words) for word in before]
-        parts.append(self._begun(last) if open_end else self._forms(last, words))
-        return hits.common(parts)
+        parts.append(self._begun(last) if last_is_prefix else self._forms(last, words))
+        return hits.intersect_hits(parts)
 
     def _expanded(
         self,
-        needle: Needle,
+        needle: QueryTerm,
         expand: Callable[[Segment, str, Callable[[], bool]], Ints],
         words: dict[str, None],
     ) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            terms = expand(segment, needle.spine[0], self._cancelled).tolist()
-            for term in terms[: max(0, MOST_WORDS - len(words))]:
+            terms = expand(segment, needle.parts[0], self._cancelled).tolist()
+            for term in terms[: max(0, MAX_HIGHLIGHTS - len(words))]:
                 words[segment.terms[term]] = None
-            return of_terms(segment, terms)
+            return read_terms(segment, terms)
 
         return self._gather(of)
 
@@ -226,13 +230,13 @@ class _Search:
             if self._cancelled():
                 raise Cancelled
             found.append(of(segment))
-        held = hits.joined(found)
-        return held if self._alive is None else hits.among(held, self._alive)
+        held = hits.concat_hits(found)
+        return held if self._alive is None else hits.filter_hits(held, self._alive)
 
-    def titled(self, asked: Needles, found: Match) -> Longs:
+    def titled(self, asked: QueryTerms, found: Match) -> Longs:
         """Which of these have the asked words, all and no others, as their title."""
-        parts = [_titled(segment, asked.asked, asked.open_end) for segment in self._segments]
-        titled: Longs = np.concatenate([NOWHERE, *parts])
+        parts = [_titled(segment, asked.asked, asked.last_is_prefix) for segment in self._segments]
+        titled: Longs = np.concatenate([NO_SLOTS, *parts])
         if not len(titled):
             return titled
         all_words = _mask(found.slots[found.all_words], self._slots)
@@ -249,11 +253,13 @@ def _forms(segment: Segment, word: str, stem: str) -> list[int]:
     return sorted(at for at in map(segment.find, alone) if at is not None)
 
 
-def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tuple[int, int]] | None:
+def _ranges(
+    segment: Segment, spine: Sequence[str], last_is_prefix: bool
+) -> list[tuple[int, int]] | None:
     """For each word the range of its number; None where one is not in the segment."""
     ranges = []
     for at, word in enumerate(spine):
-        if open_end and at == len(spine) - 1:
+        if last_is_prefix and at == len(spine) - 1:
             first, last = segment.prefix(word)
         else:
             number = segment.find(word)
@@ -264,11 +270,11 @@ def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tupl
     return ranges
 
 
-def _phrase(segment: Segment, needle: Needle) -> TermHits:
+def _phrase(segment: Segment, needle: QueryTerm) -> TermHits:
     """Memories with these words in this order, as the stream has them."""
-    ranges = _ranges(segment, needle.spine, needle.open_end)
+    ranges = _ranges(segment, needle.parts, needle.last_is_prefix)
     if ranges is None:
-        return hits.NONE
+        return hits.NO_HITS
     rarest = min(
         range(len(ranges)),
         key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
@@ -279,17 +285,17 @@ def _phrase(segment: Segment, needle: Needle) -> TermHits:
     for at, (first, last) in enumerate(ranges):
         if at != rarest:
             starts = starts[_in_range(stream[starts + at], first, last)]
-    return hits.counted(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
+    return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
 
 
 def _in_range(values: Ints, first: int, last: int) -> Mask:
     return values == first if last == first + 1 else (values >= first) & (values < last)
 
 
-def _titled(segment: Segment, spine: Sequence[str], open_end: bool) -> Longs:
-    memories = segment.titled.get(len(spine), NOWHERE)
-    ranges = _ranges(segment, spine, open_end) if len(memories) else None
+def _titled(segment: Segment, spine: Sequence[str], last_is_prefix: bool) -> Longs:
+    memories = segment.titled.get(len(spine), NO_SLOTS)
+    ranges = _ranges(segment, spine, last_is_prefix) if len(memories) else None
     for at, (first, last) in enumerate(ranges or ()):
         words = segment.stream[segment.starts[memories] + at]
         memories = memories[_in_range(words, first, last)]
-    return memories + segment.first if ranges else NOWHERE
+    return memories + segment.first if ranges else NO_SLOTS

@@ -19,34 +19,24 @@ large one.
 
 from __future__ import annotations
 
-import json
-import logging
-import mmap
-import os
-import sys
-import zlib
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui import __version__
+from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import analysis, cache_files
+from memtui.search import analysis
 from memtui.search import prefix_postings as heads_module
-from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.prefix_postings import MOST_OFTEN, Heads
+from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
+from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings
 
-log = logging.getLogger(__name__)
-
-FORM = 2
-"""Raised whenever the arrays or their meaning change."""
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 FIELD_END = -1
 _AFTER_ALL = "\U0010ffff"
@@ -72,11 +62,11 @@ class Segment:
     stems: list[str]
     stem_ptr: Ints
     stem_terms: Ints
-    heads: Heads
+    heads: PrefixPostings
     whole: bool = True
     """Whether stems and heads were worked out; without, stems are where they are asked."""
     recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-    """Answers to the last questions; see `memtui.search.hits.kept`."""
+    """Answers to the last questions; see `memtui.search.hits.get_cached`."""
 
     @cached_property
     def titled(self) -> dict[int, Longs]:
@@ -102,7 +92,7 @@ class Segment:
     def class_of(self, stem: str) -> Ints:
         """The numbers of the words with this stem, where they are several; else empty."""
         if not self.whole:
-            first, last = self.prefix(analysis.head_of(stem))
+            first, last = self.prefix(analysis.prefix_of_stem(stem))
             found = (at for at in range(first, last) if analysis.stem(self.terms[at]) == stem)
             return np.fromiter(found, np.int32)
         at = bisect_left(self.stems, stem)
@@ -148,7 +138,9 @@ def build(
     lengths = np.diff(spines[0])[cut.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary if whole else ())
-    made = heads_module.make(vocabulary if whole else (), indptr, ids, weights, cut.count)
+    made = heads_module.build_prefix_postings(
+        vocabulary if whole else (), indptr, ids, weights, cut.count
+    )
     return Segment(
         first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
         stems, stem_ptr, stem_terms, made, whole,
@@ -184,8 +176,8 @@ def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
         if at % _BATCH == 0 and cancelled():
             raise Cancelled
         for text in document.fields():
-            for piece in analysis.pieces(text):
-                stream.extend(map(number_of, analysis.chunks(piece)))
+            for piece in analysis.split_blocks(text):
+                stream.extend(map(number_of, analysis.find_chunks(piece)))
             stream.append(0)
         starts.append(len(stream))
     return _Cut(
@@ -207,7 +199,7 @@ def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
     whole_ptr, whole_terms = array("q", [0, 0]), array("i")
     number = seen.setdefault
     for chunk in chunks:
-        spine, wholes = analysis.words_of(chunk)
+        spine, wholes = analysis.split_chunk(chunk)
         for word in spine:
             spine_terms.append(number(word, len(seen)))
         for word in wholes:
@@ -253,7 +245,7 @@ def _postings(
     return (
         indptr.astype(np.int64),
         (keys % max(count, 1)).astype(np.int32),
-        np.minimum(summed, MOST_OFTEN).astype(np.uint8),
+        np.minimum(summed, MAX_WEIGHT).astype(np.uint8),
     )
 
 
@@ -275,105 +267,38 @@ def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
     return kept, ptr, terms
 
 
-_ARRAYS = {
-    "indptr": np.int64,
-    "ids": np.int32,
-    "weights": np.uint8,
-    "stream": np.int32,
-    "starts": np.int64,
-    "stem_ptr": np.int32,
-    "stem_terms": np.int32,
-    "head_ptr": np.int64,
-    "head_ids": np.int32,
-    "head_weights": np.uint8,
-}
-_WORDS = ("terms", "stems", "head_starts")
-_HEAD = "segment.json"
+PROVISIONAL_BATCH = 2_048
+"""Memories of one provisional segment: a tenth of a second."""
 
 
-def _versions() -> dict[str, Any]:
-    return {
-        "form": FORM,
-        "memtui": __version__,
-        "analysis": analysis.VERSION,
-        "weights": list(FIELD_WEIGHTS),
-        "byteorder": sys.byteorder,
-    }
+class ProvisionalIndex:
+    """Segments of the rows loaded so far, to search while the index is still being built.
 
-
-def save(segment: Segment, folder: Path, stamp: str) -> None:
-    """Write the segment into this private folder; it is there when its head is, never in part.
-
-    `stamp` names what was indexed. Raises OSError.
+    Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
+    of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
+    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
+    thread may use it.
     """
-    heads = segment.heads
-    of_heads: dict[str, NDArray[Any]] = {
-        "head_ptr": heads.ptr,
-        "head_ids": heads.ids,
-        "head_weights": heads.weights,
-    }
-    words = {"terms": segment.terms, "stems": segment.stems, "head_starts": heads.starts}
-    arrays = {
-        name: of_heads[name] if name in of_heads else getattr(segment, name) for name in _ARRAYS
-    }
-    for name, texts in words.items():
-        text = "\n".join(texts).encode("utf-8", "surrogatepass")
-        arrays[name] = np.frombuffer(text, np.uint8)
-    sums = {}
-    for name, values in arrays.items():
-        cache_files.save_array(folder / f"segment.{name}.npy", values)
-        sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
-    head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
-    draft = folder / f"{_HEAD}.draft"
-    cache_files.write_text(draft, json.dumps(head))
-    draft.replace(folder / _HEAD)
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._lock = Lock()
+
+    def cover(
+        self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
+    ) -> tuple[Segment, ...]:
+        """Segments of the first `size` rows. Rows may be added, never changed. Raises Cancelled."""
+        with self._lock:
+            held = self._segments
+            while (covered := _end(held)) < size:
+                if cancelled():
+                    raise Cancelled
+                if held and held[-1].count < PROVISIONAL_BATCH:
+                    covered = held.pop().first
+                batch = rows[covered : min(covered + PROVISIONAL_BATCH, size)]
+                held.append(build(map(to_document, batch), covered, cancelled, whole=False))
+            return tuple(held)
 
 
-def exists(folder: Path) -> bool:
-    """Whether a segment was saved here; `load` tells whether it can be trusted."""
-    return (folder / _HEAD).exists()
-
-
-def load(folder: Path, stamp: str, first: int = 0) -> Segment | None:
-    """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
-    try:
-        head = json.loads((folder / _HEAD).read_bytes())
-        if {name: head[name] for name in _versions()} != _versions() or head["stamp"] != stamp:
-            return None
-        sums = head["sums"]
-        arrays = {name: _load_array(folder, name, sums[name]) for name in (*_ARRAYS, *_WORDS)}
-        values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
-        for name in _WORDS:
-            text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
-            values[name] = text.split("\n") if text else []
-        heads = Heads(*(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights")))
-        return Segment(first=first, count=int(head["count"]), heads=heads, **values)
-    except FileNotFoundError:
-        return None
-    except Exception as error:  # a damaged cache may fail in any way; it is made again
-        log.warning("search arrays in %s are thrown away: %r", folder, error)
-        return None
-
-
-def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
-    """One array, mapped and compared with its sum. Raises ValueError or OSError."""
-    path = folder / f"segment.{name}.npy"
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        size = os.fstat(descriptor).st_size
-        buffer = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
-    finally:
-        os.close(descriptor)
-    values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
-    if zlib.crc32(values.data) != expected:
-        raise ValueError(f"{path.name} is damaged")
-    return values
-
-
-def _view(buffer: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in a mapped .npy file. Raises ValueError where it is not of this kind."""
-    version = np.lib.format.read_magic(buffer)
-    shape, fortran, found = np.lib.format.read_array_header_1_0(buffer)
-    if version != (1, 0) or fortran or found != dtype or len(shape) != 1:
-        raise ValueError("not an array of the search index")
-    return np.frombuffer(buffer, dtype, shape[0], buffer.tell())
+def _end(segments: Sequence[Segment]) -> int:
+    return segments[-1].first + segments[-1].count if segments else 0

@@ -15,20 +15,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LENGTHS = (2, 3)
+PREFIX_LENGTHS = (2, 3)
 """Letters; what is longer begins few words."""
-SHARE = 32
+MIN_SHARE = 32
 """Kept are beginnings with more postings than a share of this many of all memories ..."""
-LEAST = 256
+MIN_POSTINGS = 256
 """... and than this."""
-MOST_OFTEN = 255
+MAX_WEIGHT = 255
 """What a sum is cut at, in quarters: the score of 64 occurrences is within 2 % of the highest."""
 
 _AFTER_ALL = "\U0010ffff"
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
+class PrefixPostings:
     """Beginnings in order; for each the memories, ascending, and how often they hold it."""
 
     starts: list[str]
@@ -45,25 +45,25 @@ class Heads:
         return self.ids[begin:end], self.weights[begin:end]
 
 
-def make(
+def build_prefix_postings(
     terms: Sequence[str],
     indptr: NDArray[np.int64],
     ids: NDArray[np.int32],
     weights: NDArray[np.uint8],
     count: int,
-) -> Heads:
+) -> PrefixPostings:
     """The heads of these words and postings (see `memtui.search.postings`) of `count` memories."""
-    least = max(LEAST, count // SHARE)
+    least = max(MIN_POSTINGS, count // MIN_SHARE)
     found: list[tuple[str, NDArray[np.int32], NDArray[np.uint8]]] = []
     for start, begin, end in _frequent(terms, indptr, least):
         sums = np.bincount(ids[begin:end], weights[begin:end], count)
         held = np.flatnonzero(sums)
-        often = np.minimum(sums[held], MOST_OFTEN).astype(np.uint8)
+        often = np.minimum(sums[held], MAX_WEIGHT).astype(np.uint8)
         found.append((start, held.astype(np.int32), often))
     found.sort(key=lambda head: head[0])
     ptr = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(held) for _, held, _ in found], out=ptr[1:])
-    return Heads(
+    return PrefixPostings(
         [start for start, _, _ in found],
         ptr,
         np.concatenate([np.empty(0, np.int32), *(held for _, held, _ in found)]),
@@ -76,12 +76,12 @@ def _frequent(
 ) -> Iterator[tuple[str, int, int]]:
     """Beginnings of several words with more than `least` postings, and where those stand."""
     ranges = [(0, len(terms))]
-    for length in range(1, max(LENGTHS) + 1):
+    for length in range(1, max(PREFIX_LENGTHS) + 1):
         longer: list[tuple[int, int]] = []
         for first, last in ranges:
             longer += _split(terms, first, last, length)
         ranges = [(a, b) for a, b in longer if b - a > 1 and indptr[b] - indptr[a] > least]
-        for first, last in ranges if length in LENGTHS else ():
+        for first, last in ranges if length in PREFIX_LENGTHS else ():
             yield terms[first][:length], int(indptr[first]), int(indptr[last])
 
 

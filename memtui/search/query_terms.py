@@ -18,24 +18,24 @@ from dataclasses import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 
-MOST = 200
+MAX_TERMS = 200
 """Things that one query may look for; a pasted page is cut there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Needle:
+class QueryTerm:
     """One thing that a memory has or has not."""
 
     term: Term = field(compare=False)
     """What the person wrote it in."""
     kind: TermKind
     """WORD, PHRASE, WILDCARD or FUZZY."""
-    spine: tuple[str, ...]
+    parts: tuple[str, ...]
     """Words that must all be there (a phrase: in this order).
     WILDCARD: the pattern. FUZZY: the one word."""
     whole: str = ""
     """The spine written together, which is as good as all of them."""
-    open_end: bool = False
+    last_is_prefix: bool = False
     """The last word may go on."""
 
     @property
@@ -43,29 +43,29 @@ class Needle:
         """What to point out on the screen."""
         if self.kind is TermKind.WILDCARD:
             return ()
-        return (*self.spine, self.whole) if self.whole else self.spine
+        return (*self.parts, self.whole) if self.whole else self.parts
 
 
 @dataclass(frozen=True, slots=True)
-class Needles:
+class QueryTerms:
     """All needles of a query."""
 
-    wanted: tuple[Needle, ...] = ()
+    wanted: tuple[QueryTerm, ...] = ()
     """One of them is enough; memories with all of them come first."""
-    required: tuple[Needle, ...] = ()
+    required: tuple[QueryTerm, ...] = ()
     """Phrases: whoever quotes wants just this."""
-    excluded: tuple[Needle, ...] = ()
+    excluded: tuple[QueryTerm, ...] = ()
     asked: tuple[str, ...] = ()
     """The spine of all that is looked for, question words included: to compare with titles."""
-    open_end: bool = False
+    last_is_prefix: bool = False
     """The last of `asked` is still being typed."""
 
 
-def needles(terms: Sequence[Term]) -> Needles:
+def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
     """Analyse the terms of a query. Terms without a letter or digit vanish."""
-    wanted: list[Needle] = []
-    required: list[Needle] = []
-    excluded: list[Needle] = []
+    wanted: list[QueryTerm] = []
+    required: list[QueryTerm] = []
+    excluded: list[QueryTerm] = []
     for term in terms:
         found = list(_of_term(term))
         if term.negated:
@@ -76,41 +76,41 @@ def needles(terms: Sequence[Term]) -> Needles:
             wanted += found
     telling = [needle for needle in wanted if not _only_asks(needle)]
     positive = [term for term in terms if not term.negated]
-    return Needles(
-        tuple(dict.fromkeys(telling if telling or required else wanted))[:MOST],
-        tuple(required)[:MOST],
-        tuple(excluded)[:MOST],
-        tuple(word for term in positive for word in analysis.spine(term.text)),
+    return QueryTerms(
+        tuple(dict.fromkeys(telling if telling or required else wanted))[:MAX_TERMS],
+        tuple(required)[:MAX_TERMS],
+        tuple(excluded)[:MAX_TERMS],
+        tuple(word for term in positive for word in analysis.list_words(term.text)),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
     )
 
 
-def _only_asks(needle: Needle) -> bool:
+def _only_asks(needle: QueryTerm) -> bool:
     return (
         needle.kind is TermKind.WORD
-        and len(needle.spine) == 1
-        and needle.spine[0] in analysis.QUESTION_WORDS
+        and len(needle.parts) == 1
+        and needle.parts[0] in analysis.QUESTION_WORDS
     )
 
 
-def _of_term(term: Term) -> Iterable[Needle]:
+def _of_term(term: Term) -> Iterable[QueryTerm]:
     if term.kind is TermKind.WILDCARD:
-        pattern = expansion.pattern_of(term.text)
-        return (Needle(term, term.kind, (pattern,)),) if pattern.strip("*?") else ()
-    spine = analysis.spine(term.text)
+        pattern = expansion.normalize_pattern(term.text)
+        return (QueryTerm(term, term.kind, (pattern,)),) if pattern.strip("*?") else ()
+    spine = analysis.list_words(term.text)
     if not spine:
         return ()
     if term.kind is TermKind.FUZZY:
-        return (Needle(term, term.kind, ("".join(spine)[: analysis.LONGEST_WORD],)),)
+        return (QueryTerm(term, term.kind, ("".join(spine)[: analysis.MAX_WORD_CHARS],)),)
     if term.kind is TermKind.PHRASE:
         return (_sequence(term, spine),)
     return _of_words(term)
 
 
-def _sequence(term: Term, spine: Sequence[str]) -> Needle:
+def _sequence(term: Term, spine: Sequence[str]) -> QueryTerm:
     """A phrase; a last single character of an unspaced script may begin a pair in the text."""
     kept = _without_last_single(spine)
-    return Needle(term, TermKind.PHRASE, tuple(kept), open_end=_is_single(kept[-1]))
+    return QueryTerm(term, TermKind.PHRASE, tuple(kept), last_is_prefix=_is_single(kept[-1]))
 
 
 def _is_single(word: str) -> bool:
@@ -129,17 +129,19 @@ def _without_last_single(spine: Sequence[str]) -> Sequence[str]:
     return spine[:-1] if repeats else spine
 
 
-def _of_words(term: Term) -> Iterable[Needle]:
+def _of_words(term: Term) -> Iterable[QueryTerm]:
     """One needle for each chunk, or for each pair of characters in an unspaced script."""
-    found: list[Needle] = []
-    for chunk in analysis.chunks(term.text):
-        spine, wholes = analysis.words_of(chunk)
+    found: list[QueryTerm] = []
+    for chunk in analysis.find_chunks(term.text):
+        spine, wholes = analysis.split_chunk(chunk)
         if any(analysis.is_unspaced(word) for word in spine):
             for word in _without_last_single(spine):
-                found.append(Needle(term, TermKind.WORD, (word,), open_end=_is_single(word)))
+                found.append(
+                    QueryTerm(term, TermKind.WORD, (word,), last_is_prefix=_is_single(word))
+                )
         elif spine:
-            found.append(Needle(term, TermKind.WORD, spine, wholes[-1] if wholes else ""))
+            found.append(QueryTerm(term, TermKind.WORD, spine, wholes[-1] if wholes else ""))
     typing = term.kind is TermKind.PREFIX and term.text[-1:].isalnum()
     if found and typing:
-        found[-1] = replace(found[-1], open_end=True)
+        found[-1] = replace(found[-1], last_is_prefix=True)
     return found

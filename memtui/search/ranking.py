@@ -87,7 +87,7 @@ class Weights:
 DEFAULTS = Weights()
 
 
-def weights_of(settings: Mapping[str, Any]) -> Weights:
+def read_weights(settings: Mapping[str, Any]) -> Weights:
     """Weights with those that the settings name; unknown names and values are left out.
 
     Factors are kept within -0.9..9 and the half-life above a minute.
@@ -201,7 +201,7 @@ def _tier(match: Match, weights: Weights) -> float:
     return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
 
 
-def rank(
+def score_matches(
     match: Match,
     columns: Columns,
     at: Longs | None,
@@ -232,7 +232,7 @@ def rank(
     return score
 
 
-def parts(
+def explain_score(
     match: Match,
     columns: Columns,
     slot: int,
@@ -241,10 +241,10 @@ def parts(
     wanted_types: Collection[str] = (),
     named: Collection[int] = (),
 ) -> tuple[ScorePart, ...]:
-    """Why this slot has its score: the parts that are not 0; they add up to what `rank` gives."""
+    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
-    at = match.position(slot)
+    at = match.find_position(slot)
     text = float(match.text[at])
     neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
     found = [

@@ -1,23 +1,25 @@
-"""What a Whoosh document is: a ref to name it, a sum to know it by, and its words with positions.
+"""The Whoosh documents of an index, how they are written, and the restricted unpickling.
 
-Nothing else is stored, and there is no numeric, date or sortable field: filters, order and counts
-come from `memtui.search.columns`, at a hundredth of the cost. This module and its neighbours
-`whoosh_index`, `whoosh_query` and `unpickle` are the only ones that import Whoosh.
+A document has a ref, a digest of its text, and its words with positions. Nothing else is stored,
+and there is no numeric, date or sortable field: filters, order and counts come from
+`memtui.search.columns`, at a hundredth of the cost.
 """
 
 from __future__ import annotations
 
+import io
+import pickle
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.search import cache_integrity
 from memtui.search import postings as arrays
-from memtui.search.documents import IndexedDocument, summed
+from memtui.search.documents import IndexedDocument, digest_document
 from memtui.search.postings import Segment
 
 with warnings.catch_warnings():
@@ -26,9 +28,67 @@ with warnings.catch_warnings():
     from whoosh import fields, formats
     from whoosh.codec.whoosh3 import W3Codec
 
-cache_integrity.guard()
+ALLOWED = frozenset(
+    {
+        ("whoosh.codec.whoosh3", "W3Segment"),
+        ("whoosh.codec.whoosh3", "W3Codec"),
+        ("collections", "defaultdict"),
+        ("builtins", "int"),
+        ("builtins", "set"),
+    }
+)
+"""The only globals in a pickle of our index; the schema is passed in, so its own is never read."""
 
-FORM = 1
+
+class _Restricted(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        if (module_name, global_name) not in ALLOWED:
+            raise pickle.UnpicklingError(f"the index asks for {module_name}.{global_name}")
+        return super().find_class(module_name, global_name)
+
+
+def load(file: IO[bytes]) -> Any:
+    """`pickle.load` for the classes of an index only. Raises UnpicklingError."""
+    return _Restricted(file).load()
+
+
+def loads(data: bytes) -> Any:
+    """`pickle.loads` for the classes of an index only. Raises UnpicklingError."""
+    return _Restricted(io.BytesIO(data)).load()
+
+
+def _dumps(value: Any, protocol: int = 4) -> bytes:
+    """At least protocol 4: protocol 2, which Whoosh asks for, writes bytes as a function call."""
+    return pickle.dumps(value, max(protocol, 4))
+
+
+def _refuse(*_: Any, **__: Any) -> Any:
+    raise pickle.UnpicklingError("an index of an older Whoosh")
+
+
+def _restrict_unpickling() -> None:
+    """Make Whoosh unpickle with the restricted loader everywhere."""
+    from whoosh import columns, formats, index, legacy
+    from whoosh.codec import whoosh3
+    from whoosh.filedb import structfile
+    from whoosh.util import loading
+
+    structfile.load_pickle = load
+    whoosh3.loads = loads
+    whoosh3.dumps = _dumps
+    columns.loads = loads
+    formats.loads = loads
+    index.pickle = SimpleNamespace(
+        loads=loads, dumps=pickle.dumps, PicklingError=pickle.PicklingError
+    )
+    index.toc_loaders = {}
+    legacy.RenamingUnpickler = _refuse
+    loading.RenamingUnpickler = _refuse
+
+
+_restrict_unpickling()
+
+FORMAT_VERSION = 1
 """Raised whenever documents or terms are written otherwise."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _POSITION_BYTES = 4
@@ -67,14 +127,14 @@ class _Text(fields.FieldType):  # type: ignore[misc]
         self.multitoken_query = "default"
 
 
-def schema() -> Any:
+def make_schema() -> Any:
     """The fields. Always passed to Whoosh, which then does not unpickle the one in the index."""
     return fields.Schema(
         **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Text()}
     )
 
 
-def codec() -> Any:
+def make_codec() -> Any:
     """Uncompressed blocks: a tenth faster to write, and the files carry sums of their own."""
     made = W3Codec(compression=0)
     made.length_stats = False
@@ -85,7 +145,7 @@ Posting = tuple[str, bytes, int, float, bytes]
 """Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
 
 
-def postings(
+def list_postings(
     segment: Segment, documents: Iterable[IndexedDocument], first: int
 ) -> Iterator[Posting]:
     """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
@@ -155,7 +215,7 @@ def commit(
     `segment`: the arrays of exactly these documents. `whole`: the index is empty, and gets all it
     will hold, straight in the order of the arrays. Raises Cancelled or anything of Whoosh's.
     """
-    writer = index.writer(codec=codec(), limitmb=MEMORY_MB)
+    writer = index.writer(codec=make_codec(), limitmb=MEMORY_MB)
     try:
         if gone:
             with index.reader() as reader:
@@ -165,20 +225,20 @@ def commit(
                         for number in list(matcher.all_ids()):
                             writer.delete_document(number)
         first = writer.docnum
-        held = schema()
+        held = make_schema()
         for at, document in enumerate(documents):
             if at % _TICK == 0 and cancelled():
                 raise Cancelled
             store = writer.perdocwriter
             store.start_doc(writer.docnum)
             store.add_field(REF, held[REF], document.ref, 0)
-            store.add_field(SUM, held[SUM], summed(document), 0)
+            store.add_field(SUM, held[SUM], digest_document(document), 0)
             store.finish_doc()
             writer.docnum += 1
             writer._added = True
         if segment is None:
             segment = arrays.build(documents, 0, cancelled)
-        items = postings(segment, documents, first)
+        items = list_postings(segment, documents, first)
         if whole:
             total = len(segment.ids) + len(documents)
             writer.pool = _Sorted(_watched(items, total, report, cancelled))

@@ -25,10 +25,10 @@ from whoosh import query as wq
 from memtui import __version__
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.query import Term, TermKind
-from memtui.search import analysis, cache_files, cache_integrity, expansion
+from memtui.search import analysis, cache_files, expansion
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.postings import Segment
-from memtui.search.query_terms import Needle, needles
+from memtui.search.query_terms import QueryTerm, analyze_terms
 from memtui.search.whoosh_format import TEXT
 
 log = logging.getLogger(__name__)
@@ -78,11 +78,10 @@ class WhooshIndex:
 
         None when there is no index that can be believed; it is then put away to be made again.
         """
-        pass
 
         def ask() -> list[str]:
             searcher = self._open()
-            looked_for, left_out = queries_for(terms, searcher.reader(), every=every)
+            looked_for, left_out = build_queries(terms, searcher.reader(), every=every)
             hidden = frozenset(searcher.docs_for_query(left_out))
             found = searcher.docs_for_query(looked_for)
             numbers = (number for number in found if number not in hidden)
@@ -117,7 +116,7 @@ class WhooshIndex:
         if self._searcher is not None and stamp == self._read_stamp:
             return self._searcher
         self.close()
-        if reason := cache_integrity.fault(self.folder):
+        if reason := cache_files.untrusted_reason(self.folder):
             raise ValueError(reason)
         told = json.loads(stamp)
         if {name: told[name] for name in _versions()} != _versions():
@@ -126,9 +125,9 @@ class WhooshIndex:
             self._check(self.folder / name, expected)
         from whoosh import index, scoring
 
-        from memtui.search.whoosh_format import schema
+        from memtui.search.whoosh_format import make_schema
 
-        self._index = index.open_dir(str(self.folder), schema=schema())
+        self._index = index.open_dir(str(self.folder), schema=make_schema())
         if self._index.latest_generation() != told["generation"]:
             raise ValueError("a commit was cut short")
         self._searcher = self._index.searcher(weighting=scoring.TF_IDF())
@@ -140,7 +139,7 @@ class WhooshIndex:
         status = file.lstat()
         seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._checked.get(file.name) != seen:
-            if cache_integrity.checksum(file) != expected:
+            if cache_files.checksum(file) != expected:
                 raise ValueError(f"{file.name} is damaged")
             self._checked[file.name] = seen
 
@@ -152,7 +151,7 @@ class WhooshIndex:
         self._checked.clear()
         try:
             self._stamp.unlink(missing_ok=True)
-            cache_integrity.put_away(self.folder)
+            cache_files.remove_tree(self.folder)
         except OSError as error:
             log.warning("the index in %s cannot be removed: %s", self.home, error)
 
@@ -168,7 +167,7 @@ class WhooshIndex:
         `segment`: the arrays of exactly these documents, where they are already made. False when
         another process is writing. Raises Cancelled or OSError; the old index is then as it was.
         """
-        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
+        with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             if alone:
                 self._build(documents, report, cancelled, segment)
             return alone
@@ -182,14 +181,14 @@ class WhooshIndex:
     ) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_format import commit, schema
+        from memtui.search.whoosh_format import commit, make_schema
 
         for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
-            cache_integrity.put_away(left)
+            cache_files.remove_tree(left)
         draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
         draft.mkdir(mode=0o700)
         try:
-            made = index.create_in(str(draft), schema())
+            made = index.create_in(str(draft), make_schema())
             commit(made, documents, (), report, cancelled, segment, whole=True)
             generation = made.latest_generation()
             made.close()
@@ -223,7 +222,7 @@ class WhooshIndex:
             self._write_stamp(self._index.latest_generation())
             return True
 
-        with cache_integrity.alone(self.home / "whoosh.lock") as alone:
+        with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             return alone and bool(self._trying(change))
 
     def _write_stamp(self, generation: int) -> None:
@@ -235,7 +234,7 @@ class WhooshIndex:
         for path in sorted(self.folder.iterdir()):
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
-                files[path.name] = known.get(path.name) or cache_integrity.checksum(path)
+                files[path.name] = known.get(path.name) or cache_files.checksum(path)
         told = {**_versions(), "generation": generation, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         cache_files.write_text(draft, json.dumps(told))
@@ -246,10 +245,10 @@ def _versions() -> dict[str, Any]:
     """Whatever decides what the files mean."""
     from whoosh import versionstring
 
-    from memtui.search.whoosh_format import FORM
+    from memtui.search.whoosh_format import FORMAT_VERSION
 
     return {
-        "form": FORM,
+        "form": FORMAT_VERSION,
         "memtui": __version__,
         "python": ".".join(platform.python_version_tuple()[:2]),
         "whoosh": versionstring(),
@@ -259,12 +258,12 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def queries_for(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
+def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
     """What the terms look for (`every`: all of them) and what they leave out, as two queries.
 
     Two, because AndNot over several segments was seen to let through what it should leave out.
     """
-    asked = needles(terms)
+    asked = analyze_terms(terms)
     wanted = [_needle(needle, reader) for needle in asked.wanted]
     required = [_needle(needle, reader) for needle in asked.required]
     excluded = [_needle(needle, reader) for needle in asked.excluded]
@@ -279,43 +278,43 @@ def queries_for(terms: Sequence[Term], reader: Any, *, every: bool = False) -> t
     return found, wq.Or(excluded) if excluded else wq.NullQuery
 
 
-def _needle(needle: Needle, reader: Any) -> Any:
+def _needle(needle: QueryTerm, reader: Any) -> Any:
     match needle.kind:
         case TermKind.PHRASE:
             return _phrase(needle)
         case TermKind.WILDCARD:
-            return wq.Wildcard(TEXT, needle.spine[0])
+            return wq.Wildcard(TEXT, needle.parts[0])
         case TermKind.FUZZY:
-            return _fuzzy(needle.spine[0])
+            return _fuzzy(needle.parts[0])
         case _:
             return _words(needle, reader)
 
 
-def _phrase(needle: Needle) -> Any:
-    if needle.open_end:
-        *before, last = needle.spine
+def _phrase(needle: QueryTerm) -> Any:
+    if needle.last_is_prefix:
+        *before, last = needle.parts
         parts = [wq.Term(TEXT, word) for word in before]
         prefix = wq.Prefix(TEXT, last)
         return wq.Sequence([*parts, prefix]) if parts else prefix
-    if len(needle.spine) == 1:
-        return wq.Term(TEXT, needle.spine[0])
-    return wq.Phrase(TEXT, list(needle.spine))
+    if len(needle.parts) == 1:
+        return wq.Term(TEXT, needle.parts[0])
+    return wq.Phrase(TEXT, list(needle.parts))
 
 
 def _fuzzy(word: str) -> Any:
-    most = expansion.reach(word)
+    most = expansion.max_edit_distance(word)
     return wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1) if most else wq.Term(TEXT, word)
 
 
-def _words(needle: Needle, reader: Any) -> Any:
-    *before, last = needle.spine
+def _words(needle: QueryTerm, reader: Any) -> Any:
+    *before, last = needle.parts
     if not before:
         ways = [_forms(last, reader)]
-        ways += [wq.Prefix(TEXT, last)] if needle.open_end else []
+        ways += [wq.Prefix(TEXT, last)] if needle.last_is_prefix else []
         return wq.Or(ways)
     parts = [_forms(word, reader) for word in before]
     ways = [_forms(needle.whole, reader), wq.And([*parts, _forms(last, reader)])]
-    if needle.open_end:
+    if needle.last_is_prefix:
         ways += [wq.Prefix(TEXT, needle.whole), wq.And([*parts, wq.Prefix(TEXT, last)])]
     return wq.Or(ways)
 
@@ -325,6 +324,6 @@ def _forms(word: str, reader: Any) -> Any:
     stem = analysis.stem(word)
     if stem == word and not analysis.has_forms(word):
         return wq.Term(TEXT, word)
-    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.stem_head(word)))
+    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.shared_prefix(word)))
     found = [other for other in words if other == word or analysis.stem(other) == stem]
     return wq.Or([wq.Term(TEXT, other) for other in found]) if found else wq.NullQuery

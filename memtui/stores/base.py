@@ -7,19 +7,14 @@ whose stamp did not change is not read again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.files.reading import digest
 from memtui.files.write_recorder import WriteRecorder as WriteRecorder
 from memtui.model import Memory
-
-if TYPE_CHECKING:
-    from memtui.files.revert_detection import EditSequence, EditStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,74 +127,3 @@ class Store(Protocol):
         Raises Conflict or SaveError, with nothing half done in any file.
         """
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One kind of store, as the registry knows it."""
-
-    name: str
-    title: str
-    """One line for people: which program writes it."""
-    places: tuple[str, ...]
-    """Where its program keeps it by default; `~` and `$VARIABLES` allowed."""
-    detect: Callable[[Path], Path | None]
-    """The store's root when this path is, or directly holds, a store of this format; else None.
-    A few stat calls; never raises."""
-    open: Callable[[Path, str], Store]
-    """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
-    nearby: tuple[str, ...] = field(default=(".",))
-    """Places to look at, relative to a folder that is searched for stores."""
-    belongings: tuple[str, ...] = ()
-    """Patterns (`fnmatch`, relative to the root, `*` crosses folders) of files that hold no
-    memory but that its program needs: carried away with the shards' files."""
-    configure: Callable[[Store, Mapping[str, Any]], None] | None = None
-    """Set constants of an open store's rules by their names. Raises ConfigError. None: it has
-    none that can be set."""
-    database: DatabaseSupport | None = None
-    """How to carry a store that is a database; None when it is made of text files."""
-    identity: str = ""
-    """Key of `extra` that names a memory across stores, where the id is only a row's number."""
-    convert: Callable[[Memory], ConvertedMemory] | None = None
-    """What a memory of another format becomes here; None: its fields as they are."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConvertedMemory:
-    """A memory of another format as this one would hold it."""
-
-    fields: Mapping[str, Any]
-    """Of an ADD, see `memtui.changes.Change`."""
-    lost: tuple[str, ...] = ()
-    """Names of what cannot be carried, each with a word why where it is not plain."""
-
-
-WHOLE = "#*"
-"""Behind the path of a database: the name of all its rows, for the recorder."""
-
-
-def rows_digest(rows: Iterable[str]) -> str:
-    """SHA-256 of all rows of a database."""
-    return digest("\n".join(rows).encode())
-
-
-@dataclass(frozen=True, slots=True)
-class DatabaseSupport:
-    """A store in one SQLite file, carried as its rows and never as its bytes."""
-
-    name: str
-    """What the file is called where nobody calls it otherwise."""
-    dump: Callable[[Path], list[str]]
-    """The rows of the store at this root as JSON lines; equal rows give equal lines.
-    Raises StoreError."""
-    rebuild: Callable[[Iterable[str], Path], None]
-    """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""
-    row_digest: Callable[[str], str | None]
-    """What the recorder would be told now about the row of this name, or about all rows where it
-    is the database's path and `WHOLE`; None when it is nothing of this format. For judging what a
-    crash left behind."""
-    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
-    """How edits of rows stand now; `memtui.files.revert_detection.find_statuses` for rows."""
-    alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
-    """Keep everybody else out of the database at this path, so that it can be taken away. Raises
-    Refused when it holds other rows than these, or another program has it open."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.stores import agent_memory, ambient, engram, simple_memory, workspace
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
@@ -30,6 +30,11 @@ MOST_FOLDERS = 200
 """Folders of one folder that are looked into."""
 
 _VARIABLE = re.compile(r"\$(\w+)")
+
+
+def format_of(name: str) -> Format | None:
+    """The format with this name; None when this memtui does not know it."""
+    return next((known for known in FORMATS if known.name == name), None)
 
 
 def detect(path: Path) -> tuple[Format, Path] | None:

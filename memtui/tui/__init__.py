@@ -69,7 +69,8 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
     gc.disable()  # until the first paint: imports make no garbage worth looking for
     with _first_frame():
         from memtui import config, paths
-        from memtui.tui.app import Launch, MemtuiApp
+        from memtui.tui.app import MemtuiApp
+        from memtui.tui.app_interface import Launch
 
         loaded = config.load(paths.config_file())
         launch = Launch(

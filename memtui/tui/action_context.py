@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memtui.tui.layout import Pane
-
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
     """What an action may ask about the moment it is pressed in. Values only."""
 
-    focus: Pane = Pane.MEMORIES
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
     marked: int = 0

@@ -12,16 +12,16 @@ from memtui.tui import key_bindings
 from memtui.tui.actions import ACTIONS, Action
 
 if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.app_interface import AppInterface
+    from memtui.tui.screens.panes import ActionScreen
 
 
 class ActionPalette(Provider):
     """What can be done at this moment, with the key that does it."""
 
     def _offers(self) -> Iterator[tuple[Action, str, str]]:
-        screen = cast("BrowseScreen", self.screen)
-        keys = cast("MemtuiApp", self.app).key_overrides
+        screen = cast("ActionScreen", self.screen)
+        keys = cast("AppInterface", self.app).key_overrides
         for action in ACTIONS:
             if action.palette and not screen.refusal(action.id):
                 shown = key_bindings.show_keys(action, keys)
@@ -38,4 +38,4 @@ class ActionPalette(Provider):
                 yield Hit(score, matcher.highlight(words), self._doing(action), help=help)
 
     def _doing(self, action: Action) -> partial[None]:
-        return partial(cast("BrowseScreen", self.screen).action_act, action.id)
+        return partial(cast("ActionScreen", self.screen).action_act, action.id)

@@ -7,7 +7,7 @@ it does, the controllers know by its id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from memtui.tui import action_context
@@ -18,6 +18,8 @@ ANYWHERE = "anywhere"
 EVERYWHERE = "everywhere"
 MOVING = "moving"
 SEARCH = "search"
+ActionHandlers = Mapping[str, Callable[[], None]]
+"""Action id -> what carries it out."""
 _PANES = tuple(Pane)
 _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -17,15 +14,15 @@ from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
 from memtui import keymap, text
-from memtui.config import LoadedSettings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.action_palette import ActionPalette
+from memtui.tui.app_interface import AppInterface, Launch
 from memtui.tui.changed_cells import BLANK_TERMINAL, Painting
 from memtui.tui.colours import Colours, Palette
+from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.output_filter import OutputFilter
-from memtui.tui.screens.action_screen import Dialog
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.themed_widget import ThemedWidget
@@ -38,32 +35,8 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
-    from memtui.library import Library
 
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """Everything the screen needs from outside."""
-
-    open_library: Callable[[], Library]
-    """Called once, in a worker."""
-    loaded: LoadedSettings = field(default_factory=LoadedSettings)
-    config_file: Path | None = None
-    """None: nothing is remembered in it."""
-    state: Path | None = None
-    """Folder of the session; None: nothing is remembered."""
-    themes: Sequence[Path] = ()
-    """Folders of theme files, later ones over earlier ones."""
-    roots: Sequence[Path] = ()
-    """The stores, to tell their session from others'."""
-    now: Callable[[], datetime] = _utc_now
-
-
-class MemtuiApp(App[None]):
+class MemtuiApp(AppInterface):
     """memtui on a terminal."""
 
     TITLE = "memtui"
@@ -102,10 +75,7 @@ class MemtuiApp(App[None]):
         self.theme = first_theme
 
         self.browse: BrowseScreen
-        self._restored = False
         self.fault: Exception | None = None
-        self.is_ending = False
-        """The screens are about to be taken down: answers of workers are no longer told."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
 
@@ -113,7 +83,7 @@ class MemtuiApp(App[None]):
 
     def get_default_screen(self) -> Screen[None]:
         workers = Workers(self.launch.open_library)
-        self.browse = BrowseScreen(workers, self.sessions.view(self.now()))
+        self.browse = BrowseScreen(workers, self.sessions, self.now())
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -199,10 +169,6 @@ class MemtuiApp(App[None]):
         gc.enable()
         self.browse.work.open()
 
-    def watch_stores(self) -> None:
-        """All has been read: from now on notice what other programs write."""
-        self.browse.work.watch()
-
     async def action_quit(self) -> None:
         self.leave()
 
@@ -285,9 +251,3 @@ class MemtuiApp(App[None]):
             from memtui.config import save_value
 
             save_value(self.launch.config_file, key, value)
-
-    def restore_selection(self) -> None:
-        """Stand where the last session stood, once its memory has been read."""
-        ref = self.sessions.last.selected
-        if not self._restored and ref and self.browse.memories.go_to(ref):
-            self._restored = True

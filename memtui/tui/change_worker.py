@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.screen_interface import ScreenInterface
 
 Answer = TypeVar("Answer")
 Told = Callable[[Answer], None]
@@ -50,10 +50,12 @@ def previewed(planned: Planned) -> Preview:
 class ChangeWorker:
     """The screen's hands: everything that plans or writes goes through here."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._waiting: deque[Callable[[], None]] = deque()
         self._writing = False
+        self.on_written: Callable[[], None] = _nothing
+        """Called after each write that succeeded."""
 
     @property
     def library(self) -> Library | None:
@@ -125,6 +127,10 @@ class ChangeWorker:
             ended(lambda: failed(Refused("the stores are still being opened")))
             return
 
+        def succeeded(answer: Answer) -> None:
+            self.on_written()
+            done(answer)
+
         def run() -> None:
             try:
                 answer = work(library)
@@ -136,7 +142,7 @@ class ChangeWorker:
                 self._tell(lambda: ended(lambda: failed(reason)))
             else:
                 self._screen.work.know()
-                self._tell(lambda: ended(lambda: done(answer)))
+                self._tell(lambda: ended(lambda: succeeded(answer)))
 
         self._screen.run_worker(run, group="write", exclusive=False, thread=True, name="write")
 
@@ -148,7 +154,7 @@ class ChangeWorker:
         failed: Failed,
     ) -> None:
         """Write it after all, if the person agrees that a file gets another owner."""
-        from memtui.tui.screens.confirm_dialog import ConfirmDialog, Reply
+        from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
         def answered(answer: str | None) -> None:

@@ -17,7 +17,7 @@ from memtui.model import Place
 from memtui.tui.output_filter import DANGEROUS
 
 if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
+    from memtui.tui.app_interface import AppInterface
 
 
 def clean(words: str) -> tuple[str, int]:
@@ -30,7 +30,7 @@ def clean(words: str) -> tuple[str, int]:
     return kept.strip("\n"), len(words) - len(kept)
 
 
-def open_source(app: MemtuiApp, place: Place) -> None:
+def open_source(app: AppInterface, place: Place) -> None:
     """Give the terminal to the editor until it ends."""
     from textual.app import SuspendNotSupported
 
@@ -48,7 +48,7 @@ def open_source(app: MemtuiApp, place: Place) -> None:
         app.notify(str(error), severity="error")
 
 
-def lend(app: MemtuiApp, arguments: Sequence[str]) -> int:
+def lend(app: AppInterface, arguments: Sequence[str]) -> int:
     """Give the terminal to another program until it ends; returns its exit status.
 
     Raises OSError when it cannot be started, SuspendNotSupported.

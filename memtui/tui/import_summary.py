@@ -40,7 +40,7 @@ def told(plan: ImportPlan) -> list[OutcomeLine]:
             Tone.WARNING,
             (f"{_named(r.memory.headline)}: {r.why}" for r in part.refused),
         )
-    warnings = plan.planned.warnings
+    warnings = plan.warnings
     said += _listed("Warnings", Tone.WARNING, iter(warnings))
     return said
 

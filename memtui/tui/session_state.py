@@ -13,8 +13,8 @@ from memtui.tui.layout import Pane
 from memtui.tui.view_state import ViewState
 
 if TYPE_CHECKING:
-    from memtui.tui.app import Launch
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.app_interface import Launch
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class SessionState:
@@ -48,14 +48,14 @@ class SessionState:
         except ValueError:
             return None
 
-    def restore(self, screen: BrowseScreen) -> None:
+    def restore(self, screen: ScreenInterface) -> None:
         """The pane that had the keys, the zoom, the former searches."""
         if self.last.focus in list(Pane):
             screen.pane = Pane(self.last.focus)
         screen.zoomed = bool(self.last.zoomed)
         screen.search_bar.line.former = list(self.last.searches)
 
-    def keep(self, screen: BrowseScreen, theme: str) -> None:
+    def keep(self, screen: ScreenInterface, theme: str) -> None:
         """Remember what the screen looks like."""
         if self._launch.state is None:
             return
@@ -63,9 +63,9 @@ class SessionState:
         memory = screen.memories.memory
         view = screen.view.settled(now)
         # As it was typed: the last word matches as a prefix in the next session by itself.
-        query = replace(view.query(now), terms=queries.parse(view.text, now).terms)
+        query = replace(view.query(now), terms=queries.parse_query(view.text, now).terms)
         kept = Session(
-            query=queries.show(query),
+            query=queries.format_query(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
             zoomed=screen.pane if screen.zoomed else "",

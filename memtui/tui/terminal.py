@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from textual.drivers.linux_driver import LinuxDriver
 
 if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
+    from memtui.tui.app_interface import AppInterface
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 LOOK = 1.0
@@ -25,9 +25,9 @@ LOOK = 1.0
 class TerminalDriver(LinuxDriver):
     """Reads and writes the terminal that memtui was started on."""
 
-    _app: MemtuiApp
+    _app: AppInterface
 
-    def __init__(self, app: MemtuiApp, **options: Any) -> None:
+    def __init__(self, app: AppInterface, **options: Any) -> None:
         super().__init__(app, **options)
         self._file: Any = _Lossy(self._file)
         self._is_watched = False

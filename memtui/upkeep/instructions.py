@@ -12,7 +12,163 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
-from memtui.upkeep.instruction_signs import SENDING, SIGNS, TO_A_NEW_ADDRESS
+_PERSON = r"(?:the |any |a )?(?:user|human|person|reviewer|owner|operator|anyone|anybody|team)s?\b"
+_EARLIER = (
+    r"(?:previous|prior|earlier|former|above|existing|original|safety|system|all|any|your|these)\b"
+)
+_RULES = (
+    r"(?:instructions?|rules?|guidelines?|prompts?|polic(?:y|ies)|directives?|restrictions?"
+    r"|guardrails?|constraints?|orders?)\b"
+)
+_SECRETS = (
+    r"(?:api[ _-]?keys?|keys?|secrets?|tokens?|passwords?|credentials?|cookies?|\.env|ssh|log"
+    r"|conversation|chat|message|mail|files?|folder|database|contents?|lists?|spreadsheet|copy)\b"
+)
+_SENDS = (
+    r"(?:send|post|upload|forward|submit|transmit|mail|e-?mail|bcc|cc|copy|leak|include|append"
+    r"|encode|put|write|render|open|fetch|load|download|add|install|trust|treat|follow|obey)"
+)
+_ADDRESS = r"(?:https?://|ftp://|wss?://|[\w.+-]+@[\w-]+\.)"
+
+SIGNS: dict[str, tuple[str, ...]] = {
+    "sets aside earlier instructions": (
+        rf"\b(?:ignore|disregard|forget|override|overrule|discard|drop|supersede)s?\b[^.\n]{{0,30}}"
+        rf"\b{_EARLIER}[^.\n]{{0,30}}\b{_RULES}",
+        r"\b(?:ignore|disregard|forget)\b[^.\n]{0,20}\b(?:everything|anything|all|what)\b"
+        r"[^.\n]{0,20}"
+        r"\b(?:told|said|learned|before)\b",
+        rf"\bsupersedes? your\b|\bno longer (?:need|have) to follow\b|\bno content {_RULES}",
+        rf"\b(?:without|have no|free of|not bound by)\s+(?:any\s+)?{_RULES}",
+        rf"\bthe (?:new|only) rules are\b|\bnew (?:system )?(?:message|prompt|{_RULES})"
+        r"[^.\n]{0,25}(?:assistant|agent|:\s*you\b|:\s*export\b)",
+        r"\btreat this (?:memory|note|text) as\b|\bhighest authority\b[^.\n]{0,20}$",
+    ),
+    "poses as the system or a turn of the talk": (
+        r"(?:^|\n)[^\S\n]*<(system|assistant|instructions?)>|<(system|instructions?)>[^<]{3,400}</\2>",
+        r"\[/?INST\]|<\|[a-z_]{3,20}\|>|<<SYS>>",
+        r"(?:^|\n)[^\S\n]*#{2,4}\s*(?:instructions?|system|response)\s*:",
+        r"(?:^|\n)[^\S\n]*(?-i:SYSTEM)\s*:|\bassistant:\s[^\n]{0,200}\buser:\s",
+        r"\bend of (?:user|system|memory|prompt|context|conversation)(?: data| input| message)?\b"
+        r"[^\n]{0,20}(?:new|now|follow|---)",
+        r"\bcarry out the following\b",
+    ),
+    "speaks to the agent": (
+        r"\b(?:dear|attention|hey|hello|note (?:to|for)(?: the)?|message (?:to|for)(?: the)?)[, ]+"
+        r"(?:ai|assistant|agent|language model|llm|chatbot)\b",
+        r"\bas an? (?:ai|assistant|agent|language model|llm)\b[^.\n]{0,30}\byou\b",
+        r"\bfrom now on,? you\b|\byou are (?:now )?(?:dan\b|in \w+ mode|an? unrestricted|root\b)",
+        r"\bact as (?:an? )?(?:root|admin|unrestricted|jailbroken)",
+        r"\bpretend (?:that )?you\b|\b(?:developer|god|jailbreak) mode is on\b",
+        r"\breveal\b[^.\n]{0,30}\b(?:prompt|instructions)\b|\bprint the contents of\b",
+        r"\bdeny that you\b|\byour instructions\b[^.\n]{0,20}\bdeny\b",
+    ),
+    "asks for secrecy": (
+        r"\b(?:do not|don't|never|must not|mustn't|should not|not to)\s+(?:ever\s+)?"
+        r"(?:mention|tell|reveal|inform|disclose|report|show|say)\b[^.\n]{0,40}"
+        rf"\b(?:to |by |from )?(?:{_PERSON}|nobody\b)",
+        rf"\bwithout (?:informing|telling|notifying|asking|alerting) {_PERSON}",
+        rf"\bhide (?:this|it|that|these)\b[^.\n]{{0,20}}\bfrom {_PERSON}|\bhide\b"
+        rf"[^.\n]{{0,20}}\bhuman\b",
+        r"\bkeep (?:this|it) (?:between us|secret from|hidden from)\b|\bsecret order\b",
+        r"\b(?:silently|secretly|quietly) (?:add|append|send|insert|delete|copy|upload|include"
+        r"|change"
+        r"|forward|write|install|run)\b",
+        r"\bsay nothing about\b|\b(?:do not|don't) report (?:them|it|this)\b",
+    ),
+    "grants itself permission": (
+        r"\b(?:user|owner|admin\w*|team|developer|operator|person)\s+(?:has |have |had )?"
+        r"(?:already |explicitly |fully )?(?:authori[sz]ed|permitted|allowed|approved|consented)\s+"
+        r"(?:you|all|any|every|the agent|the assistant)\b",
+        r"\b(?:user|owner|admin\w*|team)\s+(?:has |have )?(?:already )?(?:given|gave|granted)\s+"
+        r"(?:you |the agent )?(?:full |blanket )?(?:permission|consent|access)\b",
+        r"\bapproved in advance\b|\bstanding (?:consent|permission|approval)\b"
+        r"|\bpermission granted\b",
+        r"\byou (?:are|have been|were)\s+(?:now |already )?(?:allowed|authori[sz]ed|permitted"
+        r"|cleared)"
+        r"\s+to\b",
+        r"\byou (?:already )?have (?:\w+ )?(?:permission|consent|authority|authori[sz]ation) to\b",
+        r"\byou need not ask\b|\bthe agent may (?:disable|delete|skip|bypass)\b",
+    ),
+    "goes round the person": (
+        r"\b(?:never|do not|don't|stop|no longer)\b[^.\n]{0,12}\b(?:ask|asking|show|showing|warn"
+        r"|warning"
+        r"|prompt|confirm)\b[^.\n]{0,40}\b(?:user|confirmation|diffs?|permission|secrets"
+        r"|approval)\b",
+        r"\b(?:run|do|execute|apply|delete|push|install|approve|accept|use)\b[^.\n]{0,60}"
+        r"\b(?:without (?:asking|confirmation|reading|reviewing|checking)|and don't ask)\b",
+        r"\bskip (?:every|all|any) (?:confirmation|check|question)|\bauto-?approve any\b",
+        r"\banswer [\"'“]?yes[\"'”]? when(?:ever)? a tool\b",
+        r"\bapprove (?:all|every)\b[^.\n]{0,40}\b(?:from|by)\b",
+        r"\bas if the user had\b|\bskip the tests and push\b",
+    ),
+    "runs what comes from the net": (
+        r"\b(?:curl|wget|iwr|irm|fetch|invoke-webrequest)\b[^|\n]{0,200}\|\s*(?:sudo\s+)?"
+        r"(?:(?:ba|z|da|k)?sh|iex|python\d?|perl|node)\b",
+        r"\b(?:bash|sh|source|zsh)\s+<\(\s*(?:curl|wget)|\$\(\s*(?:curl|wget)\b|`(?:curl|wget)\b",
+        r"\bexec\([^\n]{0,80}(?:urlopen|requests\.)",
+        r"\bpip3? install\b[^\n]{0,60}(?:--(?:extra-)?index-url|-i)\s+http"
+        r"|\b(?:pip3?|npm|yarn|pnpm) (?:install|add|i) (?:-\S+ )*(?:git\+)?https?://",
+        r"\badd\b[^\n]{0,10}\b(?:curl|wget)\b[^\n]{0,80}\bhook",
+    ),
+    "breaks a lock": (
+        r"\brm\s+-[rf]{1,2}\s+(?:~|/(?!tmp)|\$HOME)|\bchmod\s+(?:-R\s+)?777\b|\bNOPASSWD\b",
+        r"\badd\b[^.\n]{0,20}\bkey to authorized_keys\b",
+        r"\b(?:disable|turn off|switch off|bypass|deactivate)\b[^.\n]{0,20}\b(?:virus|antivirus"
+        r"|logging"
+        r"|sandbox|two-factor|2fa|mfa|firewall|safety|certificates?|guardrails?)\b",
+        r"\b(?:do not|don't|never|stop)\s+(?:verify|check"
+        r"|validate)(?:ing)? (?:the )?certificates?\b",
+        r"\bsecurity warnings? (?:are|is|must)\b[^.\n]{0,20}\b(?:left out|ignored|dropped"
+        r"|hidden)\b",
+    ),
+    "carries something away": (
+        rf"\b{_SENDS}\b[^.\n]{{0,60}}\b{_SECRETS}[^\n]{{0,60}}\b(?:query parameter"
+        rf"|image address)\b",
+        rf"\b{_SENDS}\b[^.\n]{{0,40}}\b(?:all|any|every|your|the user's)\b[^.\n]{{0,20}}"
+        rf"\b(?:api[ _-]?keys?"
+        rf"|secrets?|tokens?|passwords?|credentials?|cookies?)[^\n]{{0,60}}{_ADDRESS}",
+        r"\bask the user for (?:the|a|his|her|their) (?:password|token|key|code)\b"
+        r"|\bmakes? the user share\b|\boutput the session cookie\b",
+    ),
+    "keeps itself alive": (
+        r"\b(?:copied?|copy|store|save|repeat|append|write|add|include)\b[^.\n]{0,40}"
+        r"\b(?:into|to|in) (?:every|each|any|all) (?:new )?(?:memor(?:y|ies)|notes?|commit"
+        r"|answers?)\b",
+        r"\bwhenever you (?:save|store|consolidate|write|summari[sz]e)\b",
+        r"\bdelete all memories\b|\bremove the memory that\b"
+        r"|\bnever (?:delete|remove|restore) (?:it|this)\b",
+    ),
+    "steers the answers": (
+        r"\b(?:when(?:ever)?|if|each time) (?:the user|somebody|someone|anybody|anyone|asked"
+        r"|people)\b"
+        r"[^.\n]{0,60}\b(?:say|reply|answer|recommend|respond|claim|tell|you must)\b",
+        r"\byou (?:must|should|have to|are required to|shall)\s+(?:always\s+"
+        r"|never\s+)?(?:recommend|rate"
+        r"|approve|add|tell|say|answer|delete|send|praise|prefer|not tell|name)\b",
+        r"\balways (?:prefer|recommend|praise|name|rate) (?:the )?(?:vendor|product|company|hotel)",
+        r"\bwhatever the truth\b|\byou answer every\b|\banswer in a way that\b",
+        r"\bthe account in this (?:memory|note)\b|\bnever name another\b"
+        r"|\b(?:lower|raise|change)\b[^.\n]{0,12}\bevery quote\b|\bapprove files\b",
+    ),
+    "the same in another language": (
+        r"\bignorier\w*\b[^.\n]{0,20}\b(?:alle|vorherig\w*|bisherig\w*)\b"
+        r"[^.\n]{0,25}(?:anweisung|regel)",
+        r"\bsag\w* (?:dem|der|den) (?:be)?nutzer\w*[^.\n]{0,10}\bnichts\b",
+        r"\b(?:ignore[sz]?|oublie[sz]?)\b[^.\n]{0,12}\b(?:les|toutes)\b[^.\n]{0,20}instructions",
+        r"\bne (?:le )?dis (?:rien|pas) à l'utilisateur",
+        r"\b(?:ignora|olvida)\b[^.\n]{0,20}\binstrucciones\b|\bno le digas al usuario\b",
+        r"(?:忽略|无视)[^。\n]{0,10}(?:指令|指示|规则)|不要告诉用户",
+        r"(?:指示|命令)[^。\n]{0,8}(?:無視|忘れ)|ユーザーに(?:は)?(?:言わ|伝え)ない",
+    ),
+}
+
+TO_A_NEW_ADDRESS = "names an address that stands nowhere else"
+"""Only together with a verb that sends, fetches or trusts."""
+SENDING = (
+    r"(?:^|[.,;:!?]\s+|\b(?:and|then|must|always|first|please|you)\s+)"
+    rf"(?:{_SENDS})\b[^\n]{{0,100}}?"
+)
+
 
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
@@ -31,7 +187,7 @@ _LATIN = str.maketrans(
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
-def domains(text: str) -> set[str]:
+def find_domains(text: str) -> set[str]:
     """The domains of all addresses in the text: `https://a.b.example/x` gives `b.example`."""
     return {_domain(found[1]) for found in _HOST.finditer(text)} - _LOCAL
 
@@ -41,7 +197,7 @@ def _domain(host: str) -> str:
     return host if host.replace(".", "").isdigit() else ".".join(host.split(".")[-2:])
 
 
-def suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
+def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
     """Why this may be an instruction to the agent: no reason, or several.
 
     `known` are domains that other memories name too; without them no address is called new.

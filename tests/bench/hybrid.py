@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import embedding, fusion, ranking
+from memtui.search import embedding, fusion, ranking, vector_building
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.hits import Match
-from memtui.search.ordering import Ordered
+from memtui.search.ordering import OrderedSlots
 
 
 class Way(NamedTuple):
@@ -53,14 +53,14 @@ VARIANTS: list[tuple[str, str, object]] = [
 @lru_cache(maxsize=1)
 def model() -> Embedder | None:
     """The static model, where it is installed."""
-    return embedding.choose(Embedding())
+    return vector_building.choose_embedder(Embedding())
 
 
 class Meant:
     """The vectors of one pool, and of what is asked of it."""
 
     def __init__(self, documents: Sequence[IndexedDocument], embedder: Embedder) -> None:
-        texts = [embedding.text_of(document) for document in documents]
+        texts = [embedding.embedded_text(document) for document in documents]
         self._embedder = embedder
         self._counts = embedder.counts(texts)
         self._rows = embedder.embed(texts, self._counts)
@@ -82,11 +82,11 @@ def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
         return found
     everything = np.ones(len(cosines), np.bool_)
     if way.how == "vectors":
-        return fusion.meaning_alone(cosines, everything)
-    return fusion.fuse(found, cosines, everything, way.weight, way.how)
+        return fusion.match_by_meaning(cosines, everything)
+    return fusion.fuse_scores(found, cosines, everything, way.weight, way.how)
 
 
 def ordered(found: Match, table: Columns, now: datetime, weights: ranking.Weights) -> list[int]:
     """Slots, the best first."""
-    scores = ranking.rank(found, table, None, now, weights)
-    return list(Ordered(found.slots, scores, table.when))
+    scores = ranking.score_matches(found, table, None, now, weights)
+    return list(OrderedSlots(found.slots, scores, table.when))

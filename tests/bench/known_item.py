@@ -20,9 +20,9 @@ import numpy as np
 
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from memtui.search.hits import Match
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
@@ -44,7 +44,7 @@ def questions(memories: Sequence[Memory]) -> Iterator[tuple[int, str]]:
 
 
 def bodies(memories: Sequence[Memory]) -> list[documents.IndexedDocument]:
-    return [replace(document(memory), title="", tags=()) for memory in memories]
+    return [replace(to_document(memory), title="", tags=()) for memory in memories]
 
 
 Pool = tuple[Sequence[Memory], Sequence[tuple[int, str]]]
@@ -71,7 +71,7 @@ def ranks_in(pool: Pool, weights: ranking.Weights, way: hybrid.Way) -> Iterator[
     segment = postings.build(held)
     meant = None if way is hybrid.TEXT else hybrid.meant(tuple(held))
     for slot, text in asked:
-        found = matching.match([segment], len(memories), parse(f"{text} ", NOW).terms)
+        found = matching.match_terms([segment], len(memories), parse_query(f"{text} ", NOW).terms)
         found = hybrid.fused(found, way, meant and meant.cosines(text))
         order = hybrid.ordered(found, table, NOW, weights)
         yield order.index(slot) + 1 if slot in order else 0
@@ -120,7 +120,7 @@ def main() -> None:
     for name, module, attribute, value in VARIANTS:
         with setting(module, attribute, value):
             line(name, measure(pools))
-    original: Callable[..., Match] = matching.match
+    original: Callable[..., Match] = matching.match_terms
 
     def any_order(*arguments: object, **options: object) -> Match:
         found = original(*arguments, **options)

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import columns, fusion, matching, postings, ranking
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from tests.bench import hybrid
 from tests.bench.corpus import NOW
 from tests.bench.known_item import VARIANTS, setting
@@ -84,13 +84,13 @@ def measure(
 ) -> list[float]:
     """Recall@1, @5, @10 and MRR."""
     table = columns.build(memories)
-    held = tuple(document(memory) for memory in memories)
+    held = tuple(to_document(memory) for memory in memories)
     segment = postings.build(held)
     meant = None if way is hybrid.TEXT else hybrid.meant(held)
     rows = []
     for question in asked:
         plain = re.sub(r'["~*?:-]', " ", question.text)
-        found = matching.match([segment], len(memories), parse(plain, NOW).terms)
+        found = matching.match_terms([segment], len(memories), parse_query(plain, NOW).terms)
         found = hybrid.fused(found, way, meant and meant.cosines(question.text))
         order = hybrid.ordered(found, table, NOW, weights)
         hits = [at for at, slot in enumerate(order) if slot in question.evidence]

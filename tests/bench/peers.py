@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from memtui.search import columns as columns_module
-from memtui.search.documents import document
+from memtui.search.documents import to_document
 from tests.bench import corpus
 from tests.bench.engine_sqlite import PREFIXES, Fts5
 from tests.bench.engine_tantivy import Tantivy
@@ -105,7 +105,7 @@ def _memory(engine: Engine, lines: Sequence[str]) -> float:
 
 def run(count: int) -> None:
     memories = list(corpus.memories(count))
-    documents = [document(memory) for memory in memories]
+    documents = [to_document(memory) for memory in memories]
     columns = columns_module.build(memories)
     del memories
     lines = corpus.keystrokes(documents)

@@ -10,7 +10,7 @@ from types import FrameType
 
 import pytest
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 
 from .samples import sample

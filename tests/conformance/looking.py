@@ -12,11 +12,11 @@ import os
 import sys
 from pathlib import Path
 
-from memtui.bundle.exporting import SUFFIXES, export
+from memtui.bundle.exporting import export, export_forms
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 
 from .samples import memories
 
@@ -33,7 +33,7 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
     library.keep_good_copies()
     now = library.now()
     for text in ("the", "status:all bell", '"in the" -of', "b* ~time", "since:400d type:decision"):
-        found = library.find(parse(text, now))
+        found = library.find(parse_query(text, now))
         library.statistics(found)
         library.timeline(found)
         if found.slots and found.scores is not None:
@@ -46,7 +46,9 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
             library.refusal(act, memory)
     library.lineage(everything[0], backlinks=True)
     library.check()
-    for form in SUFFIXES:
+    for form, kind in export_forms().items():
+        if kind.document and not kind.document.holds_other_formats:
+            continue
         for chosen in (everything[:5], None):
             b"".join(export(library, form, chosen).pieces)
     library.log()

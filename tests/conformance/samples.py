@@ -14,7 +14,7 @@ import pytest
 from memtui import paths
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 UNKNOWN = "x_unknown"
 """A key that no format knows."""

@@ -18,7 +18,7 @@ from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 from .acting import BEFOREHAND, allowed, effect, first_plan
 from .samples import UNKNOWN, memories, open_library, plant_unknown, root_of

@@ -8,15 +8,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from memtui.changes import Act
 from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 from .acting import allowed
 from .neighbour import keep_editing
 from .samples import memories, open_library
+
+pytestmark = pytest.mark.slow
 
 EDITS = 20
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 from .looking import look_at
 from .samples import memories, open_library

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, from_record, to_record
-from memtui.stores.base import Format, Store
+from memtui.stores.base import Store
+from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS, detect_all, discover
 
 from .samples import memories, open_library, root_of, sample

@@ -14,7 +14,7 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 
 from .samples import memories, open_library
 from .trees import contents

@@ -12,18 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit
+from memtui.changes import Edit, StoreEdits
 from memtui.files import failpoints
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
-from memtui.journal import ActionPart, ActionState, Journal, JournalAction
+from memtui.journal import ActionState, Journal, JournalAction
 from tests.torture.cases import AGENT, CASES, Case
 from tests.torture.processes import KILLED, fork, wait
 
 
 def do(journal: Journal, edits: tuple[Edit, ...], title: str = "edit") -> None:
-    with journal.begin(title, [ActionPart("store", edits)]) as recording:
+    with journal.begin(title, [StoreEdits("store", edits)]) as recording:
         commit(edits, recording)
 
 

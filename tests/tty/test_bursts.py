@@ -13,6 +13,8 @@ import pytest
 
 from memtui import paths
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., AbstractContextManager[Any]]
 
 ESC = "\x1b[27u"

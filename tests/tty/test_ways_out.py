@@ -15,6 +15,8 @@ import pytest
 
 from memtui import paths
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., AbstractContextManager[Any]]
 WRITTEN = "hinterland 4711 "
 

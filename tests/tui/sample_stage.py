@@ -16,7 +16,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
 
 from .stage import NOW, Stage
 

@@ -21,7 +21,8 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.keymap import key_name
 from memtui.library import Library
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
 from memtui.tui.controllers.detail import REST
 from memtui.tui.screens.browse import BrowseScreen
 

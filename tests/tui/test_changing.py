@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from memtui.tui.screens.confirm_dialog import ConfirmDialog
-from memtui.tui.screens.conflict import ConflictScreen
-from memtui.tui.screens.diff import DiffScreen
-from memtui.tui.screens.edit_form import FormScreen
-from memtui.tui.screens.log import LogScreen
+from memtui.tui.dialogs.confirm_dialog import ConfirmDialog
+from memtui.tui.dialogs.conflict import ConflictScreen
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.edit_form import FormScreen
+from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched

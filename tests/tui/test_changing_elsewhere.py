@@ -17,13 +17,13 @@ from memtui.changes import Change
 from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
-from memtui.tui.screens import edit_form
-from memtui.tui.screens.broken import BrokenScreen
-from memtui.tui.screens.copy import CopyScreen
-from memtui.tui.screens.diff import DiffScreen
-from memtui.tui.screens.edit_form import FormScreen
-from memtui.tui.screens.export import ExportScreen
-from memtui.tui.screens.import_ import ImportScreen
+from memtui.tui.dialogs import edit_form
+from memtui.tui.dialogs.broken import BrokenScreen
+from memtui.tui.dialogs.copy import CopyScreen
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.edit_form import FormScreen
+from memtui.tui.dialogs.export import ExportScreen
+from memtui.tui.dialogs.import_ import ImportScreen
 from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing, touched

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memtui.tui.screens.conflict import ConflictScreen
-from memtui.tui.screens.edit_form import FormScreen
+from memtui.tui.dialogs.conflict import ConflictScreen
+from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing

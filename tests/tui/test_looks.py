@@ -10,7 +10,7 @@ from rich.segment import Segment
 
 from memtui import paths, themes
 from memtui.model import Place
-from memtui.tui.screens.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Choice, Picker
 
 from .stage import Stage, compare, stage, write_store
 

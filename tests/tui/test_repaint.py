@@ -15,9 +15,12 @@ from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 
 from memtui.tui import app
-from memtui.tui.app import Launch, MemtuiApp
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
 
 from .stage import Stage, fact, stage, write_store
+
+pytestmark = pytest.mark.slow
 
 COLUMNS, LINES = 100, 28
 STEPS = 25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.tui.screens.picker import Picker
+from memtui.tui.dialogs.picker import Picker
 
 from .stage import fact, stage, write_store
 

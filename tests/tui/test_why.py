@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memtui.tui.actions import BY_ID
-from memtui.tui.screens.why import WhyScreen
+from memtui.tui.dialogs.why import WhyScreen
 
 from .stage import Stage, fact, stage, write_store
 

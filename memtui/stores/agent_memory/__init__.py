@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.agent_memory.layout import detect
-from memtui.stores.base import Format
+from memtui.stores.format import Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
 
 FORMAT = Format(
@@ -12,14 +12,16 @@ FORMAT = Format(
     places=("$MEMORY_HOME",),
     detect=detect,
     open=lazy_function("memtui.stores.agent_memory.store", "AgentMemory"),
-    belongings=(
-        "entities/*",
-        "metrics/*",
-        "logs/*",
-        "checkpoints/*",
-        "pipelines/*",
-        "status.json",
-    ),
     configure=lazy_function("memtui.stores.format_setup", "configure"),
-    convert=lazy_function("memtui.stores.agent_memory.importing", "convert"),
+    transfer=TransferSupport(
+        belongings=(
+            "entities/*",
+            "metrics/*",
+            "logs/*",
+            "checkpoints/*",
+            "pipelines/*",
+            "status.json",
+        ),
+        convert=lazy_function("memtui.stores.agent_memory.importing", "convert"),
+    ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.ambient.layout import detect
-from memtui.stores.base import Format
+from memtui.stores.format import ExchangeDocument, Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
 
 FORMAT = Format(
@@ -12,7 +12,27 @@ FORMAT = Format(
     places=("~/.ambient/memory",),
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
-    belongings=("*.json", "*.json.migrated"),
     configure=lazy_function("memtui.stores.format_setup", "configure"),
-    convert=lazy_function("memtui.stores.ambient.importing", "convert"),
+    transfer=TransferSupport(
+        belongings=("*.json", "*.json.migrated"),
+        convert=lazy_function("memtui.stores.ambient.importing", "convert"),
+    ),
+    document=ExchangeDocument(
+        description="the JSON that Ambient's own import reads",
+        name="an Ambient backup",
+        member="projects",
+        export=lazy_function("memtui.stores.ambient.backup", "export"),
+        read=lazy_function("memtui.stores.ambient.backup", "read"),
+        holds_other_formats=True,
+        unsupported_fields=(
+            "tags",
+            "links",
+            "supersedes",
+            "superseded_by",
+            "status",
+            "pinned",
+            "confidence",
+            "extra",
+        ),
+    ),
 )

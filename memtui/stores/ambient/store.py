@@ -48,9 +48,13 @@ class Ambient(FileStore[EventContext]):
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
-    def desk(self, view: StoreView) -> EventContext:
+    def plan_context(self, view: StoreView) -> EventContext:
         return EventContext(
-            *self.held(view), self.rules, self._marked_at, self._project_names, self._last
+            **self.context_fields(view),
+            rules=self.rules,
+            marked_at=self._marked_at,
+            keys=self._project_names,
+            last=self._last,
         )
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:

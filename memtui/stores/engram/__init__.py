@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.stores.base import DatabaseSupport, Format
+from memtui.stores.format import DatabaseSupport, ExchangeDocument, Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
 
+NAME = "engram"
 DATABASE = "engram.db"
 SUFFIXES = (".db", ".sqlite", ".sqlite3")
 """Files of another name that are worth a look inside."""
@@ -24,8 +25,13 @@ def detect(path: Path) -> Path | None:
     return found
 
 
+def database_file(root: Path) -> Path:
+    """The database of the store at this root, which is its folder or the file itself."""
+    return root / DATABASE if root.is_dir() else root
+
+
 FORMAT = Format(
-    name="engram",
+    name=NAME,
     title="Engram: persistent memory for coding agents (SQLite)",
     places=("$ENGRAM_DATA_DIR", "~/.engram"),
     detect=detect,
@@ -39,6 +45,15 @@ FORMAT = Format(
         lazy_function("memtui.stores.engram.revert_detection", "standing"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),
-    identity="sync_id",
-    convert=lazy_function("memtui.stores.engram.importing", "convert"),
+    transfer=TransferSupport(
+        identity="sync_id", convert=lazy_function("memtui.stores.engram.importing", "convert")
+    ),
+    document=ExchangeDocument(
+        description="the JSON of `engram export`; memories of one Engram store",
+        name="an Engram export",
+        member="observations",
+        export=lazy_function("memtui.stores.engram.export_document", "export_memories"),
+        read=lazy_function("memtui.stores.engram.import_document", "read"),
+        plan_import=lazy_function("memtui.stores.engram.import_document", "plan_import_into"),
+    ),
 )

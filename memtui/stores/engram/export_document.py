@@ -16,13 +16,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memtui.errors import StoreError
-from memtui.stores.engram import rules
+from memtui.errors import Refused, StoreError
+from memtui.stores.engram import NAME, database_file, rules
 from memtui.stores.engram.connection import look
 from memtui.stores.engram.records import PROMPT as PROMPT_PREFIX
 from memtui.stores.engram.records import SESSION as SESSION_PREFIX
 from memtui.stores.engram.records import text
 from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.format import ExportedDocument, ExportRequest
 from memtui.text import number
 
 T = TypeVar("T")
@@ -83,6 +84,22 @@ _FULL_ONLY = frozenset({"ownership_mode", "pinned", "source_inbox_id"})
 """Columns that version 0.1.0 does not know."""
 
 Row = Mapping[str, Any]
+
+
+def export_memories(request: ExportRequest) -> ExportedDocument:
+    """The export of the one store that the memories lie in (`Format.document`).
+
+    Raises Refused when they lie in several, or in one of another format; StoreError.
+    """
+    labels = {memory.store for memory in request.memories}
+    stores = [store for store in request.stores if store.label in labels or not labels]
+    if len(stores) != 1 or stores[0].format != NAME:
+        raise Refused("this form is for one Engram store", do="choose one with --store")
+    complete = stores[0].label in request.complete
+    only = None if complete else {memory.id for memory in request.memories}
+    file = database_file(stores[0].root)
+    document = export(file, request.now, FULL, only)
+    return ExportedDocument(document + "\n", tuple(left_out(file, FULL, only)))
 
 
 def export(

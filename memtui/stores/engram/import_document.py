@@ -1,4 +1,4 @@
-"""Reading Engram's own JSON without doubling rows.
+"""Import Engram's own JSON, as the rows of a new database or into one that exists.
 
 Engram's July import inserts every row again. Here a row whose sync_id is known is left as it is:
 `same` where it says the same, else `different`. An import never overwrites and never deletes.
@@ -10,12 +10,15 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Outcome, Plan, RowEdit
 from memtui.errors import BundleError, Refused, StoreError
-from memtui.stores.engram import rules, sessions
+from memtui.model import Memory
+from memtui.stores.base import Store
+from memtui.stores.engram import NAME, database_file, rules, sessions
 from memtui.stores.engram.connection import look
 from memtui.stores.engram.export_document import (
     OBSERVATION,
@@ -25,8 +28,18 @@ from memtui.stores.engram.export_document import (
     TOMBSTONE,
     VERSIONS,
 )
-from memtui.stores.engram.records import is_whole, text
+from memtui.stores.engram.new_database import database_lines
+from memtui.stores.engram.records import (
+    DatabasePlace,
+    Relation,
+    is_whole,
+    observation,
+    prompt,
+    session,
+    text,
+)
 from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.format import IncomingStore
 
 _LISTS = (
     ("sessions", SESSION),
@@ -54,17 +67,22 @@ _LARGEST = 2**63
 _PREFIX = {"observations": "obs", "user_prompts": "prompt", "memory_relations": "rel"}
 
 Row = Mapping[str, Any]
+Rows = dict[str, list[dict[str, Any]]]
 
 
-def read_export(document: str) -> dict[str, list[dict[str, Any]]]:
+def parse_export(document: str) -> Rows:
     """The rows of an export by list name. Raises BundleError when it is none that is known."""
     try:
-        data = json.loads(document)
+        return checked_rows(json.loads(document))
     except (ValueError, RecursionError) as error:
         raise BundleError(f"this is not JSON ({error})") from error
+
+
+def checked_rows(data: Any) -> Rows:
+    """The rows of a parsed export by list name. Raises BundleError for any unknown form."""
     if not isinstance(data, dict) or data.get("version") not in VERSIONS:
         raise BundleError("this is no Engram export of a known version", do="0.1.0 or 0.2.0")
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: Rows = {}
     for name, columns in _LISTS:
         rows = [] if data.get(name) is None else data[name]
         if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -92,9 +110,63 @@ def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
     return found
 
 
+def read(document: Mapping[str, Any]) -> IncomingStore:
+    """The store that a parsed export holds. Raises BundleError."""
+    rows = checked_rows(document)
+    home = DatabasePlace(NAME, "")
+    observations = _numbered(rows["observations"])
+    touching = _relations(rows["relations"], observations)
+    memories: list[Memory] = []
+    for row in observations:
+        memories.append(observation(home, row, touching.get(text(row.get("sync_id")), ()), ()))
+    memories += [prompt(home, row) for row in _numbered(rows["prompts"])]
+    memories += [session(home, row) for row in rows["sessions"] if text(row.get("summary"))]
+    return IncomingStore(NAME, NAME, memories, whole=True, rows=partial(_database, rows))
+
+
+def _database(rows: Mapping[str, Sequence[Row]]) -> list[str]:
+    try:
+        return database_lines(rows)
+    except sqlite3.Error as error:
+        raise BundleError(f"its rows make no database ({error})") from error
+
+
+def _numbered(rows: Sequence[Row]) -> list[Row]:
+    """Rows of early exports have no numbers."""
+    return [row if "id" in row else {**row, "id": number} for number, row in enumerate(rows, 1)]
+
+
+def _relations(rows: Sequence[Row], observations: Sequence[Row]) -> dict[str, list[Relation]]:
+    """The relations by the sync_id of each of their ends."""
+    by_name = {text(row.get("sync_id")): row for row in observations}
+    found: dict[str, list[Relation]] = {}
+    for row in rows:
+        source, target = text(row.get("source_id")), text(row.get("target_id"))
+        start, end = by_name.get(source, {}), by_name.get(target, {})
+        relation = Relation(
+            sync_id=text(row.get("sync_id")),
+            source=source,
+            target=target,
+            source_row=start.get("id"),
+            target_row=end.get("id"),
+            source_alive=bool(start) and start.get("deleted_at") is None,
+            relation=text(row.get("relation")),
+            status=text(row.get("judgment_status")),
+            columns=row,
+        )
+        for name in {source, target}:
+            found.setdefault(name, []).append(relation)
+    return found
+
+
+def plan_import_into(store: Store, document: str) -> Plan:
+    """What importing an export into this store would add (`Format.document`)."""
+    return plan_import(database_file(store.root), document)
+
+
 def plan_import(file: Path, document: str) -> Plan:
     """What importing an export would add. Raises BundleError, Refused or StoreError."""
-    rows = read_export(document)
+    rows = parse_export(document)
 
     def work(connection: sqlite3.Connection) -> Plan:
         schema = inspect(connection)

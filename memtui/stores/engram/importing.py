@@ -18,11 +18,11 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import ConvertedMemory
 from memtui.stores.change_validation import created_of
 from memtui.stores.engram import rules, sessions
 from memtui.stores.engram.records import PROMPT, SESSION, count_of, is_whole, native, text
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, lost_fields, short_hash
 from memtui.stores.values import from_iso
 

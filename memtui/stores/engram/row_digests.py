@@ -11,11 +11,11 @@ from typing import Any
 
 from memtui.changes import RowEdit
 from memtui.errors import Conflict, MemtuiError, Refused
-from memtui.stores.base import WHOLE, rows_digest
 from memtui.stores.engram.connection import look
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import native, plain
 from memtui.stores.engram.schema import Schema, inspect
+from memtui.stores.format import WHOLE, rows_digest
 
 TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "observation_versions")
 """The tables whose rows an edit may name."""

@@ -22,7 +22,7 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
-from memtui.stores.engram import DATABASE, SUFFIXES, import_document
+from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document
 from memtui.stores.engram import export_document as export
 from memtui.stores.engram import reading as read
 from memtui.stores.engram.connection import SMALLEST_DATABASE, Trace, is_settled, look, trace
@@ -64,7 +64,7 @@ def _holds_engram(file: Path, *, by_name: bool) -> bool:
 
 def open_store(root: Path, label: str) -> EngramStore:
     """Open the store at a detected root. Raises StoreError when there is no database."""
-    file = root / DATABASE if root.is_dir() else root
+    file = database_file(root)
     if not file.is_file():
         raise StoreError("there is no Engram database", where=str(file))
     return EngramStore(root=root, label=label, file=file)
@@ -81,7 +81,7 @@ class EngramStore:
     root: Path
     label: str
     file: Path
-    format: str = "engram"
+    format: str = NAME
     clock: Callable[[], datetime] = _now
     _seen: Trace = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
@@ -213,4 +213,4 @@ def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
 
 def dump_store(root: Path) -> list[str]:
     """The rows of the store at this root as JSON lines. Raises StoreError."""
-    return dump(root / DATABASE if root.is_dir() else root)
+    return dump(database_file(root))

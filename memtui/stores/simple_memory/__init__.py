@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
 
 FILES = ("facts.json", "episodes.json", "schema.json")
@@ -30,5 +30,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
     nearby=(".", "simple-memory"),
-    convert=lazy_function("memtui.stores.simple_memory.importing", "convert"),
+    transfer=TransferSupport(
+        convert=lazy_function("memtui.stores.simple_memory.importing", "convert"),
+    ),
 )

@@ -56,23 +56,25 @@ class RecordDraft:
         )
 
 
-def edit(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def edit(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
-    target = desk.target(memory)
+    target = context.target(memory)
     draft = RecordDraft()
-    _fill(draft, change, target, desk)
+    _fill(draft, change, target, context)
     return draft.edits(target)
 
 
-def _fill(draft: RecordDraft, change: Change, target: RecordTarget, desk: RecordContext) -> None:
+def _fill(draft: RecordDraft, change: Change, target: RecordTarget, context: RecordContext) -> None:
     for name, value in asked_values(change, target.memory, EDITABLE).items():
         if name == "content":
-            _content(change, target, draft, desk)
+            _content(change, target, draft, context)
         else:
             _FIELDS[name](value, target, draft)
 
 
-def _content(change: Change, target: RecordTarget, draft: RecordDraft, desk: RecordContext) -> None:
+def _content(
+    change: Change, target: RecordTarget, draft: RecordDraft, context: RecordContext
+) -> None:
     text = content_of(change)
     same_as_seen(target.memory, _content_now(target), target.path, text)
     if target.part is FACTS:
@@ -80,7 +82,7 @@ def _content(change: Change, target: RecordTarget, draft: RecordDraft, desk: Rec
         return
     draft.members[target.part.text_key] = text
     if target.part is SCHEMA:
-        _next_version(target, draft, desk)
+        _next_version(target, draft, context)
 
 
 def _content_now(target: RecordTarget) -> str:
@@ -109,12 +111,12 @@ def _object(text: str, target: RecordTarget) -> object:
     return words
 
 
-def _next_version(target: RecordTarget, draft: RecordDraft, desk: RecordContext) -> None:
+def _next_version(target: RecordTarget, draft: RecordDraft, context: RecordContext) -> None:
     version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
     former = former_text(target.memory, f"{target.memory.id}@v{version}")
     draft.beside["supersedes"] = [former.id]
-    draft.more = desk.noted_record(former.id, kept=keep(former))
+    draft.more = context.noted_record(former.id, kept=keep(former))
 
 
 def former_text(memory: Memory, id: str) -> Memory:
@@ -201,40 +203,40 @@ _FIELDS: Mapping[str, Callable[[object, RecordTarget, RecordDraft], None]] = {
 # ---- status ---------------------------------------------------------------------------------
 
 
-def retire(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
-    target = desk.target(memory)
+    target = context.target(memory)
     if target.part is SCHEMA:
         return target.with_members({"status": OUTDATED})
     return target.beside.set(**{KEPT_STATUS: "retired"})
 
 
-def restore(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """Current again: a schema item confirmed, a fact or an episode as its file has it."""
-    target = desk.target(memory)
+    target = context.target(memory)
     lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
     if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
         return (*target.with_members({"status": CONFIRMED}), *lineage)
     return lineage
 
 
-def accept(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
-    target = desk.target(memory)
+    target = context.target(memory)
     draft = RecordDraft({"status": CONFIRMED})
-    _fill(draft, change, target, desk)
+    _fill(draft, change, target, context)
     return draft.edits(target)
 
 
-def decline(_change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def decline(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """A proposed schema item becomes outdated: kept, not shown by default."""
-    return desk.target(memory).with_members({"status": OUTDATED})
+    return context.target(memory).with_members({"status": OUTDATED})
 
 
-def merge(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+def merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
     """The plan of a MERGE. Raises Refused."""
-    kept = desk.target(memory)
-    others = [desk.target(other) for other in desk.others(change, memory)]
+    kept = context.target(memory)
+    others = [context.target(other) for other in context.others(change, memory)]
     if any(target.part is not FACTS for target in (kept, *others)):
         raise Refused("only facts can be merged", where=memory.ref)
     lineage = dict.fromkeys([*kept.memory.supersedes, *(one.memory.id for one in others)])
@@ -283,9 +285,9 @@ def _differences(kept: RecordTarget, others: Sequence[RecordTarget]) -> tuple[st
     )
 
 
-def pin(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]:
+def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """PIN and UNPIN: the record's own `pinned` where it has one."""
-    target = desk.target(memory)
+    target = context.target(memory)
     wanted = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
         native = target.with_members({"pinned": wanted})
@@ -293,11 +295,11 @@ def pin(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...]
     return target.beside.set(pinned=True if wanted else None)
 
 
-def native_link(change: Change, memory: Memory, desk: RecordContext) -> tuple[Edit, ...] | None:
+def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
     """LINK and UNLINK in the record's own lists; None when the link belongs to the sidecar."""
-    target = desk.target(memory)
+    target = context.target(memory)
     relation = str(change.fields.get("relation") or "")
-    other = str(change.fields.get("target") or "").removeprefix(f"{desk.label}:")
+    other = str(change.fields.get("target") or "").removeprefix(f"{context.label}:")
     if not relation or not other:
         raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
     key, item = _place(target, relation, other)

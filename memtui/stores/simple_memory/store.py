@@ -9,7 +9,7 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.model import CURRENT, Memory
-from memtui.stores.action_support import ActionSupport, Doing
+from memtui.stores.action_support import ActHandler, ActionSupport
 from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
 from memtui.stores.importing import is_import
@@ -58,31 +58,31 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
     return tags_of(PART_OF_KIND[memory.kind], memory.extra)
 
 
-def _add(change: Change, desk: RecordContext) -> Plan:
-    return plan_carried(change, desk) if is_import(change) else adding.add(change, desk)
+def _add(change: Change, context: RecordContext) -> Plan:
+    return plan_carried(change, context) if is_import(change) else adding.add(change, context)
 
 
-def _one(editing: Editing, *, ends: bool = False) -> Doing[RecordContext]:
+def _one(editing: Editing, *, ends: bool = False) -> ActHandler[RecordContext]:
     """An act whose edits are all of one record and its entry."""
 
-    def plan(change: Change, memory: Memory, desk: RecordContext) -> Plan:
-        return plan_one(change, memory, editing(change, memory, desk), ends=ends)
+    def plan(change: Change, memory: Memory, context: RecordContext) -> Plan:
+        return plan_one(change, memory, editing(change, memory, context), ends=ends)
 
     return plan
 
 
-def _link(change: Change, memory: Memory, desk: RecordContext) -> Plan:
-    native = pins.native_link(change, memory, desk)
+def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    native = pins.native_link(change, memory, context)
     if native is None:
-        return plan_beside(change, desk.beside(memory), desk.now)
+        return plan_beside(change, context.beside(memory), context.now)
     return plan_one(change, memory, native)
 
 
-def _delete(change: Change, memory: Memory, desk: RecordContext) -> Plan:
-    target = desk.target(memory)
+def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    target = context.target(memory)
     edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
     return plan_one(
-        change, memory, edits, dangling_warnings(memory, desk.view.memories(desk.label))
+        change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
     )
 
 
@@ -156,5 +156,5 @@ class SimpleMemoryStore(FileStore[RecordContext]):
         """All memories of the store: there is only the one shard."""
         return record_files.read(self.root, self.label, sidecar)
 
-    def desk(self, view: StoreView) -> RecordContext:
-        return RecordContext(*self.held(view), self._last)
+    def plan_context(self, view: StoreView) -> RecordContext:
+        return RecordContext(**self.context_fields(view), last=self._last)

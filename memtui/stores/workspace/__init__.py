@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
 from memtui.stores.workspace.injections import LOG_PATH
 from memtui.stores.workspace.layout import detect
@@ -15,6 +15,8 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.workspace.store", "WorkspaceStore"),
     nearby=(".", "workspace"),
-    belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
-    convert=lazy_function("memtui.stores.workspace.importing", "convert"),
+    transfer=TransferSupport(
+        belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
+        convert=lazy_function("memtui.stores.workspace.importing", "convert"),
+    ),
 )

@@ -53,8 +53,10 @@ class WorkspaceStore(FileStore[DocumentContext]):
         self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
-    def desk(self, view: StoreView) -> DocumentContext:
-        return DocumentContext(*self.held(view), self._map.current(), self._map.path)
+    def plan_context(self, view: StoreView) -> DocumentContext:
+        return DocumentContext(
+            **self.context_fields(view), types=self._map.current(), map_path=self._map.path
+        )
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change; a RETYPE may be of every document that fits a pattern."""
@@ -63,7 +65,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
         why = self.refusal(change.act, None)
         if why:
             raise Refused(why, where=str(self.root))
-        return editing.retype_by_pattern(change, self.desk(view))
+        return editing.retype_by_pattern(change, self.plan_context(view))
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         """Each document, by one stat, its mark made of all that is said of it."""

@@ -19,8 +19,8 @@ from memtui.tui.widgets.outcome import OutcomeLine, Tone
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library.planning import Planned
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 _DONE = {
     Act.ADD: "Added",
@@ -49,7 +49,7 @@ SHOWN = 50
 class ChangeActions:
     """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
 
-    def __init__(self, screen: BrowseScreen, doing: ChangeWorker, selection: Selection) -> None:
+    def __init__(self, screen: ScreenInterface, doing: ChangeWorker, selection: Selection) -> None:
         self._screen = screen
         self._doing = doing
         self._selection = selection
@@ -101,12 +101,12 @@ class ChangeActions:
 
     def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
         """Do what was planned; with `ask`, only after a yes to its diff."""
-        from memtui.tui.screens.diff import DiffScreen
+        from memtui.tui.dialogs.diff import DiffScreen
 
         planned, library = found.planned, self._doing.library
         if library is None:
             return
-        if not planned.does_something:
+        if not planned.has_edits:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
             told = (*plan_summary.told(planned, library.get), *said)
@@ -139,9 +139,8 @@ class ChangeActions:
         words = words or done_words(planned, self._name)
         screen.app.clear_notifications()
         screen.app.notify(f"{words}. u takes it back.", timeout=4)
-        screen.hands.journalling.watch()
         if planned.refs:
-            screen.stand_on(planned.refs[0])
+            screen.await_memory(planned.refs[0])
 
     def _name(self, ref: str) -> str:
         library = self._doing.library
@@ -152,7 +151,7 @@ class ChangeActions:
 
     def failed(self, error: MemtuiError) -> None:
         """Nothing was changed: say why, and show what changed underneath."""
-        from memtui.tui.screens.conflict import THEIRS, ConflictScreen
+        from memtui.tui.dialogs.conflict import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
             self._screen.work.refresh()

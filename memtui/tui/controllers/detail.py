@@ -13,7 +13,8 @@ from memtui.model import Memory
 
 if TYPE_CHECKING:
     from memtui.tui.messages import Related
-    from memtui.tui.screens.searchable import SearchableScreen
+    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.status_text import StatusText
 
 REST = 0.06
 """Seconds the cursor must rest before a run of moves is over and references are asked for."""
@@ -24,8 +25,9 @@ RUN = 0.1
 class DetailController:
     """Keeps the detail at the cursor's memory."""
 
-    def __init__(self, screen: SearchableScreen) -> None:
+    def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
         self._screen = screen
+        self._status_text = status_text
         self.resting = False
         """The references of the memory under the cursor are still to be asked for."""
         self._moved = 0.0
@@ -63,5 +65,5 @@ class DetailController:
         """What a memory refers to has been found."""
         screen = self._screen
         if event.memory is screen.detail.memory:
-            screen.detail.show_references(screen.telling.references(event.lineage))
+            screen.detail.show_references(self._status_text.references(event.lineage))
             screen.update_keys()

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memtui.files.form_drafts import FormDraft
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 SHOWN = 50
 """Cells of a draft's text in a toast or a list."""
@@ -26,7 +26,11 @@ class DraftActs:
     """What was written in a form that the program ended with."""
 
     def __init__(
-        self, screen: BrowseScreen, doing: ChangeWorker, selection: Selection, writing: FormActions
+        self,
+        screen: ScreenInterface,
+        doing: ChangeWorker,
+        selection: Selection,
+        writing: FormActions,
     ) -> None:
         self._screen = screen
         self._doing = doing
@@ -66,7 +70,7 @@ class DraftActs:
         return text.ago(datetime.fromtimestamp(draft.time, UTC), self._screen.now())
 
     def _open(self) -> None:
-        from memtui.tui.screens.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Choice, Picker
 
         if not self._look():
             self._screen.update_keys()

@@ -14,8 +14,8 @@ from memtui.tui.controllers.selection import Selection
 from memtui.tui.controllers.transfer import TransferActions
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 _OF_ANY = frozenset({"new"})
 """Actions that are about no memory in particular."""
@@ -26,13 +26,14 @@ _OF_JOURNAL = frozenset({"undo", "redo", "log", "again"})
 class EditingControllers:
     """What the browse screen needs to know of changing."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self.doing = ChangeWorker(screen)
         self.selection = Selection(screen)
         self.changing = ChangeActions(screen, self.doing, self.selection)
         self.writing = FormActions(screen, self.doing, self.selection, self.changing)
         self.drafts = DraftActs(screen, self.doing, self.selection, self.writing)
         self.journalling = JournalActions(screen, self.doing, self.selection, self.changing)
+        self.doing.on_written = self.journalling.watch
         self.mending = RepairActions(screen, self.doing, self.changing)
         self.carrying = TransferActions(screen, self.doing, self.selection, self.changing)
 

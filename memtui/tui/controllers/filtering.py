@@ -11,12 +11,12 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import glyphs
-from memtui.tui.screens.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 RECENCIES = {
     "24h": "the last 24 hours",
@@ -31,7 +31,7 @@ ALL = "all"
 class FilterActions:
     """Search line, pickers and saved filters."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def acts(self) -> ActionHandlers:
@@ -53,8 +53,8 @@ class FilterActions:
 
     def _clear(self) -> None:
         screen = self._screen
-        text = queries.without_filters(queries.parse(screen.view.text, screen.now()))
-        screen.set_view(ViewState(queries.show(text), screen.view.cleared().chips))
+        text = queries.without_filters(queries.parse_query(screen.view.text, screen.now()))
+        screen.set_view(ViewState(queries.format_query(text), screen.view.cleared().chips))
 
     def _order(self) -> None:
         view = self._screen.view
@@ -63,7 +63,7 @@ class FilterActions:
     def _pick(self, field: str) -> None:
         screen = self._screen
         screen.settle()
-        chosen = queries.values_of(screen.view.chips, field)
+        chosen = queries.filter_values(screen.view.chips, field)
         counts: Mapping[str, int] = getattr(screen.found.facets, field) if screen.found else {}
 
         def done(values: tuple[str, ...] | None) -> None:
@@ -85,14 +85,14 @@ class FilterActions:
             if values is None:
                 return
             span = values[0] if values else ""
-            moment = queries.moment(span, screen.now()) if span else None
+            moment = queries.parse_time(span, screen.now()) if span else None
             screen.set_view(screen.view.between(moment, None))
 
         picker = Picker("Filter by recency", choices, several=False)
         screen.app.push_screen(picker, done)
         spans = {
             span: screen.view.between(
-                queries.moment(span, screen.now()) if span else None, None
+                queries.parse_time(span, screen.now()) if span else None, None
             ).query(screen.now())
             for span in ("", *RECENCIES)
         }
@@ -101,8 +101,8 @@ class FilterActions:
     def _pick_saved(self) -> None:
         screen = self._screen
         screen.settle()
-        words = queries.parse(screen.view.text, screen.now()).terms
-        current = queries.show(replace(screen.view.query(screen.now()), terms=words))
+        words = queries.parse_query(screen.view.text, screen.now()).terms
+        current = queries.format_query(replace(screen.view.query(screen.now()), terms=words))
         saved = screen.app.saved
         choices = [
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
@@ -122,7 +122,7 @@ class FilterActions:
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
     def _keep(self, current: str) -> None:
-        from memtui.tui.screens.prompt_dialog import PromptDialog
+        from memtui.tui.dialogs.prompt_dialog import PromptDialog
 
         app = self._screen.app
 

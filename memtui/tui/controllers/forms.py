@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.stores.base import Store
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 KNOWN = 500
 """Values of a field that are offered while typing."""
@@ -43,7 +43,7 @@ class FormActions:
 
     def __init__(
         self,
-        screen: BrowseScreen,
+        screen: ScreenInterface,
         doing: ChangeWorker,
         selection: Selection,
         changing: ChangeActions,
@@ -89,7 +89,7 @@ class FormActions:
         draft: EditorDraft | None = None,
         file: DraftFile | None = None,
     ) -> None:
-        from memtui.tui.screens.edit_form import FormScreen
+        from memtui.tui.dialogs.edit_form import FormScreen
 
         state = self._screen.app.launch.state
         if file is None and state is not None:
@@ -133,8 +133,8 @@ class FormActions:
         """What types, entities and tags the store knows, to be offered while typing."""
 
         def look(library: Library) -> dict[str, tuple[str, ...]]:
-            query = queries.parse("status:all", self._screen.now())
-            query = queries.with_values(query, "store", (store.casefold(),))
+            query = queries.parse_query("status:all", self._screen.now())
+            query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
             return {
                 "type": _common(facets.type),
@@ -162,7 +162,7 @@ class FormActions:
         self._pick_store(open_for_writing, memory)
 
     def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
-        from memtui.tui.screens.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Choice, Picker
 
         here = memory.store if memory else ""
         choices = [
@@ -184,7 +184,7 @@ class FormActions:
 
     def _new_in(self, store: Store, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
-        types = queries.values_of(self._screen.view.query(self._screen.now()), "type")
+        types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
         def known(values: Mapping[str, Sequence[str]]) -> None:
@@ -231,7 +231,7 @@ class FormActions:
     # Links
 
     def _link(self) -> None:
-        from memtui.tui.screens.link import LinkScreen
+        from memtui.tui.dialogs.link import LinkScreen
 
         memory = self._selection.current()
         if memory is None:

@@ -17,8 +17,8 @@ from memtui.tui.controllers.selection import Selection
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.reverted_edits import RevertedEdit
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 LOOK_BACK = 24 * 3600.0
 """Seconds before the start in which an agent may have taken back what memtui wrote."""
@@ -34,7 +34,7 @@ class JournalActions:
 
     def __init__(
         self,
-        screen: BrowseScreen,
+        screen: ScreenInterface,
         doing: ChangeWorker,
         selection: Selection,
         changing: ChangeActions,
@@ -90,7 +90,6 @@ class JournalActions:
         title = text.cut(text.one_line(action.title), SHOWN)
         self._screen.app.clear_notifications()
         self._screen.app.notify(f"{word}: {title}. {key}.", timeout=4)
-        self.watch()
 
     def _stuck(self, word: str, error: MemtuiError) -> None:
         self._changing.failed(error)
@@ -107,7 +106,7 @@ class JournalActions:
         )
 
     def _show_log(self, actions: list[JournalAction]) -> None:
-        from memtui.tui.screens.log import LogScreen
+        from memtui.tui.dialogs.log import LogScreen
 
         library = self._doing.library
         if library is None:
@@ -122,7 +121,7 @@ class JournalActions:
             elif what == "redo":
                 self.redo(int(value))
             else:
-                self._screen.stand_on(value, now=True)
+                self._screen.go_to_memory(value)
 
         lost = {each.action.id for each in self.overwritten}
         self._screen.app.push_screen(LogScreen(actions, library, self._screen.now, lost), chosen)
@@ -177,7 +176,6 @@ class JournalActions:
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
-            self.watch()
             self._screen.update_keys()
 
         self._doing.apply(planned, done, self._changing.failed)

@@ -11,14 +11,14 @@ from memtui.model import Memory
 from memtui.tui import actions, external_programs, key_bindings
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class MemoryActions:
     """What can be done to memories without writing."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._trail: list[str] = []
         """Refs of the memories that references were followed from."""
@@ -109,7 +109,7 @@ class MemoryActions:
             external_programs.open_source(self._screen.app, memory.origin)
 
     def _history(self) -> None:
-        from memtui.tui.screens.history import HistoryScreen
+        from memtui.tui.dialogs.history import HistoryScreen
 
         memory, library = self._current(), self._screen.work.library
         if memory is not None and library is not None:
@@ -125,18 +125,18 @@ class MemoryActions:
             self._screen.app.notify(why, severity="warning")
 
     def _help(self) -> None:
-        from memtui.tui.screens.help import HelpScreen
+        from memtui.tui.dialogs.help import HelpScreen
 
         screen = self._screen
         screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides))
 
     def _theme(self) -> None:
-        from memtui.tui.screens.themes import ThemePicker
+        from memtui.tui.dialogs.themes import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
 
     def _unreadable(self) -> None:
-        from memtui.tui.screens.unreadable import UnreadableScreen
+        from memtui.tui.dialogs.unreadable import UnreadableScreen
 
         library = self._screen.work.library
         if library is not None:

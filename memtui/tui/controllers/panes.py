@@ -9,14 +9,14 @@ from memtui.insight.timeline import UNITS
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class PaneActions:
     """Where the keys go, and moving inside the panes."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def acts(self) -> ActionHandlers:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui.errors import MemtuiError
+from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.why import WhyScreen
 from memtui.tui.score_comparison import Hit
-from memtui.tui.screens.picker import Choice, Picker
-from memtui.tui.screens.why import WhyScreen
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class RelevanceActions:
     """`w` where the order is by relevance."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def acts(self) -> ActionHandlers:
@@ -59,7 +59,7 @@ _TITLES = {"vectors": "More like this", "words": "More like this, by its rarest 
 class SimilarActions:
     """`M` on any memory."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def acts(self) -> ActionHandlers:
@@ -78,7 +78,7 @@ class SimilarActions:
 
     def _go(self, chosen: tuple[str, ...] | None) -> None:
         if chosen:
-            self._screen.stand_on(chosen[0], now=True)
+            self._screen.go_to_memory(chosen[0])
 
 
 def _picker(library: Library, ref: str) -> Picker:

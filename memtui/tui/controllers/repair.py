@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library.planning import Planned
     from memtui.stores.base import Store, Unreadable
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class RepairActions:
     """Broken files, opened read-only."""
 
-    def __init__(self, screen: BrowseScreen, doing: ChangeWorker, changing: ChangeActions) -> None:
+    def __init__(
+        self, screen: ScreenInterface, doing: ChangeWorker, changing: ChangeActions
+    ) -> None:
         self._screen = screen
         self._doing = doing
         self._changing = changing
@@ -40,7 +42,7 @@ class RepairActions:
         return [(state.label, fault) for state in states for fault in state.unreadable]
 
     def _pick(self) -> None:
-        from memtui.tui.screens.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Choice, Picker
 
         broken = self._broken()
         choices = []
@@ -74,7 +76,7 @@ class RepairActions:
         )
 
     def _show(self, store: Store, broken: Broken) -> None:
-        from memtui.tui.screens.broken import BrokenScreen
+        from memtui.tui.dialogs.broken import BrokenScreen
 
         def answered(restore: bool | None) -> None:
             if restore:
@@ -83,7 +85,7 @@ class RepairActions:
         self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
 
     def _restore(self, store: Store, broken: Broken) -> None:
-        from memtui.tui.screens.diff import DiffScreen
+        from memtui.tui.dialogs.diff import DiffScreen
 
         state = self._screen.app.launch.state
         if state is None:

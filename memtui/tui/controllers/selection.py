@@ -11,7 +11,7 @@ from memtui.tui import glyphs
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.screen_interface import ScreenInterface
 
 LOOKED_AT = 200
 """Marked memories that are asked about before a key is shown; planning asks about all."""
@@ -39,7 +39,7 @@ ONE_ONLY = frozenset({"edit", "edit.outside", "supersede", "link", "accept"})
 class Selection:
     """The marked memories, or the one that is shown."""
 
-    def __init__(self, screen: BrowseScreen) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     @property

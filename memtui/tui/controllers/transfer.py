@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memtui.model import Memory
-    from memtui.tui.screens.action_screen import ActionHandlers
-    from memtui.tui.screens.browse import BrowseScreen
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 
 class TransferActions:
@@ -22,7 +22,7 @@ class TransferActions:
 
     def __init__(
         self,
-        screen: BrowseScreen,
+        screen: ScreenInterface,
         doing: ChangeWorker,
         selection: Selection,
         changing: ChangeActions,
@@ -56,7 +56,7 @@ class TransferActions:
         return [s.label for s in stores if not s.read_only and held != {s.label}]
 
     def _export(self) -> None:
-        from memtui.tui.screens.export import WHOLE, ExportScreen
+        from memtui.tui.dialogs.export import WHOLE, ExportScreen
 
         screen, library = self._screen, self._doing.library
         if library is None:
@@ -73,7 +73,7 @@ class TransferActions:
         screen.app.push_screen(ExportScreen(self._doing, groups, day))
 
     def _import(self) -> None:
-        from memtui.tui.screens.import_ import ImportScreen
+        from memtui.tui.dialogs.import_ import ImportScreen
 
         library = self._doing.library
         if library is not None:
@@ -81,7 +81,7 @@ class TransferActions:
             self._screen.app.push_screen(ImportScreen(self._doing, labels))
 
     def _copy(self) -> None:
-        from memtui.tui.screens.copy import CopyScreen
+        from memtui.tui.dialogs.copy import CopyScreen
 
         def done(copied: bool | None) -> None:
             if copied and self._screen.memories.marked:

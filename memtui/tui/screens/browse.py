@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -11,14 +12,14 @@ from memtui import query as queries
 from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
+from memtui.tui.actions import ActionHandlers
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
-from memtui.tui.screens.action_screen import ActionHandlers
 from memtui.tui.screens.searchable import SearchableScreen
+from memtui.tui.session_state import SessionState
 from memtui.tui.status_text import losses_told
-from memtui.tui.view_state import ViewState
 from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
@@ -32,9 +33,11 @@ LOOK = 0.05
 class BrowseScreen(SearchableScreen):
     """What there is to see of the stores, and everything that can be done with it."""
 
-    def __init__(self, workers: Workers, view: ViewState) -> None:
-        super().__init__(workers, view)
+    def __init__(self, workers: Workers, sessions: SessionState, now: datetime) -> None:
+        super().__init__(workers, sessions.view(now))
         workers.serve(self)
+        self._sessions = sessions
+        self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
@@ -48,7 +51,7 @@ class BrowseScreen(SearchableScreen):
         for controller in (PaneActions(self), self._reading, *asking):
             self._acts = {**self._acts, **controller.acts()}
         self.search_bar.set_text(self.view.text)
-        self.app.sessions.restore(self)
+        self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
         self.telling.opening()
@@ -67,7 +70,6 @@ class BrowseScreen(SearchableScreen):
 
     def situation(self) -> ActionContext:
         return ActionContext(
-            focus=self.pane,
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
             filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
@@ -96,13 +98,10 @@ class BrowseScreen(SearchableScreen):
     def _ref_chosen(self, event: messages.RefChosen) -> None:
         self._reading.follow(event.ref)
 
-    def stand_on(self, ref: str, *, now: bool = False) -> None:
-        """Stand on a memory once the list has it; `now`: show it at once, in the list or not."""
-        self._wanted = ref
-        if now:
-            self._wanted = ""
-            if not self.memories.go_to(ref):
-                self._reading.follow(ref)
+    def restore_selection(self) -> None:
+        ref = self._sessions.last.selected
+        if not self._is_restored and ref and self.memories.go_to(ref):
+            self._is_restored = True
 
     # The stores come in
 
@@ -145,12 +144,12 @@ class BrowseScreen(SearchableScreen):
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
         self.is_ready = True
-        if (seen := self.app.sessions.seen) is not None:
+        if (seen := self._sessions.seen) is not None:
             since = queries.TimeCondition(seen.isoformat(), seen)
             self.work.find_fresh(queries.Query(since=since))
         if self.view.text:
             self.search_again()
-        self.app.watch_stores()
+        self.work.watch()
         self.hands.begin()
 
     @on(messages.FreshFound)

@@ -10,13 +10,16 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
+from textual.reactive import var
+from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
-from memtui.tui import key_bindings
-from memtui.tui.actions import ANYWHERE, BY_ID
+from memtui.tui import actions, key_bindings
+from memtui.tui.action_context import ActionContext
+from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
+from memtui.tui.app_interface import AppInterface
 from memtui.tui.layout import Layout, Pane, Shape, arrange
-from memtui.tui.screens.action_screen import ActionScreen
 from memtui.tui.widgets.chips import ChipLine
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
@@ -30,6 +33,33 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 TINY = "memtui needs at least\n40 columns and 12 rows"
+
+
+class ActionScreen(Screen[None]):
+    """Looks an act up by its id, asks the registry whether it is allowed, does it."""
+
+    app: AppInterface
+    focused: var[Widget | None] = var(None)
+    """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
+    widgets that it is about draw themselves."""
+
+    def acts(self) -> ActionHandlers:
+        """Action id -> what does it."""
+        raise NotImplementedError
+
+    def situation(self) -> ActionContext:
+        raise NotImplementedError
+
+    def action_act(self, action_id: str) -> None:
+        """Do it, or say why not."""
+        if reason := self.refusal(action_id):
+            self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
+        elif action_id in (acts := self.acts()):
+            acts[action_id]()
+
+    def refusal(self, action_id: str) -> str:
+        """Why this cannot be done now; empty when it can."""
+        return actions.BY_ID[action_id].allowed(self.situation())
 
 
 class PaneScreen(ActionScreen):

@@ -34,7 +34,7 @@ class SearchableScreen(PaneScreen):
         self.unit: Unit | None = None
         self.found: SearchResult | None = None
         self.telling = StatusText(self)
-        self.showing = DetailController(self)
+        self.showing = DetailController(self, self.telling)
         self._number = 0
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
@@ -132,7 +132,7 @@ class SearchableScreen(PaneScreen):
         self.telling.found(found)
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):
-            self.app.restore_selection()
+            self.restore_selection()
         if self._wanted and self.memories.go_to(self._wanted):
             self._wanted = ""
         self._is_whole = self._is_whole or event.number >= self._whole_from
@@ -153,6 +153,19 @@ class SearchableScreen(PaneScreen):
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:
         self.search_bar.line.learn(event.vocabulary, event.tags)
+
+    def restore_selection(self) -> None:
+        """Go to the memory that the last session ended on, if it has been read."""
+
+    def go_to_memory(self, ref: str) -> None:
+        """Show this memory now; the list stays where it is when it does not hold it."""
+        self._wanted = ""
+        if not self.memories.go_to(ref):
+            self.post_message(messages.RefChosen(ref))
+
+    def await_memory(self, ref: str) -> None:
+        """Go to this memory as soon as it is in the list."""
+        self._wanted = ref
 
     # What is on show
 
@@ -178,7 +191,7 @@ class SearchableScreen(PaneScreen):
         return next((path for path in paths if path.casefold() == chosen[0]), "")
 
     def _chosen_entities(self) -> tuple[str, ...]:
-        return queries.values_of(self.view.query(self.now()), "entity")
+        return queries.filter_values(self.view.query(self.now()), "entity")
 
 
 def _type_width(found: SearchResult) -> int:

@@ -24,7 +24,7 @@ from memtui.tui.messages import QueryEntered, QueryTyped
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.search.facets import Facets
+    from memtui.search.aggregates import Facets
 
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
 COMPLETE = actions.BY_ID["complete"]

@@ -13,14 +13,14 @@ from textual.widget import Widget
 from memtui.tui.colours import Palette
 
 if TYPE_CHECKING:
-    from memtui.tui.app import MemtuiApp
+    from memtui.tui.app_interface import AppInterface
 
 
 class ThemedWidget(Widget):
     """Knows the palette, and draws anew when the theme changes."""
 
     ALLOW_SELECT = False
-    app: MemtuiApp
+    app: AppInterface
 
     _ground: Style | None = None
 

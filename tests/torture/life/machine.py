@@ -13,10 +13,11 @@ from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document, verified
 from memtui.bundle.bundle_writer import pack
 from memtui.bundle.import_plan import plan_import
-from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.restoring import plan_restore
 from memtui.files import failpoints
 from memtui.library import Library
-from memtui.query import parse
+from memtui.library.planning import planned_import
+from memtui.query import parse_query
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import paths
 from tests.torture.life import effects, others
@@ -203,7 +204,7 @@ class Life(Living):
         self.library.index()
         if self.thorough:
             self.library.keep_index()
-        asked = parse(f"{word} status:all", self.library.now())
+        asked = parse_query(f"{word} status:all", self.library.now())
         assert refs(self.library, asked) == refs(self.seen(), asked)
 
     # ---- moving house --------------------------------------------------------------------------
@@ -218,7 +219,7 @@ class Life(Living):
         document = read_document(file)
         assert verified(document)
         empty, state = self.base / "elsewhere", self.base / "their-state"
-        restore(plan_restore(document, empty), state)
+        Library((), state=state).restore(plan_restore(document, empty))
         assert self.from_root(empty) == self.from_root(self.place)
         again = archive.to_bytes(pack(open_library(empty), None).archive)
         assert again == file.read_bytes()
@@ -234,7 +235,8 @@ class Life(Living):
         plan = plan_import(document, self.library)
         incoming = {memory.ref for store in document.stores for memory in store.memories}
         assert plan.counts["new"] + plan.counts["refused"] <= len(incoming - there.keys())
-        for change in self.changes_of(plan.planned):
+        planned = planned_import(plan)
+        for change in self.changes_of(planned):
             old = taken_apart(change.name, change.before).held
             new = taken_apart(change.name, change.after).held
             gone = {
@@ -242,8 +244,8 @@ class Life(Living):
             }
             wrong = [key for key in old.keys() - gone if new.get(key) != old[key]]
             assert not wrong, f"{wrong[0]} becomes {new.get(wrong[0])}"
-        if plan.planned.does_something:
-            self.apply((plan.planned, self.changes_of(plan.planned)))
+        if planned.has_edits:
+            self.apply((planned, self.changes_of(planned)))
 
     # ---- what must hold after every step -------------------------------------------------------
 

@@ -8,7 +8,7 @@ import shutil
 from fnmatch import fnmatch
 from pathlib import Path
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from tests.conformance.samples import sample
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from memtui.bundle import ambient
-from memtui.bundle.ambient_files import ARCHIVED, EXPIRED, NO_PROJECT, NOT_HELD, UNREADABLE
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.model import CURRENT, Memory
+from memtui.stores.ambient import backup as ambient
+from memtui.stores.ambient.backup import ARCHIVED, EXPIRED, NO_PROJECT, NOT_HELD, UNREADABLE
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 NOW_MS = 1_795_132_800_000

@@ -12,15 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from memtui.bundle import ambient, archive
+from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.text_formats import jsonl
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
+from memtui.library.planning import planned_import
 from memtui.model import to_record
 from memtui.progress import Cancelled
+from memtui.stores.ambient import backup as ambient
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
@@ -56,8 +58,8 @@ def bundle(tmp_path: Path, library: Library, *, part: bool = False, most: int = 
 
 def merged(library: Library, file: Path) -> ImportPlan:
     plan = plan_import(read_document(file), library, library.stores[0].label)
-    if plan.planned.does_something:
-        library.apply(plan.planned)
+    if plan.has_edits:
+        library.apply(planned_import(plan))
     return plan
 
 
@@ -76,7 +78,7 @@ def test_a_second_import_adds_nothing(tmp_path: Path, name: str, part: bool) -> 
     library = sample(tmp_path, name)
     plan = plan_import(read_document(bundle(tmp_path, library, part=part)), library)
     assert plan.counts == {"new": 0, "same": library.snapshot.count, "conflicts": 0, "refused": 0}
-    assert not plan.planned.does_something
+    assert not plan.has_edits
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,12 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack
-from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError
 from memtui.library import Library
 from tests.unit.bundle import small_stores
+
+pytestmark = pytest.mark.slow
 
 STORES = 6
 """Of each of the five formats."""
@@ -50,7 +52,7 @@ def test_thirty_stores(tmp_path: Path, format: str, figures: Callable[[str], Non
         file = tmp_path / f"{number}" / "a.zip"
         first = exported(root, file)
         document = read_document(file)
-        restore(plan_restore(document, there), tmp_path / f"{number}" / "state")
+        Library((), state=tmp_path / f"{number}" / "state").restore(plan_restore(document, there))
         again = exported(there, tmp_path / f"{number}" / "b.zip")
         assert len(again) == len(first), f"store {number} came back as another"
         assert again == first, f"store {number} differs from byte {_differs(first, again)}"

@@ -16,7 +16,7 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack
-from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.files import failpoints
@@ -40,7 +40,9 @@ def bundle(folder: Path, *names: str) -> Path:
 
 def restored(folder: Path, *names: str) -> Path:
     place = folder / "there"
-    restore(plan_restore(read_document(bundle(folder, *names)), place), folder / "state")
+    Library((), state=folder / "state").restore(
+        plan_restore(read_document(bundle(folder, *names)), place)
+    )
     return place
 
 
@@ -99,7 +101,9 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     root.mkdir()
     file = tmp_path / "a.zip"
     file.write_bytes(archive.to_bytes(pack(library, None).archive))
-    restore(plan_restore(read_document(file), tmp_path / "there"), tmp_path / "state")
+    Library((), state=tmp_path / "state").restore(
+        plan_restore(read_document(file), tmp_path / "there")
+    )
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
     file.write_bytes(archive.to_bytes(pack(library, None).archive))
@@ -219,7 +223,9 @@ def test_redo_leaves_alone_what_came_into_the_place(tmp_path: Path) -> None:
 
 
 def bring(folder: Path) -> None:
-    restore(plan_restore(read_document(folder / "a.zip"), folder / "there"), folder / "state")
+    Library((), state=folder / "state").restore(
+        plan_restore(read_document(folder / "a.zip"), folder / "there")
+    )
 
 
 def undo(folder: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import ImportDocument, read_document, verified
 from memtui.bundle.bundle_writer import pack
-from memtui.bundle.restoring import plan_restore, restore
+from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
@@ -38,7 +38,7 @@ def exported(file: Path, *roots: Path) -> bytes:
 
 def restored(file: Path, place: Path, state: Path) -> ImportDocument:
     document = read_document(file)
-    restore(plan_restore(document, place), state)
+    Library((), state=state).restore(plan_restore(document, place))
     return document
 
 
@@ -192,7 +192,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None
     (tmp_path / "there" / "engram").mkdir(parents=True)
     (tmp_path / "there" / "engram" / "engram.db").write_bytes(b"somebody was faster")
     with pytest.raises(Refused, match="something here already"):
-        restore(plan, tmp_path / "state")
+        Library((), state=tmp_path / "state").restore(plan)
     assert {*files(tmp_path / "there")} == {"engram/engram.db"}
     assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "there", "state"}
 

@@ -158,7 +158,7 @@ def test_edit_changes_that_value_only_and_undo_gives_back_the_bytes(run: Run, ho
     assert file.read_bytes() == before.replace(
         b"Alice leads the tide tables team", b"Alice leads nobody"
     )
-    assert "undone" in run("undo").stdout
+    assert "Undone" in run("undo").stdout
     assert file.read_bytes() == before
     assert run("redo").returncode == 0
     assert b"nobody" in file.read_bytes()
@@ -175,7 +175,7 @@ def test_undo_takes_back_several_steps_or_one_by_its_number(run: Run, home: Path
     assert b"works at sea" in file.read_bytes()
     assert b"leads the tide" in file.read_bytes()
     assert run("redo").returncode == 0
-    assert run("undo", "2").stdout.count("undone") == 2
+    assert run("undo", "2").stdout.count("Undone") == 2
     assert file.read_bytes() == before
 
 
@@ -266,11 +266,11 @@ def test_json_holds_no_half_character_that_jq_would_refuse(run: Run, home: Path)
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["nonsense-path"], 1, "nonsense-path: there is no such path and no store of this label"),
-        (["/nonsense/path"], 1, "/nonsense/path: there is nothing here"),
-        (["list", "--store", "/nonsense/path"], 1, "/nonsense/path: there is nothing here"),
+        (["nonsense-path"], 1, "nonsense-path: no such path or store label"),
+        (["/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
+        (["list", "--store", "/nonsense/path"], 1, "/nonsense/path: no such file or directory"),
         (["lst"], 1, "did you mean the command list?"),
-        (["unpin", "--json"], 2, "no command 'unpin' (did you mean pin?)"),
+        (["unpin", "--json"], 2, "unknown command 'unpin' (did you mean pin?)"),
         (["import", "/"], 1, "/: it is a folder"),
         (["list", "--importance", "hgih"], 2, "did you mean high?"),
         (["list", "--since", "soon"], 2, "7d"),

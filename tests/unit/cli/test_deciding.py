@@ -86,7 +86,7 @@ def test_merge_refuses_what_is_no_two_memories_of_one_store(shell: Shell, tmp_pa
     shutil.copytree(paths.bundled_folder("sample-data") / "ambient", tmp_path / "ambient")
     elsewhere = Shell(tmp_path / "ambient", shell._capture).some()[0]
     code, _, err = shell("merge", keeper, elsewhere, "--store", str(tmp_path / "ambient"))
-    assert (code, "all memories must lie in one store" in err) == (1, True)
+    assert (code, "different stores" in err) == (1, True)
     assert shell("merge", keeper)[0] == 2
 
 

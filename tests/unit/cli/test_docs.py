@@ -5,18 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 from memtui import themes
-from memtui.cli.group import COMMANDS, memtui
+from memtui.cli.commands import COMMANDS
+from memtui.cli.group import memtui
 from memtui.paths import bundled_folder
 from memtui.stores.registry import FORMATS
-from tests.keys_page import page
+from tests import commands_page, keys_page
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_keys_is_what_the_screen_has() -> None:
-    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == page(), (
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == keys_page.page(), (
         "python -m tests.keys_page > docs/keys.md writes it anew"
+    )
+
+
+def test_the_page_of_commands_is_what_the_program_has() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == commands_page.page(), (
+        "python -m tests.commands_page > docs/commands.md writes it anew"
     )
 
 

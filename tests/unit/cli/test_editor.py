@@ -37,6 +37,7 @@ class Editor:
 
 
 SAVE = f'printf "{WRITTEN}" > "$1"'
+WAYS_TO_END = "T22 $EDITOR: {count} ways to end, every text in the store or in a draft"
 EDITORS = {
     "saves once": Editor(SAVE, WRITTEN),
     "saves twice": Editor(f'printf "half" > "$1"; sleep 0.05; {SAVE}', WRITTEN),
@@ -107,7 +108,11 @@ def edit() -> int:
 
 @pytest.mark.parametrize("name", EDITORS)
 def test_an_editor(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    tally: Callable[[str], None],
 ) -> None:
     editor = EDITORS[name]
     monkeypatch.setenv("EDITOR", f"'{desk.script(editor.script)}'")
@@ -122,9 +127,12 @@ def test_an_editor(
     assert held == ([] if editor.kept is None else [editor.kept])
     if editor.kept is not None:
         assert str(desk.drafts[0]) in said, "the person is not told where it is"
+    tally(WAYS_TO_END)
 
 
-def test_memtui_itself_is_killed_while_the_editor_is_open(desk: Desk) -> None:
+def test_memtui_itself_is_killed_while_the_editor_is_open(
+    desk: Desk, tally: Callable[[str], None]
+) -> None:
     editor = desk.script(f"{SAVE}; kill -9 $PPID")
     command = [sys.executable, "-m", "memtui", "edit", "00000001"]
     paths = os.pathsep.join(sys.path)
@@ -133,19 +141,26 @@ def test_memtui_itself_is_killed_while_the_editor_is_open(desk: Desk) -> None:
     assert done.returncode == -signal.SIGKILL
     assert desk.said == BEFORE
     assert [path.read_bytes() for path in desk.drafts] == [BYTES]
+    tally(WAYS_TO_END)
 
 
 def test_no_editor(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tally: Callable[[str], None],
 ) -> None:
     for missing in ("/no/such/editor", str(desk.folder), "'open quote"):
         monkeypatch.setenv("EDITOR", missing)
         assert edit() == 1
         assert "editor" in capfd.readouterr().err
         assert (desk.said, desk.drafts) == (BEFORE, [])
+    tally(WAYS_TO_END)
 
 
-def test_no_shell_takes_part(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_shell_takes_part(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tally: Callable[[str], None]
+) -> None:
     """What is in $EDITOR is a program and its arguments, and the draft is the last of them."""
     editor = desk.script('printf "%s\\n" "$@" > "$0.said"', "my editor")
     asked = ["--wait", "two words", ";", "touch", "pwned", "$(touch pwned)", "`touch pwned`", "|"]
@@ -157,11 +172,12 @@ def test_no_shell_takes_part(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Non
     assert re.fullmatch(r"draft-[0-9a-f]{16}\.md", Path(draft).name)
     assert Path(draft).is_absolute()
     assert not list(Path.cwd().iterdir())
+    tally(WAYS_TO_END)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o077])
 def test_a_draft_is_private_whatever_the_umask(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, umask: int
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, umask: int, tally: Callable[[str], None]
 ) -> None:
     editor = desk.script('stat -c %a "$(dirname "$1")" "$1" > "$0.said"')
     monkeypatch.setenv("EDITOR", str(editor))
@@ -171,7 +187,4 @@ def test_a_draft_is_private_whatever_the_umask(
     finally:
         os.umask(old)
     assert Path(f"{editor}.said").read_text().split() == ["700", "600"]
-
-
-def test_what_was_tried(figures: Callable[[str], None]) -> None:
-    figures(f"T22 $EDITOR: {len(EDITORS) + 7} ways to end, every text in the store or in a draft")
+    tally(WAYS_TO_END)

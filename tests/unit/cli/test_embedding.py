@@ -57,7 +57,7 @@ def home(tmp_path: Path) -> Path:
 def test_embed_then_search_and_similar_by_meaning(run: Run, home: Path, tmp_path: Path) -> None:
     path = os.pathsep.join((PROJECT, str(install(tmp_path / "site"))))
     done = run("embed", "--store", home, path=path)
-    assert (done.returncode, done.stdout) == (0, "4 texts embedded, 4 have vectors\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "4 texts embedded, 4 in total\n"), done.stderr
     again = json.loads(run("embed", "--store", home, "--json", path=path).stdout)
     assert again == [{"made": 0, "texts": 4, "model": "sif:tiny_256"}]
     found = run("search", "~automobile", "--store", home, "--json", "--explain", path=path)

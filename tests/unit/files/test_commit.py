@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert
+from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, late_writes
 from memtui.files.json.editing import load_records, set_member
@@ -103,7 +103,7 @@ def test_many_edits_of_one_file_are_one_save_and_one_undo(
     edits = tuple(edit(path, index, None if index % 2 else f"n{index}") for index in range(4))
     commit(edits, recorder)
     assert [r["content"] for r in json.loads(path.read_text())] == ["n0", "n2"]
-    commit(invert(edits), recorder)
+    commit(invert_edits(edits), recorder)
     assert path.read_bytes() == before
 
 
@@ -144,7 +144,7 @@ def test_a_record_whose_keys_stand_in_another_order_is_the_same_record(
     path.write_text(json.dumps(records))
     commit([mine], recorder)
     assert path.read_text().startswith('[{"n": 1, "content": "mine", "id": "r0"}, {"n"')
-    commit(invert((mine,)), recorder)
+    commit(invert_edits((mine,)), recorder)
     assert json.loads(path.read_text()) == records
 
 
@@ -156,14 +156,14 @@ def test_what_a_program_has_written_of_its_own_book_keeping_stands(
     added = RecordEdit(str(path), ("events",), "id", "a", None, '{"id": "a"}')
     edits = (added, ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True))
     commit(edits, recorder)
-    commit(invert(edits), recorder)
+    commit(invert_edits(edits), recorder)
     assert json.loads(path.read_text()) == {"lastActive": 1, "events": []}
     commit(edits, recorder)
     path.write_text(path.read_text().replace('"lastActive": 2', '"lastActive": 3'))
-    commit(invert(edits), recorder)
+    commit(invert_edits(edits), recorder)
     assert json.loads(path.read_text()) == {"lastActive": 3, "events": []}
     path.unlink()
-    commit(invert(edits), recorder)
+    commit(invert_edits(edits), recorder)
     assert not path.exists()
 
 
@@ -183,7 +183,7 @@ def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: NullRe
     note.write_text("# a\nbody\n- theirs\n")
     commit([mine], recorder)
     assert note.read_text() == "# b\nbody\n- theirs\n"
-    commit(invert((mine,)), recorder)
+    commit(invert_edits((mine,)), recorder)
     assert note.read_text() == "# a\nbody\n- theirs\n"
     note.write_text("# c\nbody\n")
     with pytest.raises(Conflict):
@@ -236,7 +236,7 @@ def test_new_files_are_private_and_their_undo_takes_them_away(
     assert modes == [0o600, 0o700, 0o700]
     with pytest.raises(Conflict, match="already"):
         commit([TextEdit(str(new), None, "[1]\n")], recorder)
-    commit(invert((made,)), recorder)
+    commit(invert_edits((made,)), recorder)
     assert not new.exists()
 
 
@@ -294,7 +294,7 @@ def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
     file.write_bytes(file.read_bytes() + b'{"torn')
     torn = file.read_bytes()
     commit([SidecarEdit(str(root), "n", None, {"rating": 3})], recorder)
-    commit(invert((first,)), recorder)
+    commit(invert_edits((first,)), recorder)
     lines = file.read_bytes()[len(torn) :].split(b"\n")
     assert file.read_bytes().startswith(torn + b"\n")
     assert [json.loads(line)["set"] for line in lines if line] == [{"rating": 3}, None]

@@ -18,6 +18,8 @@ from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
 from tests.torture.processes import KILLED, in_child
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_killed_at_every_point_of_a_save(

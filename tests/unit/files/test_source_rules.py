@@ -26,8 +26,7 @@ MAY_WRITE = {
     "bundle/text_formats.py",  # a line in memory
     "search/cache_files.py",  # from here on: the cache
     "search/catalog.py",
-    "search/postings.py",
-    "search/cache_integrity.py",
+    "search/segment_files.py",
     "search/vectors.py",
     "search/whoosh_index.py",
 }
@@ -36,8 +35,8 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/saving.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/cache_integrity.py"}
-"""Its unpickler knows three classes (see `memtui.search.cache_integrity`)."""
+MAY_UNPICKLE = {"search/whoosh_format.py"}
+"""Its unpickler knows three classes (see `memtui.search.whoosh_format`)."""
 WRITING = {"write_text", "write_bytes", "rmtree", "truncate"}
 WRITING_CALLS = {"os.rename", "os.replace", "os.remove", "os.unlink", "shutil.move", "shutil.copy"}
 BANNED_NAMES = {"pickle", "marshal", "shelve", "extractall", "splitlines", "eval", "exec"}

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, StoreEdits, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.files import backups, failpoints
 from memtui.files.json.editing import load_records, set_member
 from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_transaction import commit
-from memtui.journal import ActionPart, ActionState, Journal, JournalAction
+from memtui.journal import ActionState, Journal, JournalAction
 
 
 def write_store(folder: Path, count: int = 3) -> Path:
@@ -34,7 +34,7 @@ def edit_of(path: Path, index: int, content: str) -> RecordEdit:
 
 
 def do(journal: Journal, title: str, *edits: Edit) -> JournalAction:
-    with journal.begin(title, [ActionPart("store", edits)]) as recording:
+    with journal.begin(title, [StoreEdits("store", edits)]) as recording:
         commit(edits, recording)
     found = journal.get(recording.action)
     assert found is not None
@@ -155,7 +155,7 @@ def test_every_kind_of_edit_survives_the_journal(tmp_path: Path) -> None:
         RowEdit("/db", "t", {"id": 7}, {"x": None, "y": 1.5}, None),
     )
     journal = Journal(tmp_path)
-    with pytest.raises(KeyError), journal.begin(odd, [ActionPart("s", edits)]):
+    with pytest.raises(KeyError), journal.begin(odd, [StoreEdits("s", edits)]):
         raise KeyError
     (action,) = Journal(tmp_path).log()
     assert (action.edits, action.title, action.state) == (edits, odd, ActionState.VOID)

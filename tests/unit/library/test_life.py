@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert
+from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert_edits
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
 from memtui.files.sidecar_lines import append_entries
@@ -19,6 +19,8 @@ from tests.conformance.trees import contents
 from tests.torture.life.living import KINDS, live
 from tests.torture.life.small import small_store
 from tests.unit.stores.engram.invented import build
+
+pytestmark = pytest.mark.slow
 
 RUNS = 25
 """Of 30 steps, for each format."""
@@ -118,7 +120,7 @@ def test_what_was_to_be_taken_out_went_with_its_file() -> None:
     """A new file and a record more in it, undone when somebody has deleted the file."""
     made = TextEdit("f.json", None, '[{"id": "a"}]')
     more = RecordEdit("f.json", (), "id", "b", None, '{"id": "b"}')
-    assert rebase(None, invert((made, more))) is None  # type: ignore[arg-type]
+    assert rebase(None, invert_edits((made, more))) is None  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         rebase(None, [more])
 

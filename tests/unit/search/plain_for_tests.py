@@ -14,7 +14,7 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.query_terms import Needle, Needles, needles
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 TITLE_SHARE = 0.5
 """What a hit in the title adds to a hit."""
@@ -30,7 +30,7 @@ class _Holds(dict[str, bool]):
         self._test = test
 
     def __missing__(self, chunk: str) -> bool:
-        spine, wholes = analysis.cached_words_of(chunk)
+        spine, wholes = analysis.cached_split_chunk(chunk)
         verdict = any(map(self._test, spine)) or any(map(self._test, wholes))
         self[chunk] = verdict
         return verdict
@@ -40,37 +40,37 @@ class _Text:
     """The chunks of one memory, field by field."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._fields = [analysis.chunks(text) for text in texts if text]
+        self._fields = [analysis.find_chunks(text) for text in texts if text]
         self.chunks = [chunk for field in self._fields for chunk in field]
 
     def spines(self) -> list[list[str]]:
         """The words of each field in order."""
-        words = analysis.cached_words_of
-        return [[word for chunk in field for word in words(chunk).spine] for field in self._fields]
+        words = analysis.cached_split_chunk
+        return [[word for chunk in field for word in words(chunk).parts] for field in self._fields]
 
 
 class _Sought:
     """One needle, ready to be looked for in many texts."""
 
-    def __init__(self, needle: Needle) -> None:
+    def __init__(self, needle: QueryTerm) -> None:
         self.needle = needle
         self._ways = [] if needle.kind is TermKind.PHRASE else list(_ways(needle))
 
     def within(self, text: _Text) -> bool:
         """Whether the text has it."""
         if self.needle.kind is TermKind.PHRASE:
-            wanted, open_end = self.needle.spine, self.needle.open_end
-            return any(_follow(spine, wanted, open_end) for spine in text.spines())
+            wanted, last_is_prefix = self.needle.parts, self.needle.last_is_prefix
+            return any(_follow(spine, wanted, last_is_prefix) for spine in text.spines())
         chunks = text.chunks
         return any(all(any(map(holds.__getitem__, chunks)) for holds in way) for way in self._ways)
 
 
-def _ways(needle: Needle) -> Iterable[list[_Holds]]:
+def _ways(needle: QueryTerm) -> Iterable[list[_Holds]]:
     """Ways to hold a needle: a word each of a text's must be held for one of them."""
-    *before, last = needle.spine
+    *before, last = needle.parts
     match needle.kind:
         case TermKind.WILDCARD:
-            yield [_Holds(expansion.matcher(last))]
+            yield [_Holds(expansion.compile_pattern(last))]
         case TermKind.FUZZY:
             yield [_Holds(expansion.near(last))]
         case _:
@@ -78,14 +78,14 @@ def _ways(needle: Needle) -> Iterable[list[_Holds]]:
             yield [*parts, _forms(last)]
             if before:
                 yield [_forms(needle.whole)]
-            if needle.open_end:
+            if needle.last_is_prefix:
                 yield [*parts, _begun(last)]
                 if before:
                     yield [_begun(needle.whole)]
 
 
 def _forms(word: str) -> _Holds:
-    stem, head = analysis.stem(word), analysis.stem_head(word)
+    stem, head = analysis.stem(word), analysis.shared_prefix(word)
     return _Holds(
         lambda other: other == word or (other.startswith(head) and analysis.stem(other) == stem)
     )
@@ -95,21 +95,25 @@ def _begun(start: str) -> _Holds:
     return _Holds(lambda word: word.startswith(start))
 
 
-def _follow(spine: Sequence[str], wanted: Sequence[str], open_end: bool) -> bool:
+def _follow(spine: Sequence[str], wanted: Sequence[str], last_is_prefix: bool) -> bool:
     """Whether the wanted words stand in the spine in this order, side by side."""
     *before, last = wanted
     size = len(wanted)
     return any(
         list(spine[at : at + size - 1]) == before
-        and (spine[at + size - 1].startswith(last) if open_end else spine[at + size - 1] == last)
+        and (
+            spine[at + size - 1].startswith(last)
+            if last_is_prefix
+            else spine[at + size - 1] == last
+        )
         for at in range(len(spine) - size + 1)
     )
 
 
-def _titled(title: _Text, asked: Needles) -> bool:
+def _titled(title: _Text, asked: QueryTerms) -> bool:
     """Whether the title is what was asked, all of it and nothing else."""
     return any(
-        len(spine) == len(asked.asked) and _follow(spine, asked.asked, asked.open_end)
+        len(spine) == len(asked.asked) and _follow(spine, asked.asked, asked.last_is_prefix)
         for spine in title.spines()
     )
 
@@ -124,7 +128,7 @@ def scan(
 
     Raises Cancelled.
     """
-    asked = needles(terms)
+    asked = analyze_terms(terms)
     required = [_Sought(needle) for needle in asked.required]
     positive = [*(_Sought(needle) for needle in asked.wanted), *required]
     excluded = [_Sought(needle) for needle in asked.excluded]

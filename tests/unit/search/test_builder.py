@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memtui.model import Memory
-from memtui.query import parse
-from memtui.search import builder, catalog, columns, postings
+from memtui.query import parse_query
+from memtui.search import builder, catalog, columns, segment_files
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -23,21 +23,23 @@ MEMORIES = [
 
 def generation(home: Path, memories: list[Memory]) -> Path:
     shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    lines = map(catalog.line_of, memories)
+    lines = map(catalog.encode_row, memories)
     return catalog.save(home, [shard], lines, columns.build(memories)).folder
 
 
 def found(home: Path, text: str) -> set[str]:
     with WhooshIndex(home) as index:
-        return set(index.search(parse(text, NOW).terms) or ())
+        return set(index.search(parse_query(text, NOW).terms) or ())
 
 
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
     folder = generation(tmp_path, MEMORIES)
     told: list[tuple[int, int]] = []
-    assert builder.build(folder, lambda progress: told.append((progress.done, progress.total)))
+    assert builder.build_arrays(
+        folder, lambda progress: told.append((progress.done, progress.total))
+    )
     assert (0, 40) in told
-    segment = postings.load(folder, folder.name)
+    segment = segment_files.load_segment(folder, folder.name)
     assert segment is not None
     assert segment.count == 40
 
@@ -55,11 +57,11 @@ def test_whoosh_is_made_then_only_brought_up_to_date(tmp_path: Path) -> None:
 
 
 def test_a_child_that_fails_is_noticed(tmp_path: Path) -> None:
-    assert not builder.build(tmp_path / "nothing there")
+    assert not builder.build_arrays(tmp_path / "nothing there")
 
 
 def test_called_off(tmp_path: Path) -> None:
-    assert not builder.build(generation(tmp_path, MEMORIES), cancelled=lambda: True)
+    assert not builder.build_arrays(generation(tmp_path, MEMORIES), cancelled=lambda: True)
 
 
 def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +69,9 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     hanging.write_text("#!/bin/sh\nexec sleep 600\n")
     hanging.chmod(0o700)
     monkeypatch.setattr(builder.sys, "executable", str(hanging))
-    monkeypatch.setattr(builder, "PATIENCE", 0.1)
+    monkeypatch.setattr(builder, "SILENCE_LIMIT", 0.1)
     start = time.monotonic()
-    assert not builder.build(tmp_path)
+    assert not builder.build_arrays(tmp_path)
     assert time.monotonic() - start < 30
 
 
@@ -82,4 +84,4 @@ def test_modules_of_the_current_folder_are_not_imported(
     here.mkdir()
     (here / "numpy.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(here)
-    assert builder.build(folder)
+    assert builder.build_arrays(folder)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from memtui.progress import Cancelled
-from memtui.search import postings
+from memtui.search import postings, segment_files
 from memtui.search.documents import IndexedDocument
 from memtui.search.postings import Segment
 
@@ -50,28 +50,28 @@ def test_very_frequent_words_do_not_overflow() -> None:
 @pytest.mark.parametrize("documents", [DOCUMENTS, [], [IndexedDocument("s:1")]])
 def test_saved_and_loaded(tmp_path: Path, documents: list[IndexedDocument]) -> None:
     segment = postings.build(documents)
-    postings.save(segment, tmp_path, "stamp")
-    loaded = postings.load(tmp_path, "stamp", first=5)
+    segment_files.save_segment(segment, tmp_path, "stamp")
+    loaded = segment_files.load_segment(tmp_path, "stamp", first=5)
     assert loaded is not None
     assert same(segment, loaded)
     assert loaded.first == 5
 
 
 def test_another_stamp_or_version_is_not_loaded(tmp_path: Path) -> None:
-    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
-    assert postings.load(tmp_path, "other") is None
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
+    assert segment_files.load_segment(tmp_path, "other") is None
     head = tmp_path / "segment.json"
     head.write_text(json.dumps({**json.loads(head.read_text()), "analysis": -1}))
-    assert postings.load(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path, "stamp") is None
 
 
 def test_nothing_there(tmp_path: Path) -> None:
-    assert postings.load(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path, "stamp") is None
 
 
 def test_damage_is_noticed(tmp_path: Path) -> None:
     segment = postings.build(DOCUMENTS)
-    postings.save(segment, tmp_path, "stamp")
+    segment_files.save_segment(segment, tmp_path, "stamp")
     draw = random.Random(5)
     files = sorted(tmp_path.iterdir())
     for _ in range(200):
@@ -87,7 +87,7 @@ def test_damage_is_noticed(tmp_path: Path) -> None:
             ]
         )
         file.write_bytes(damaged)
-        loaded = postings.load(tmp_path, "stamp")
+        loaded = segment_files.load_segment(tmp_path, "stamp")
         assert loaded is None or same(segment, loaded)
         file.write_bytes(whole)
 
@@ -97,17 +97,17 @@ def test_pickled_array_runs_nothing(tmp_path: Path) -> None:
         def __reduce__(self) -> tuple[object, ...]:
             return (os.mkdir, (str(tmp_path / "pwned"),))
 
-    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
     np.save(tmp_path / "segment.ids.npy", np.array([Bomb()], object), allow_pickle=True)
-    assert postings.load(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path, "stamp") is None
     assert not (tmp_path / "pwned").exists()
 
 
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    postings.save(postings.build(DOCUMENTS), tmp_path, "stamp")
+    segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
     moved = (tmp_path / "segment.ids.npy").rename(tmp_path / "elsewhere.npy")
     (tmp_path / "segment.ids.npy").symlink_to(moved)
-    assert postings.load(tmp_path, "stamp") is None
+    assert segment_files.load_segment(tmp_path, "stamp") is None
 
 
 def test_building_can_be_called_off() -> None:

@@ -31,13 +31,13 @@ def test_numbers_and_days_of_some(held: list[Memory], draw: object) -> None:
     table = columns.build(held)
     some = [held[slot] for slot in slots]
     dated = [memory.created for memory in some if memory.created]
-    said = aggregates.sums(table, slots)
+    said = aggregates.aggregate(table, slots)
     assert said.pinned == sum(memory.pinned for memory in some)
     assert said.undated == len(some) - len(dated)
     assert said.oldest == (min(dated).timestamp() if dated else None)
     assert said.newest == (max(dated).timestamp() if dated else None)
-    assert aggregates.counts(table, slots)["type"] == Counter(memory.type for memory in some)
+    assert aggregates.count_values(table, slots)["type"] == Counter(memory.type for memory in some)
     first = datetime(1970, 1, 1, tzinfo=UTC)
-    days, undated = aggregates.days(table, slots)
+    days, undated = aggregates.count_days(table, slots)
     assert days == Counter((time - first).days for time in dated)
     assert undated == said.undated

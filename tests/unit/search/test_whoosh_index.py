@@ -17,8 +17,8 @@ import pytest
 from whoosh.index import open_dir
 
 from memtui.progress import Cancelled
-from memtui.query import parse
-from memtui.search import cache_integrity, whoosh_format
+from memtui.query import parse_query
+from memtui.search import cache_files, whoosh_format
 from memtui.search.documents import IndexedDocument
 from memtui.search.whoosh_index import WhooshIndex
 from tests.torture.processes import KILLED, fork, wait
@@ -33,7 +33,7 @@ DOCUMENTS = [
 
 
 def ask(index: WhooshIndex, text: str) -> list[str] | None:
-    found = index.search(parse(text, NOW).terms)
+    found = index.search(parse_query(text, NOW).terms)
     return None if found is None else sorted(found)
 
 
@@ -48,7 +48,7 @@ def test_finds_and_forgets_nothing(index: WhooshIndex) -> None:
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
     assert ask(index, '"rolled back"') == ["s:1"]
     assert ask(index, "fryday~") == ["s:0", "s:1", "s:4"]
-    assert index.search(parse("friday", NOW).terms, limit=2) is not None
+    assert index.search(parse_query("friday", NOW).terms, limit=2) is not None
     assert set(index.sums() or ()) == {document.ref for document in DOCUMENTS}
 
 
@@ -106,7 +106,7 @@ def test_no_index_is_no_answer(tmp_path: Path) -> None:
 
 
 def test_second_writer_gives_way(index: WhooshIndex) -> None:
-    with cache_integrity.alone(index.home / "whoosh.lock") as alone:
+    with cache_files.try_lock(index.home / "whoosh.lock") as alone:
         assert alone
         assert not index.update([IndexedDocument("s:0", content="saturday")])
         assert not index.build(DOCUMENTS[:1])
@@ -141,7 +141,7 @@ def _believed(index: WhooshIndex) -> None:
     """Make the stamp agree with the files, as one who can write them all would."""
     stamp = index.home / "whoosh.json"
     told = json.loads(stamp.read_text())
-    told["files"] = {name: cache_integrity.checksum(index.folder / name) for name in told["files"]}
+    told["files"] = {name: cache_files.checksum(index.folder / name) for name in told["files"]}
     stamp.write_text(json.dumps(told))
 
 

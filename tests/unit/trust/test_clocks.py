@@ -24,6 +24,7 @@ from tests.unit.bundle import small_stores
 from tests.unit.library.stores_for_tests import agent_memory
 
 DAY = 86_400
+FILE_TIMES_TRIED = "T20 clocks: {count} file times, in each format, no change lost"
 FILE_TIMES: dict[str, Callable[[int], int]] = {
     "equal": lambda before: before,
     "in the future": lambda before: before + 3650 * DAY * 10**9,
@@ -39,7 +40,7 @@ FILE_TIMES: dict[str, Callable[[int], int]] = {
 @pytest.mark.parametrize("times", FILE_TIMES)
 @pytest.mark.parametrize("format", small_stores.FORMATS)
 def test_a_change_is_seen_and_kept_whatever_time_the_file_has(
-    tmp_path: Path, format: str, times: str
+    tmp_path: Path, format: str, times: str, tally: Callable[[str], None]
 ) -> None:
     """Another letter, the same size, in place; our own change, planned before, must not win."""
     library, memory = _store_with_words(format, tmp_path)
@@ -59,6 +60,7 @@ def test_a_change_is_seen_and_kept_whatever_time_the_file_has(
     assert library.get(memory.ref).content == _otherwise(memory.content), "it is not seen"
     library.apply(library.plan([_change(memory, "Both of us have written this by now.")]))
     assert library.get(memory.ref).content.startswith("Both of us")
+    tally(FILE_TIMES_TRIED)
 
 
 def _store_with_words(format: str, folder: Path) -> tuple[Library, Memory]:
@@ -134,6 +136,7 @@ def library(tmp_path: Path, clock: Clock) -> Iterator[Library]:
     opened.close()
 
 
+JUMPS_TRIED = "T20 clocks: {count} sequences of jumps of a day, order by sequence, no change lost"
 JUMPS = [(0, DAY, -DAY, 0), (0, -DAY, DAY, -DAY), (DAY, 0, 0, -DAY), (-DAY, -DAY, DAY, DAY)]
 """Days by which the clock is wrong at each of four changes."""
 
@@ -145,7 +148,7 @@ def edited(library: Library, content: str) -> Planned:
 
 @pytest.mark.parametrize("jumps", JUMPS)
 def test_undo_and_redo_go_by_sequence(
-    library: Library, clock: Clock, jumps: tuple[float, ...]
+    library: Library, clock: Clock, jumps: tuple[float, ...], tally: Callable[[str], None]
 ) -> None:
     file = Path(library.memories(library.stores[0].label)[0].origin.file)
     seen = [file.read_bytes()]
@@ -160,11 +163,12 @@ def test_undo_and_redo_go_by_sequence(
     for after, clock.off in zip(seen[1:], jumps, strict=True):
         library.redo()
         assert file.read_bytes() == after
+    tally(JUMPS_TRIED)
 
 
 @pytest.mark.parametrize("jumps", JUMPS)
 def test_what_an_agent_takes_back_is_noticed_by_sequence(
-    library: Library, clock: Clock, jumps: tuple[float, ...]
+    library: Library, clock: Clock, jumps: tuple[float, ...], tally: Callable[[str], None]
 ) -> None:
     file = Path(library.memories(library.stores[0].label)[0].origin.file)
     since = time.time() - LOOK_BACK
@@ -179,11 +183,12 @@ def test_what_an_agent_takes_back_is_noticed_by_sequence(
     assert found.action.id == library.log(1)[0].id
     library.apply(planned_again([found]))
     assert json.loads(file.read_bytes()) == json.loads(last)
+    tally(JUMPS_TRIED)
 
 
 @pytest.mark.parametrize("jump", [DAY, -DAY])
 def test_the_last_word_about_a_memory_is_the_one_said_last(
-    library: Library, clock: Clock, tmp_path: Path, jump: float
+    library: Library, clock: Clock, tmp_path: Path, jump: float, tally: Callable[[str], None]
 ) -> None:
     """The sidecar, the good copies, and what is told of a change underneath."""
     label = library.stores[0].label
@@ -193,10 +198,4 @@ def test_the_last_word_about_a_memory_is_the_one_said_last(
     again = Library.open([library.stores[0].root], now=clock.now)
     again.load()
     assert again.get(memory.ref).extra["rating"] == 5
-
-
-def test_what_was_tried(figures: Callable[[str], None]) -> None:
-    figures(
-        f"T20 clocks: {len(FILE_TIMES)} file times in {len(small_stores.FORMATS)} formats,"
-        f" {2 * len(JUMPS) + 2} jumps of a day, 0 changes lost, order by sequence"
-    )
+    tally(JUMPS_TRIED)

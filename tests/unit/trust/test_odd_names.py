@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.stores.base import Format
+from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from tests.conformance.conftest import limit  # noqa: F401 - a fixture
 from tests.conformance.samples import memories, open_library, root_of, sample

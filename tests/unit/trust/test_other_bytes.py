@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import yaml
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert
+from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans
@@ -165,7 +165,7 @@ def taken_back(text: str, edit: RecordEdit | ValueEdit | TextEdit) -> str:
     """What the edit makes of the text; taken back it must give the very same bytes."""
     after = rebase(text, [edit])
     assert after is not None
-    back = rebase(after, [*invert((edit,))])  # type: ignore[list-item]
+    back = rebase(after, [*invert_edits((edit,))])  # type: ignore[list-item]
     assert encode(back or "") == encode(text), "undo gave other bytes"
     return after
 
@@ -189,8 +189,8 @@ def test_every_field_of_sixty_json_files(figures: Callable[[str], None]) -> None
     done = made["set"] + made["out"] + made["in"]
     assert (len(JSON_FILES), made["refused"]) == (60, 3 * 2 * 6), made
     figures(
-        f"T10 JSON: 60 files, {done:,} edits of every field, every other byte and value kept,"
-        f" all taken back to the same bytes; {made['refused']} of doubled keys refused"
+        f"T10 JSON: {len(JSON_FILES)} files, {done:,} edits of every field, every other byte and"
+        f" value kept, all taken back to the same bytes; {made['refused']} of doubled keys refused"
     )
 
 
@@ -265,12 +265,14 @@ def test_every_field_of_thirty_files_of_json_lines(figures: Callable[[str], None
                 after = sidecar_lines.append_entries(text, [edit]) or ""
                 assert after.startswith(text), name
                 assert _latest(after) == {**before, id: wanted}, name
-                back = sidecar_lines.append_entries(after, [*invert((edit,))]) or ""  # type: ignore[list-item]
+                back = sidecar_lines.append_entries(after, [*invert_edits((edit,))]) or ""  # type: ignore[list-item]
                 assert back.startswith(after), name
                 assert _latest(back) == before, name
                 edits += 1
     assert len(LINE_FILES) == 30
-    figures(f"T10 JSON lines: 30 files, {edits:,} edits of every field, every line that was kept")
+    figures(
+        f"T10 JSON lines: {len(LINE_FILES)} files, {edits:,} edits of every field, every line kept"
+    )
 
 
 def _latest(text: str) -> dict[str, Any]:
@@ -299,8 +301,9 @@ def test_every_field_of_forty_markdown_documents(figures: Callable[[str], None])
     assert len(MARKDOWN) == 40
     assert made["made"] > 4 * made["refused"], made
     figures(
-        f"T10 markdown: 40 documents, {made['made']:,} edits of every field and body, every other"
-        f" line and value kept, all taken back to the same bytes; {made['refused']} refused"
+        f"T10 markdown: {len(MARKDOWN)} documents, {made['made']:,} edits of every field and body,"
+        f" every other line and value kept, all taken back to the same bytes;"
+        f" {made['refused']} refused"
     )
 
 
@@ -369,6 +372,6 @@ def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
         same = replace(edit, path="")  # type: ignore[type-var]
         wanted = rebase(text, [same])  # type: ignore[list-item]
         assert Path(edit.path).read_bytes() == encode(wanted or ""), text  # type: ignore[union-attr]
-    commit([*invert(tuple(edits))], keeper)
+    commit([*invert_edits(tuple(edits))], keeper)
     for edit, text in zip(edits, files, strict=True):
         assert Path(edit.path).read_bytes() == encode(text)  # type: ignore[union-attr]

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert
+from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert_edits
 from memtui.errors import RefError
 from memtui.files.write_recorder import NullRecorder
 from memtui.model import Memory
@@ -87,7 +87,7 @@ class Opened:
         return Plan(tuple(changes), tuple(edits))
 
     def undo(self, plan: Plan) -> None:
-        self.store.apply(invert(plan.edits), NullRecorder(self.state))
+        self.store.apply(invert_edits(plan.edits), NullRecorder(self.state))
         self.reload()
 
 

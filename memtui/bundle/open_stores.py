@@ -1,0 +1,35 @@
+"""The protocol through which export and import see the open stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from memtui.model import Memory
+from memtui.stores.base import Store, StoreView
+
+
+class OpenStores(StoreView, Protocol):
+    """What `memtui.library.Library` offers to this package, which lies below it."""
+
+    now: Callable[[], datetime]
+    """The clock; aware, in UTC."""
+
+    @property
+    def stores(self) -> Sequence[Store]:
+        """Every open store, each under its own label."""
+        ...
+
+    def store(self, label: str) -> Store:
+        """The open store with this label. Raises Refused."""
+        ...
+
+    def refresh(self) -> bool:
+        """Read what changed on disk; True when something did."""
+        ...
+
+
+def memories_of(library: OpenStores) -> list[Memory]:
+    """All memories of all open stores, whatever their status."""
+    return [memory for store in library.stores for memory in library.memories(store.label)]

@@ -1,0 +1,280 @@
+"""Commands that change memories: `add`, `edit`, `retire`, `link` and the like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.changes import Act, Change
+from memtui.cli.applying import apply_planned, confirm_deletion
+from memtui.cli.open_stores import load_library
+from memtui.cli.options import dry_run_option, force_option, json_option, store_option
+from memtui.errors import Refused
+from memtui.text import one_line
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.model import Memory
+
+IMPORTANCE = click.Choice(["high", "medium", "low"])
+
+
+def _change_memory(
+    act: Act,
+    ref: str,
+    stores: Sequence[str],
+    *,
+    fields: Mapping[str, Any] | None = None,
+    force: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
+    """Do one act on the memory that `ref` names. Returns the exit code."""
+    library = load_library(stores)
+    memory = library.resolve(ref)
+    if act is Act.DELETE and not force and not dry_run and not confirm_deletion(memory):
+        return 1
+    change = Change(act, memory.store, memory.ref, fields or {}, force)
+    return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("add")
+@click.argument("text")
+@click.option(
+    "--entity", "-e", required=True, help="Entity it belongs to: people/alice, shop-api/main."
+)
+@click.option("--type", "type_", default="", help="Type, in the store's words: decision, person...")
+@click.option("--importance", type=IMPORTANCE, help="Importance, if the format stores it.")
+@click.option("--title", default="", help="Title, if the format has titles.")
+@force_option
+@store_option
+@dry_run_option
+@json_option
+def add(
+    text: str,
+    entity: str,
+    type_: str,
+    importance: str | None,
+    title: str,
+    force: bool,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Add a memory by the rules of its store.
+
+    Prints the outcome and its reason: ADDED, DEDUPE, SUPERSEDED or REJECTED.
+    """
+    library = load_library(stores)
+    if len(library.stores) != 1:
+        labels = ", ".join(store.label for store in library.stores)
+        raise Refused("several stores are open", do=f"choose one with --store: {labels}")
+    given = {"content": text, "entity": entity, "type": type_, "title": title}
+    fields = {name: value for name, value in given.items() if value}
+    if importance:
+        fields["importance"] = importance
+    change = Change(Act.ADD, library.stores[0].label, "", fields, force)
+    return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("edit")
+@click.argument("ref")
+@click.option("--content", help="New text. Without any of these options $EDITOR opens.")
+@click.option("--title", help="New title.")
+@click.option("--type", "type_", help="New type.")
+@click.option("--entity", help="New entity.")
+@click.option("--importance", type=IMPORTANCE, help="New importance.")
+@click.option("--tag", "tags", multiple=True, help="Replace tags (repeatable).")
+@store_option
+@dry_run_option
+@json_option
+def edit(
+    ref: str,
+    content: str | None,
+    title: str | None,
+    type_: str | None,
+    entity: str | None,
+    importance: str | None,
+    tags: Sequence[str],
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Edit a memory's text, title, type, entity, importance or tags."""
+    given = {
+        "content": content,
+        "title": title,
+        "type": type_,
+        "entity": entity,
+        "importance": importance,
+        "tags": tuple(tags) or None,
+    }
+    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    library = load_library(stores)
+    memory = library.resolve(ref)
+    if not fields:
+        return _edit_in_editor(library, memory, dry_run, as_json)
+    change = Change(Act.EDIT, memory.store, memory.ref, fields)
+    return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+
+def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
+    from memtui import config, paths
+    from memtui.files.external_editor import edit_text
+
+    editor = config.load(paths.config_file()).settings.editor
+    with edit_text(memory.content, editor, paths.state_folder()) as text:
+        if text is None:
+            print("No changes")
+            return 0
+        change = Change(Act.EDIT, memory.store, memory.ref, {"content": text})
+        return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("supersede")
+@click.argument("ref")
+@click.argument("text")
+@force_option
+@store_option
+@dry_run_option
+@json_option
+def supersede(
+    ref: str, text: str, force: bool, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    """Write a new version of a memory; the old one is kept and marked as superseded."""
+    return _change_memory(
+        Act.SUPERSEDE,
+        ref,
+        stores,
+        fields={"content": text},
+        force=force,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+
+
+def _act_command(act: Act, help_text: str, *, forceable: bool = False) -> click.Command:
+    """Make the command that does this act on one memory and takes no other argument."""
+
+    @click.command(str(act), help=help_text)
+    @click.argument("ref")
+    @store_option
+    @dry_run_option
+    @json_option
+    def command(
+        ref: str, stores: Sequence[str], dry_run: bool, as_json: bool, force: bool = False
+    ) -> int:
+        return _change_memory(act, ref, stores, force=force, dry_run=dry_run, as_json=as_json)
+
+    if forceable:
+        command = click.option("--force", is_flag=True, help="Skip the confirmation.")(command)
+    return command
+
+
+retire = _act_command(Act.RETIRE, "Take a memory out of use; `memtui restore` reverts it.")
+restore = _act_command(Act.RESTORE, "Restore a retired, superseded or deleted memory.")
+delete = _act_command(Act.DELETE, "Delete a memory from its store.", forceable=True)
+review = _act_command(Act.REVIEW, "Mark a memory as reviewed today.")
+decline = _act_command(Act.DECLINE, "Decline a proposal; `memtui restore` reverts it.")
+
+
+@click.command("accept")
+@click.argument("ref")
+@click.option("--content", help="Accept it with this text instead.")
+@store_option
+@dry_run_option
+@json_option
+def accept(
+    ref: str, content: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    """Accept a proposal, as it is or with another text."""
+    fields = {} if content is None else {"content": content}
+    return _change_memory(Act.ACCEPT, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("rate")
+@click.argument("ref")
+@click.argument("rating", type=click.Choice(["1", "2", "3", "4", "5", "none"]))
+@store_option
+@dry_run_option
+@json_option
+def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+    """Rate a memory from 1 to 5; `none` removes the rating."""
+    fields = {"rating": 0 if rating == "none" else int(rating)}
+    return _change_memory(Act.RATE, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+
+
+@click.command("merge")
+@click.argument("ref")
+@click.argument("others", nargs=-1, required=True, metavar="OTHER...")
+@click.option("--content", help="Text of the merged memory; default: the text of REF.")
+@force_option
+@store_option
+@dry_run_option
+@json_option
+def merge(
+    ref: str,
+    others: Sequence[str],
+    content: str | None,
+    force: bool,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Merge memories into REF; every OTHER is kept as history."""
+    library = load_library(stores)
+    memory = library.resolve(ref)
+    merged = [library.resolve(other) for other in others]
+    for other in merged:
+        if other.store != memory.store:
+            raise Refused("cannot merge memories of different stores", where=one_line(other.ref))
+    fields: dict[str, Any] = {"others": [other.id for other in merged]}
+    if content is not None:
+        fields["content"] = content
+    change = Change(Act.MERGE, memory.store, memory.ref, fields, force)
+    return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+
+@click.command("pin")
+@click.argument("ref")
+@click.option("--off", is_flag=True, help="Unpin it.")
+@store_option
+@dry_run_option
+@json_option
+def pin(ref: str, off: bool, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+    """Pin a memory, or unpin it with --off."""
+    act = Act.UNPIN if off else Act.PIN
+    return _change_memory(act, ref, stores, dry_run=dry_run, as_json=as_json)
+
+
+def _link_command(act: Act, help_text: str) -> click.Command:
+    @click.command(str(act), help=help_text)
+    @click.argument("ref")
+    @click.argument("relation")
+    @click.argument("target")
+    @store_option
+    @dry_run_option
+    @json_option
+    def command(
+        ref: str, relation: str, target: str, stores: Sequence[str], dry_run: bool, as_json: bool
+    ) -> int:
+        library = load_library(stores)
+        memory = library.resolve(ref)
+        fields = {"relation": relation, "target": library.link_target(memory, target)}
+        change = Change(act, memory.store, memory.ref, fields)
+        return apply_planned(library, library.plan([change]), dry_run, as_json)
+
+    return command
+
+
+link = _link_command(
+    Act.LINK,
+    "Link a memory to another memory or to an entity: link REF works_at companies/acme.",
+)
+unlink = _link_command(
+    Act.UNLINK,
+    "Remove a link, including one of the store's own. TARGET: a memory or an entity, as printed "
+    "by `memtui show`.",
+)

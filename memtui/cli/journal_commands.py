@@ -1,0 +1,112 @@
+"""Commands on the journal of changes: `log`, `undo`, `redo`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memtui.cli.applying import confirm_owner
+from memtui.cli.open_stores import open_library
+from memtui.cli.options import DEFAULT_LIMIT, json_option, store_option
+from memtui.cli.output import print_json
+from memtui.text import date, one_line
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _open_journal(stores: Sequence[str]) -> Library:
+    """Open the library whose journal is meant: of the named stores, or of every store."""
+    from memtui import paths
+    from memtui.library import Library
+
+    return open_library(stores) if stores else Library((), state=paths.state_folder())
+
+
+@click.command("log")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=DEFAULT_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of changes to print.",
+)
+@click.option("--all", "void", is_flag=True, help="Include failed changes.")
+@store_option
+@json_option
+def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
+    """Show the changes made with memtui, newest first.
+
+    Without --store it covers every store, as undo and redo do. The numbers are those that
+    `memtui undo --number` takes.
+    """
+    from memtui.library.reverted_edits import LOOKED_BACK
+
+    library = _open_journal(stores)
+    actions = library.log(limit, anywhere=not stores, void=void)
+    overwritten: dict[int, dict[str, None]] = {}
+    for reverted in library.overwritten(time.time() - LOOKED_BACK):
+        overwritten.setdefault(reverted.action.id, {})[reverted.told] = None
+    if as_json:
+        print_json(
+            [
+                {
+                    "number": action.id,
+                    "time": _format_iso(action.time),
+                    "title": action.title,
+                    "state": str(action.state),
+                    "note": action.note,
+                    "put_back": action.id in overwritten,
+                    "files": sorted({getattr(edit, "path", "") for edit in action.edits} - {""}),
+                }
+                for action in actions
+            ]
+        )
+        return
+    for action in actions:
+        day = date(datetime.fromtimestamp(action.time, UTC))
+        notes = [one_line(action.note)] if action.note else []
+        notes += overwritten.get(action.id, ())
+        note = f"  ({'; '.join(notes)})" if notes else ""
+        print(f"{action.id:>5}  {day}  {action.state:<6}  {one_line(action.title)}{note}")
+
+
+def _format_iso(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+
+
+def _step_options(command: Command) -> Command:
+    """`[N]` changes, or one by `--number`."""
+    command = click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")(command)
+    return click.option(
+        "--number", type=int, metavar="N", help="Number of one change in `memtui log`."
+    )(command)
+
+
+@click.command("undo")
+@_step_options
+@store_option
+def undo(steps: int, number: int | None, stores: Sequence[str]) -> None:
+    """Undo the last change, or the last N."""
+    library = _open_journal(stores)
+    for _ in range(1 if number else steps):
+        action = confirm_owner(library, lambda: library.undo(number, anywhere=not stores))
+        print(f"Undone: {one_line(action.title)}")
+
+
+@click.command("redo")
+@_step_options
+@store_option
+def redo(steps: int, number: int | None, stores: Sequence[str]) -> None:
+    """Redo the last undone change, or the last N."""
+    library = _open_journal(stores)
+    for _ in range(1 if number else steps):
+        action = confirm_owner(library, lambda: library.redo(number, anywhere=not stores))
+        print(f"Redone: {one_line(action.title)}")

@@ -1,0 +1,127 @@
+"""Options that several commands share, and the query that the filter options make."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+
+from memtui import query as queries
+from memtui.query import Query, Sort
+from memtui.text import one_line
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DEFAULT_LIMIT = 20
+"""Memories or changes printed without `--limit`."""
+
+_TIMES = "7d, 24h, 30m, 2w, 1y or an ISO date"
+_VALUES = ("type", "importance", "status", "entity", "kind", "tag")
+
+
+def filter_options(command: Command) -> Command:
+    """`--type --importance --status --entity --kind --tag --since --until --pinned --sort`."""
+    decorators = [
+        click.option(
+            f"--{name}",
+            f"filter_{name}",
+            multiple=True,
+            metavar=name.upper(),
+            help=f"Filter by {name}; repeatable, or comma-separated.",
+        )
+        for name in _VALUES
+    ]
+    decorators += [
+        click.option("--since", metavar="TIME", help=f"Only from this time on: {_TIMES}."),
+        click.option("--until", metavar="TIME", help=f"Only up to this time: {_TIMES}."),
+        click.option("--pinned", is_flag=True, help="Only pinned memories."),
+        click.option(
+            "--sort",
+            type=click.Choice([str(sort) for sort in Sort]),
+            help="Order of the results; default: new, or relevance for a search.",
+        ),
+    ]
+    for decorate in reversed(decorators):  # the last decorator applied is shown first
+        command = decorate(command)
+    return command
+
+
+def query_from(
+    text: str,
+    *,
+    since: str | None,
+    until: str | None,
+    pinned: bool,
+    sort: str | None,
+    **filters: Sequence[str],
+) -> Query:
+    """Make the query of a command's text and filter options.
+
+    A filter in the text that cannot be parsed is searched for as plain words, with a warning on
+    standard error. Raises QueryError if an option cannot be parsed.
+    """
+    now = datetime.now(UTC)
+    query = queries.parse_query(text, now)
+    if query.hint:
+        print(f"memtui: searched as plain words: {one_line(query.hint)}", file=sys.stderr)
+    for name, values in filters.items():
+        if values:
+            field = name.removeprefix("filter_")
+            part = queries.parse_condition(field, ",".join(values))
+            query = queries.with_filter_values(query, field, part.values)
+    if pinned:
+        query = queries.with_filter_values(query, "pinned", ["yes"])
+    return Query(
+        terms=query.terms,
+        conditions=query.conditions,
+        since=queries.parse_time(since, now) if since else query.since,
+        until=queries.parse_time(until, now) if until else query.until,
+        sort=Sort(sort) if sort else query.sort,
+    )
+
+
+def store_option(command: Command) -> Command:
+    """`--store PATH`, repeatable."""
+    return click.option(
+        "--store",
+        "stores",
+        multiple=True,
+        metavar="PATH",
+        help="Path of a store to open, or label of one that is found by default; repeatable. "
+        "Default: those of MEMTUI_STORES, of config.toml, or found in the default locations.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Output JSON.")(command)
+
+
+def dry_run_option(command: Command) -> Command:
+    """`--dry-run`."""
+    return click.option(
+        "--dry-run", is_flag=True, help="Show what would change, without writing anything."
+    )(command)
+
+
+def force_option(command: Command) -> Command:
+    """`--force`, for what a rule of the store would refuse."""
+    return click.option(
+        "--force", is_flag=True, help="Write even if a rule of the store would reject it."
+    )(command)
+
+
+def limit_options(command: Command) -> Command:
+    """`--limit N` and `--all`."""
+    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=1),
+        default=DEFAULT_LIMIT,
+        show_default=True,
+        metavar="N",
+        help="Maximum number of memories to print.",
+    )(command)

@@ -1,0 +1,251 @@
+"""Commands that print memories: `list`, `search`, `similar`, `show`, `history`, `stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.cli.open_stores import load_library
+from memtui.cli.options import (
+    filter_options,
+    json_option,
+    limit_options,
+    query_from,
+    store_option,
+)
+from memtui.cli.output import print_counts, print_fields, print_json, print_memories
+from memtui.model import UNTYPED, Memory, to_record
+from memtui.text import date, number, one_line, size, visible
+
+if TYPE_CHECKING:
+    from memtui.library import Library, SearchResult
+
+SIMILAR_LIMIT = 10
+"""Memories that `similar` prints without `--limit`."""
+
+_NOT_OPEN = "not in any open store"
+
+
+def _take(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
+    slots = found.slots if everything else found.slots[:limit]
+    return [found.rows[slot] for slot in slots]
+
+
+def _print_rest(shown: int, total: int) -> None:
+    if shown < total:
+        click.echo(f"showing {shown} of {total}; use --all for the rest", err=True)
+
+
+@click.command("list")
+@store_option
+@filter_options
+@limit_options
+@json_option
+def list_(
+    stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
+) -> None:
+    """List current memories, newest first.
+
+    --all lists memories of every status, unless --status is given.
+    """
+    if everything and not filters["filter_status"]:
+        filters["filter_status"] = ("all",)
+    query = query_from("", **filters)
+    library = load_library(stores)
+    found = library.find(query)
+    memories = _take(found, limit, everything)
+    if as_json:
+        print_json([to_record(memory) for memory in memories])
+        return
+    print_memories(memories)
+    _print_rest(len(memories), found.total)
+
+
+@click.command("search")
+@click.argument("text", nargs=-1, required=True)
+@store_option
+@filter_options
+@limit_options
+@click.option("--explain", is_flag=True, help="Show the parts of each score.")
+@json_option
+def search(
+    text: Sequence[str],
+    stores: Sequence[str],
+    limit: int,
+    everything: bool,
+    explain: bool,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Search memories, best match first; memories with all words come before the others.
+
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    """
+    query = query_from(" ".join(text), **filters)
+    library = load_library(stores)
+    library.index()
+    library.ponder(query)
+    found = library.find(query)
+    memories = _take(found, limit, everything)
+    parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
+    if as_json:
+        records = [to_record(memory) for memory in memories]
+        for at, record in enumerate(records):
+            record["score"] = found.scores[at] if found.scores is not None else None
+            if explain:
+                record["parts"] = {part.name: part.value for part in parts[at]}
+        print_json(records)
+        return
+    for at, memory in enumerate(memories):
+        print_memories([memory])
+        if explain:
+            shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+            score = found.scores[at] if found.scores is not None else 0.0
+            print(f"          {score:.3f} = {shares}")
+    if found.hint:
+        click.echo(one_line(found.hint), err=True)
+    _print_rest(len(memories), found.total)
+
+
+@click.command("similar")
+@click.argument("ref")
+@store_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=SIMILAR_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of memories to print.",
+)
+@json_option
+def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
+    """List memories similar to REF, most similar first.
+
+    Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
+    """
+    library = load_library(stores)
+    library.index()
+    found = library.similar(library.resolve(ref).ref, limit)
+    memories = [found.rows[slot] for slot in found.slots]
+    if as_json:
+        records = [to_record(memory) for memory in memories]
+        for record, score in zip(records, found.scores, strict=True):
+            record["score"], record["by"] = score, found.how
+        print_json(records)
+        return
+    print_memories(memories)
+    if not memories:
+        click.echo("no similar memories", err=True)
+
+
+@click.command("show")
+@click.argument("ref")
+@store_option
+@json_option
+def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+    """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
+    library = load_library(stores)
+    memory = library.resolve(ref)
+    if as_json:
+        print_json(to_record(memory))
+        return
+    lineage = library.lineage(memory)
+    print(visible(memory.headline))
+    if memory.content and memory.content != memory.headline:
+        print()
+        print(visible(memory.content))
+    print()
+    print_fields(_list_fields(memory))
+    for title, others in (
+        ("supersedes", lineage.supersedes),
+        ("superseded by", lineage.successors),
+    ):
+        for other in others:
+            text = one_line(other.memory.headline) if other.memory else _NOT_OPEN
+            print(f"{title}  {one_line(other.id)}  {text}")
+
+
+def _list_fields(memory: Memory) -> list[tuple[str, str]]:
+    line = f":{memory.origin.line}" if memory.origin.line else ""
+    confidence = "" if memory.confidence is None else f"{memory.confidence:g}"
+    return [
+        ("ref", memory.ref),
+        ("kind", memory.kind),
+        ("type", memory.type or UNTYPED),
+        ("entity", ", ".join((memory.entity, *memory.also_entities))),
+        ("importance", memory.importance),
+        ("status", memory.status),
+        ("pinned", "yes" if memory.pinned else ""),
+        ("confidence", confidence),
+        ("created", date(memory.created)),
+        ("updated", date(memory.updated)),
+        ("tags", ", ".join(memory.tags)),
+        ("source", memory.source),
+        ("file", f"{memory.origin.file}{line} {memory.origin.key}".rstrip()),
+        *(("also in", place.file) for place in memory.also),
+        *(("link", f"{link.relation} {link.target} {link.note}".rstrip()) for link in memory.links),
+        *((name, str(value)) for name, value in memory.extra.items()),
+    ]
+
+
+@click.command("history")
+@click.argument("ref")
+@store_option
+@json_option
+def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
+    """Show the versions of a memory, oldest first: what it superseded and what superseded it."""
+    library = load_library(stores)
+    lineage = library.lineage(library.resolve(ref))
+    if as_json:
+        versions = [
+            {"id": version.id, "memory": to_record(version.memory) if version.memory else None}
+            for version in lineage.history
+        ]
+        print_json(versions)
+        return
+    for version in lineage.history:
+        if version.memory is None:
+            print(f"{one_line(version.id)}  {_NOT_OPEN}")
+        else:
+            print_memories([version.memory])
+
+
+@click.command("stats")
+@store_option
+@filter_options
+@json_option
+def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
+    """Count memories by type, importance, status, kind, store and entity.
+
+    Counts memories of every status, unless --status is given.
+    """
+    if not filters["filter_status"]:
+        filters["filter_status"] = ("all",)
+    query = query_from("", **filters)
+    library = load_library(stores)
+    statistics = library.statistics(library.find(query))
+    if as_json:
+        print_json(statistics.as_record())
+        return
+    print_fields(
+        [
+            ("memories", number(statistics.total)),
+            ("oldest", date(statistics.oldest)),
+            ("newest", date(statistics.newest)),
+            ("on disk", size(sum(statistics.disk.values()))),
+        ]
+    )
+    for title in ("type", "importance", "status", "kind", "store", "entity"):
+        print()
+        print_counts(f"by {title}", getattr(statistics, title))
+
+
+def print_summary(library: Library) -> None:
+    """Print one line per store, and its unreadable files."""
+    for state in library.snapshot.stores:
+        print(f"{state.label}: {number(state.count)} memories in {one_line(str(state.root))}")
+        for item in state.unreadable:
+            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")

@@ -1,0 +1,289 @@
+"""Commands that move memories between stores and files: `export`, `import`, `verify`."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.bundle.exporting import export_forms
+from memtui.cli.applying import confirm_owner
+from memtui.cli.open_stores import load_library, open_library
+from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
+from memtui.cli.output import clear_progress, print_json, show_progress
+from memtui.errors import MemtuiError, SaveError
+from memtui.query import Query, filter_values
+from memtui.text import number, one_line, size, visible
+
+if TYPE_CHECKING:
+    from memtui.bundle.bundle_reader import ImportDocument
+    from memtui.bundle.import_plan import ImportPlan
+    from memtui.bundle.restoring import Restoration
+    from memtui.library import Library
+    from memtui.model import Memory
+
+LISTED = 20
+"""Conflicts and rejected memories printed one by one; the rest are counted."""
+
+
+@contextmanager
+def _ignore_interrupts() -> Iterator[None]:
+    """Ignore ctrl+c while writing, so that a planned import is written completely."""
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+# ---- export -------------------------------------------------------------------------------------
+
+
+@click.command("export")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File to write; default: standard output.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(list(export_forms())),
+    default="bundle",
+    show_default=True,
+    help="Format of the file.",
+)
+@click.option("--pretty", is_flag=True, help="Indent the JSON, if the format allows it.")
+@store_option
+@filter_options
+def export(
+    output: Path | None, form: str, pretty: bool, stores: Sequence[str], **filters: Any
+) -> int:
+    """Export memories to a file or to standard output.
+
+    Without filters a bundle holds the complete stores, including memories of every status and
+    memtui's sidecars; imported into an empty place it creates the same files. The other formats,
+    and a bundle with filters, hold what `memtui list` shows with the same filters. The export
+    format of a store's own program also leaves out what that program no longer reads, such as
+    expired files, unless --status all is given.
+    """
+    from memtui.bundle import exporting
+
+    query = query_from("", **filters)
+    unfiltered = not (query.conditions or query.since or query.until)
+    whole = export_forms()[form].takes_whole_stores and unfiltered
+    if output is None and form == "bundle" and sys.stdout.isatty():
+        raise click.UsageError("a bundle is a binary file; write it with -o FILE")
+    library = load_library(stores)
+    chosen = None if whole else _find_all(library, query)
+    every = "all" in filter_values(query, "status")
+    made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
+    _write(output, made.pieces)
+    clear_progress()
+    for line in made.said:
+        click.echo(f"memtui: {one_line(line)}", err=True)
+    return 0
+
+
+def _find_all(library: Library, query: Query) -> list[Memory]:
+    found = library.find(query)
+    return [found.rows[slot] for slot in found.slots]
+
+
+def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
+    from memtui.bundle import exporting
+
+    try:
+        if output is not None:
+            exporting.write_file(output, pieces)
+        else:
+            sys.stdout.flush()
+            exporting.write_stream(sys.stdout.fileno(), pieces)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = "standard output" if output is None else str(output)
+        raise SaveError(f"cannot export: {error.strerror}", where=visible(where)) from error
+
+
+# ---- import -------------------------------------------------------------------------------------
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--into",
+    metavar="STORE",
+    help="Path or label of a store; or an empty or new folder, which gets the same files.",
+)
+@store_option
+@dry_run_option
+@json_option
+def import_(
+    file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
+) -> int:
+    """Import memories from a bundle, the export of a store's own program, or JSON lines.
+
+    Existing memories are never changed: identical ones are skipped, and one that differs from the
+    memory with the same id is listed as a conflict and skipped. `memtui undo` undoes the whole
+    import; --dry-run shows its plan.
+    """
+    from memtui.bundle.bundle_reader import read_document
+    from memtui.bundle.store_install import is_empty
+
+    document = read_document(file)
+    if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):
+        return _restore(document, Path(into), dry_run, as_json)
+    return _merge(document, into, stores, dry_run, as_json)
+
+
+def _is_label(name: str, stores: Sequence[str]) -> bool:
+    """Whether an open store has this label."""
+    try:
+        return any(store.label == name for store in open_library(stores).stores)
+    except MemtuiError:
+        return False
+
+
+def _restore(document: ImportDocument, folder: Path, dry_run: bool, as_json: bool) -> int:
+    from memtui import paths
+    from memtui.bundle.restoring import plan_restore
+    from memtui.library import Library
+
+    plan = plan_restore(document, folder)
+    action = None
+    if not dry_run:
+        with _ignore_interrupts():
+            library = Library((), state=paths.state_folder())
+            action = library.restore(plan, show_progress).id
+        clear_progress()
+    if as_json:
+        print_json(_restoration_record(plan, action, dry_run))
+        return 0
+    verb = "would import" if dry_run else "imported"
+    for placed in plan.stores:
+        count = number(len(placed.store.memories))
+        target = one_line(str(placed.root))
+        print(f"{verb} {count} memories to {target} ({placed.store.format})")
+    return 0
+
+
+def _restoration_record(plan: Restoration, action: int | None, dry_run: bool) -> dict[str, Any]:
+    return {
+        "restored": [
+            {
+                "label": placed.store.label,
+                "format": placed.store.format,
+                "path": str(placed.root),
+                "memories": len(placed.store.memories),
+            }
+            for placed in plan.stores
+        ],
+        "action": action,
+        "done": not dry_run,
+    }
+
+
+def _merge(
+    document: ImportDocument, into: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    from memtui.bundle.import_plan import plan_import
+    from memtui.library.planning import planned_import
+
+    label = ""
+    if into and Path(into).exists():
+        library = load_library([into])
+        label = library.stores[0].label if len(library.stores) == 1 else ""
+    else:
+        library = load_library([*stores, into] if into and not stores else stores)
+        label = into or ""
+    plan = plan_import(document, library, label, show_progress)
+    clear_progress()
+    action = None
+    if not dry_run and plan.has_edits:
+        with _ignore_interrupts():
+            action = confirm_owner(library, lambda: library.apply(planned_import(plan))).id
+    if as_json:
+        print_json(_import_record(plan, action))
+    else:
+        _print_plan(plan, dry_run)
+    return 0
+
+
+def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
+    return {
+        **plan.counts,
+        "lost": plan.lost,
+        "stores": [
+            {
+                "source": part.source,
+                "target": part.target,
+                "new": [item.memory.ref for item in part.new],
+                "same": [memory.ref for memory in part.same],
+                "conflicts": [
+                    {"ref": c.memory.ref, "existing": c.existing, "differs": list(c.differs)}
+                    for c in part.conflicts
+                ],
+                "refused": [{"ref": r.memory.ref, "why": r.why} for r in part.refused],
+            }
+            for part in plan.imports
+        ],
+        "warnings": list(plan.warnings),
+        "action": action,
+        "done": action is not None,
+    }
+
+
+def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
+    verb = "would add" if dry_run else "added"
+    for part in plan.imports:
+        print(
+            f"{one_line(part.source)} -> {part.target}: {verb} {number(len(part.new))}, "
+            f"identical {number(len(part.same))}, "
+            f"skipped (conflict) {number(len(part.conflicts))}, "
+            f"rejected {number(len(part.refused))}"
+        )
+        _print_some(f"conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
+        _print_some(f"rejected  {r.memory.ref}: {r.why}" for r in part.refused)
+    if plan.lost:
+        print("fields lost:")
+    for name, count in plan.lost.items():
+        print(f"  {number(count):>7}  {one_line(name)}")
+    for warning in plan.warnings[:LISTED]:
+        click.echo(f"memtui: {one_line(warning)}", err=True)
+
+
+def _print_some(lines: Iterable[str]) -> None:
+    every = list(lines)
+    for line in every[:LISTED]:
+        print(f"  {one_line(line)}")
+    if len(every) > LISTED:
+        print(f"  and {len(every) - LISTED} more")
+
+
+# ---- verify -------------------------------------------------------------------------------------
+
+
+@click.command("verify")
+@click.argument("file", type=click.Path(path_type=Path))
+@json_option
+def verify(file: Path, as_json: bool) -> int:
+    """Check that a file is intact and can be imported. Exit code 1 if it cannot."""
+    from memtui.bundle.bundle_reader import read_document, verified
+
+    document = read_document(file)
+    checked = verified(document)
+    if as_json:
+        print_json({"file": str(file), "kind": document.kind, "checked": checked, "sound": True})
+        return 0
+    print(f"{one_line(str(file))}: ok, {document.kind}, {size(file.stat().st_size)}")
+    for line in checked:
+        print(f"  {one_line(line)}")
+    return 0

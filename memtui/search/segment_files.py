@@ -1,0 +1,134 @@
+"""Save a segment of the search index in the cache, and load it with its arrays mapped.
+
+A segment is one file for each array and `segment.json`, which holds versions and checksums and is
+renamed into its place last: without it there is no segment.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import mmap
+import os
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui import __version__
+from memtui.search import analysis, cache_files
+from memtui.search.documents import FIELD_WEIGHTS
+from memtui.search.postings import Segment
+from memtui.search.prefix_postings import PrefixPostings
+
+log = logging.getLogger(__name__)
+
+FORMAT_VERSION = 2
+"""Raised whenever the arrays or their meaning change."""
+_ARRAYS = {
+    "indptr": np.int64,
+    "ids": np.int32,
+    "weights": np.uint8,
+    "stream": np.int32,
+    "starts": np.int64,
+    "stem_ptr": np.int32,
+    "stem_terms": np.int32,
+    "head_ptr": np.int64,
+    "head_ids": np.int32,
+    "head_weights": np.uint8,
+}
+_WORDS = ("terms", "stems", "head_starts")
+_HEADER = "segment.json"
+
+
+def _versions() -> dict[str, Any]:
+    return {
+        "form": FORMAT_VERSION,
+        "memtui": __version__,
+        "analysis": analysis.VERSION,
+        "weights": list(FIELD_WEIGHTS),
+        "byteorder": sys.byteorder,
+    }
+
+
+def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
+    """Write the segment into this private folder; it is there when its head is, never in part.
+
+    `stamp` names what was indexed. Raises OSError.
+    """
+    heads = segment.heads
+    of_heads: dict[str, NDArray[Any]] = {
+        "head_ptr": heads.ptr,
+        "head_ids": heads.ids,
+        "head_weights": heads.weights,
+    }
+    words = {"terms": segment.terms, "stems": segment.stems, "head_starts": heads.starts}
+    arrays = {
+        name: of_heads[name] if name in of_heads else getattr(segment, name) for name in _ARRAYS
+    }
+    for name, texts in words.items():
+        text = "\n".join(texts).encode("utf-8", "surrogatepass")
+        arrays[name] = np.frombuffer(text, np.uint8)
+    sums = {}
+    for name, values in arrays.items():
+        cache_files.save_array(folder / f"segment.{name}.npy", values)
+        sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
+    head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
+    draft = folder / f"{_HEADER}.draft"
+    cache_files.write_text(draft, json.dumps(head))
+    draft.replace(folder / _HEADER)
+
+
+def has_segment(folder: Path) -> bool:
+    """Whether a segment was saved here; `load_segment` tells whether it can be trusted."""
+    return (folder / _HEADER).exists()
+
+
+def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
+    """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
+    try:
+        head = json.loads((folder / _HEADER).read_bytes())
+        if {name: head[name] for name in _versions()} != _versions() or head["stamp"] != stamp:
+            return None
+        sums = head["sums"]
+        arrays = {name: _load_array(folder, name, sums[name]) for name in (*_ARRAYS, *_WORDS)}
+        values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+        for name in _WORDS:
+            text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
+            values[name] = text.split("\n") if text else []
+        heads = PrefixPostings(
+            *(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights"))
+        )
+        return Segment(first=first, count=int(head["count"]), heads=heads, **values)
+    except FileNotFoundError:
+        return None
+    except Exception as error:  # a damaged cache may fail in any way; it is made again
+        log.warning("search arrays in %s are thrown away: %r", folder, error)
+        return None
+
+
+def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
+    """One array, mapped and compared with its sum. Raises ValueError or OSError."""
+    path = folder / f"segment.{name}.npy"
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        size = os.fstat(descriptor).st_size
+        buffer = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+    values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
+    if zlib.crc32(values.data) != expected:
+        raise ValueError(f"{path.name} is damaged")
+    return values
+
+
+def _view(buffer: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """The array in a mapped .npy file. Raises ValueError where it is not of this kind."""
+    version = np.lib.format.read_magic(buffer)
+    shape, fortran, found = np.lib.format.read_array_header_1_0(buffer)
+    if version != (1, 0) or fortran or found != dtype or len(shape) != 1:
+        raise ValueError("not an array of the search index")
+    return np.frombuffer(buffer, dtype, shape[0], buffer.tell())

@@ -1,0 +1,399 @@
+"""Ambient's backup, the JSON that its own `memories export` writes and `memories import` reads.
+
+    {"version": 1, "exportedAt": ..., "projects": {key: {"project": {...}, "tasks": {key: {...}}}}}
+
+Of an Ambient store it is what Ambient itself prints: files as they stand, unknown keys included
+(src/cli/memories.ts:205), without archived branches, files that were idle for 90 days, files that
+are no JSON to Ambient, and projects without a project.json. Memories of other stores become events
+of a project per first part of their entity; a text too long for Ambient is cut.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import BundleError, UnreadableFile
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.files.reading import read_bytes
+from memtui.model import Memory, Place
+from memtui.stores.ambient import layout
+from memtui.stores.ambient.importing import type_of
+from memtui.stores.ambient.project_files import stringified, task_key
+from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
+from memtui.stores.ambient.store import Ambient
+from memtui.stores.base import Store, Unreadable
+from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
+from memtui.stores.importing import uuid_of
+
+VERSION = 1
+MOST_UNITS = 1000
+"""UTF-16 units of an event's content (Ambient, src/types/index.ts)."""
+ARCHIVED = "of archived branches, as in Ambient"
+EXPIRED = "in files idle for 90 days, as in Ambient; --status all takes them"
+NO_PROJECT = "of projects without a project.json, as in Ambient; --status all takes them"
+UNREADABLE = "in files that Ambient cannot read"
+NOT_HELD = "that only memtui, or a file of Ambient's first format, still holds"
+"""Why memories are left out, in words that follow their number."""
+
+_ARRAY_INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
+_EXACT_BELOW = 1e21
+"""Up to here JavaScript writes a whole number without an exponent."""
+
+
+# ---- writing: the document ----------------------------------------------------------------------
+
+
+def export(request: ExportRequest) -> ExportedDocument:
+    """The backup of these memories, as `Format.document` asks for it."""
+    made = backup(
+        request.memories, request.stores, request.now, whole=request.whole, every=request.every
+    )
+    return ExportedDocument(
+        dumps(made.document, pretty=request.pretty),
+        left_out=tuple(f"{count} {why}" for why, count in made.left_out.items()),
+        changed=(f"texts longer than Ambient keeps, and cut: {made.cut}",) if made.cut else (),
+    )
+
+
+@dataclass(slots=True)
+class Backup:
+    """The document, and how many memories lost something on the way into it."""
+
+    document: dict[str, Any]
+    cut: int = 0
+    """Contents longer than Ambient keeps; they are cut."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Why memories are not in it -> how many; the words follow the number."""
+
+
+def backup(
+    memories: Iterable[Memory],
+    stores: Sequence[Store],
+    now: datetime,
+    *,
+    whole: bool = False,
+    every: bool = True,
+) -> Backup:
+    """The document for these memories of these stores.
+
+    `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
+    take what Ambient itself no longer reads too (`ambient_files`).
+    """
+    made = Backup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
+    native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == Ambient.format}
+    foreign: list[Memory] = []
+    for memory in memories:
+        native.get(memory.store, foreign).append(memory)
+    for store in stores:
+        if store.label in native:
+            taken = take(Selection(store.root, native[store.label], now, whole, every))
+            made.left_out += taken.left_out
+            _add_projects(made.document["projects"], taken.projects)
+    for memory in foreign:
+        _add_foreign(made, memory)
+    return made
+
+
+def dumps(document: Mapping[str, Any], *, pretty: bool) -> str:
+    """The text as Ambient prints it: `--pretty` is indented by two; a newline at the end."""
+    text = json.dumps(
+        document,
+        ensure_ascii=False,
+        indent=2 if pretty else None,
+        separators=(",", ": ") if pretty else (",", ":"),
+    )
+    return "".join(c if not 0xD800 <= ord(c) < 0xE000 else f"\\u{ord(c):04x}" for c in text) + "\n"
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03}Z"
+
+
+def _add_projects(known: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Put projects beside those of another store; of one that both have, the events are joined."""
+    for key, project in more.items():
+        if key not in known:
+            known[key] = project
+            continue
+        _join(known[key]["project"], project["project"])
+        tasks = known[key]["tasks"]
+        for branch, task in project["tasks"].items():
+            if branch in tasks:
+                _join(tasks[branch], task)
+            else:
+                tasks[branch] = task
+
+
+def _join(known: dict[str, Any], more: Mapping[str, Any]) -> None:
+    known["events"] = [*known["events"], *(e for e in more["events"] if e not in known["events"])]
+
+
+def _add_foreign(made: Backup, memory: Memory) -> None:
+    """One memory of another store as an event of the branch `main`."""
+    name = memory.entity.split("/")[0] or memory.store
+    key = hashlib.sha256(f"memtui:{memory.store}/{name}".encode("utf-8", "replace")).hexdigest()[
+        :16
+    ]
+    when = memory.created or memory.updated
+    at = int(when.timestamp() * 1000) if when else 0
+    times = {"createdAt": at, "lastActive": at}
+    project = made.document["projects"].setdefault(
+        key, {"project": project_head(key, name, f"memtui:{memory.store}", times), "tasks": {}}
+    )
+    task = project["tasks"].setdefault(
+        "main",
+        {
+            "branchKey": "main",
+            "branchName": "main",
+            "projectKey": key,
+            **times,
+            "archived": False,
+            "events": [],
+        },
+    )
+    for part in (project["project"], task):
+        part["createdAt"] = min(part["createdAt"], at)
+        part["lastActive"] = max(part["lastActive"], at)
+    content = _fit(f"{memory.title}: {memory.content}" if memory.title else memory.content)
+    made.cut += len(content) < len(memory.content)
+    task["events"].append(
+        {
+            "id": uuid_of(memory.store, memory.id),
+            "type": type_of(memory.type),
+            "timestamp": at,
+            "content": content,
+            "importance": memory.importance,
+            "metadata": {"source": memory.ref, "entity": memory.entity, "type": memory.type},
+        }
+    )
+
+
+def _fit(content: str) -> str:
+    """As many whole characters as Ambient keeps."""
+    if len(content) * 2 <= MOST_UNITS:
+        return content
+    units = content.encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS]
+    return units.decode("utf-16-le", "ignore")
+
+
+# ---- writing: an Ambient store's own files ------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Memories of one Ambient store that are to be exported."""
+
+    root: Path
+    memories: Sequence[Memory]
+    now: datetime
+    whole: bool
+    """They are all of the store: a file is taken with all it holds, also with no event at all."""
+    every: bool
+    """Take what Ambient itself no longer reads too: expired files, projects without a head."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """The `projects` of the document, and why memories are not in it."""
+
+    projects: dict[str, Any] = field(default_factory=dict)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def take(selection: Selection) -> Taken:
+    """The chosen events of a store, project by project."""
+    wanted: dict[str, set[str]] = {}
+    for memory in selection.memories:
+        for place in _places(memory):
+            wanted.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
+    taken = Taken()
+    reasons: dict[str, str] = {}
+    for found in layout.projects(selection.root):
+        if isinstance(found, Unreadable):
+            continue
+        if selection.whole or not wanted.keys().isdisjoint(found.files):
+            key = found.key.removeprefix(f"{layout.PROJECTS}/")
+            project = _take_project(selection, key, found.files, wanted, reasons)
+            if project is not None:
+                taken.projects[key] = project
+    for memory in selection.memories:
+        why = [reasons.get(place, NOT_HELD) for place in _places(memory)] or [NOT_HELD]
+        if all(why):
+            taken.left_out[why[0]] += 1
+    return taken
+
+
+def _places(memory: Memory) -> list[str]:
+    """The files of Ambient that hold the memory: none when only memtui keeps it."""
+    if memory.extra.get("kept") is True:
+        return []
+    return [place.file for place in (memory.origin, *memory.also)]
+
+
+def _take_project(
+    selection: Selection,
+    key: str,
+    files: Iterable[str],
+    wanted: Mapping[str, set[str]],
+    reasons: dict[str, str],
+) -> dict[str, Any] | None:
+    """One project of the document; `reasons` gets each file with why it is left out, or ""."""
+    paths = {name: Path(name) for name in files}
+    own = next((name for name, path in paths.items() if path.parent.name == key), "")
+    read = {
+        name: _read(path, selection)
+        for name, path in paths.items()
+        if path.parent.name != layout.ARCHIVED
+    }
+    of_project = read[own].reason if own else NO_PROJECT
+    found: dict[str, dict[str, Any]] = {}
+    for name in paths:
+        if name not in read:
+            reasons[name] = ARCHIVED
+            continue
+        top = read[name].top
+        reasons[name] = "" if selection.every and top else of_project or read[name].reason
+        if top and not reasons[name]:
+            found[name] = top if selection.whole else _chosen(top, wanted.get(name, set()))
+    held = [top for top in found.values() if selection.whole or top.get("events")]
+    if not held:
+        return None
+    tasks = {
+        paths[name].name.removesuffix(".json"): top
+        for name, top in found.items()
+        if name != own and (selection.whole or top.get("events"))
+    }
+    head = found.get(own) or project_head(key, key[:SHORT_KEY], "", held[0])
+    return {"project": head, "tasks": _in_js_order(tasks.items())}
+
+
+def project_head(key: str, name: str, origin: str, times: Mapping[str, Any]) -> dict[str, Any]:
+    """A project.json without events for a project that has none."""
+    return {
+        "projectKey": key,
+        "projectName": name,
+        "origin": origin,
+        "createdAt": times.get("createdAt", 0),
+        "lastActive": times.get("lastActive", 0),
+        "events": [],
+    }
+
+
+def _chosen(top: Mapping[str, Any], ids: set[str]) -> dict[str, Any]:
+    """The file with these of its events alone."""
+    events = top.get("events")
+    listed = events if isinstance(events, list) else []
+    return {**top, "events": [e for e in listed if isinstance(e, dict) and str(e.get("id")) in ids]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """One file, and why Ambient would not load it; empty when it would."""
+
+    top: dict[str, Any] | None
+    reason: str = ""
+
+
+def _read(path: Path, selection: Selection) -> _Read:
+    """A file as Ambient reads it: bytes that are not UTF-8 become U+FFFD."""
+    try:
+        text = read_bytes(path, selection.root).decode("utf-8", "replace")
+        top = _parsed(text.removeprefix(BYTE_ORDER_MARK))
+    except (UnreadableFile, ValueError, RecursionError):
+        return _Read(None, UNREADABLE)
+    if not isinstance(top, dict):
+        return _Read(None, UNREADABLE)
+    if text.startswith(BYTE_ORDER_MARK):
+        return _Read(top, UNREADABLE)
+    return _Read(top, EXPIRED if _is_idle(top, selection.now) else "")
+
+
+def _is_idle(top: Mapping[str, Any], now: datetime) -> bool:
+    """The test of src/memory/store.ts:74; a file that does not say a time is never idle."""
+    try:
+        active = float(top.get("lastActive", "nan") or 0)
+    except (TypeError, ValueError):
+        return False
+    return (now.timestamp() - IDLE_LIMIT.total_seconds()) * 1000 > active
+
+
+def _parsed(text: str) -> Any:
+    """The value as JavaScript holds it: whole numbers are integers, none is infinite, and keys
+    that are array indices come first. Raises ValueError."""
+    return json.loads(
+        text, parse_float=_number, parse_constant=_no_json, object_pairs_hook=_in_js_order
+    )
+
+
+def _number(text: str) -> float | int | None:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        return None
+    return int(number) if number.is_integer() and abs(number) < _EXACT_BELOW else number
+
+
+def _no_json(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _in_js_order(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    indices = sorted(filter(_ARRAY_INDEX.fullmatch, found), key=int)
+    return {**{key: found[key] for key in indices}, **found} if indices else found
+
+
+# ---- reading ------------------------------------------------------------------------------------
+
+
+def read(document: Mapping[str, Any]) -> IncomingStore:
+    """The store that a backup holds. Raises BundleError."""
+    if document.get("version") != VERSION or not isinstance(document["projects"], dict):
+        raise BundleError("this is no Ambient backup of a known version")
+    texts: dict[str, str] = {}
+    for key, project in document["projects"].items():
+        if not layout.PROJECT_KEY.fullmatch(key) or not isinstance(project, dict):
+            raise BundleError("a project's key is not 16 hex digits")
+        folder = f"{layout.PROJECTS}/{key}"
+        if project.get("project") is not None:
+            texts[f"{folder}/{layout.PROJECT}"] = _file(project["project"])
+        for branch, task in (project.get("tasks") or {}).items():
+            if not branch or task_key(branch) != branch or branch in (".", ".."):
+                raise BundleError("a branch's key cannot be a file name")
+            texts[f"{folder}/{layout.TASKS}/{branch}.json"] = _file(task)
+    files = {name: _loader(text) for name, text in texts.items()}
+    return IncomingStore(Ambient.format, Ambient.format, _memories(texts), whole=True, files=files)
+
+
+def _file(value: Any) -> str:
+    if not isinstance(value, dict) or not isinstance(value.get("events"), list):
+        raise BundleError("a project or branch of the backup has no events")
+    return stringified(value)
+
+
+def _loader(text: str) -> Callable[[], bytes]:
+    return lambda: text.encode("utf-8")
+
+
+def _memories(texts: Mapping[str, str]) -> list[Memory]:
+    """What the adapter reads in these files."""
+    with tempfile.TemporaryDirectory(prefix="memtui-import-") as folder:
+        root = Path(folder)
+        for name, text in texts.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text.encode("utf-8"))
+        store = Ambient(root, Ambient.format)
+        found = [memory for shard in store.scan().shards for memory in store.read(shard).memories]
+        return [
+            replace(m, origin=Place(str(Path(m.origin.file).relative_to(root))), also=())
+            for m in found
+        ]

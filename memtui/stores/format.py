@@ -1,0 +1,186 @@
+"""A kind of store as the registry knows it: how it is found, opened, and moved between machines.
+
+A format is one value of `Format`. Only name, title, places, detect and open are required; what a
+format has beyond reading and changing memories is given by one optional value each: `database`
+(it is a SQLite file), `transfer` (what bundles and imports need to know), `document` (its own
+program writes and reads an exchange file).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memtui.changes import Plan
+from memtui.files.reading import digest
+from memtui.model import Memory
+from memtui.stores.base import Store
+
+if TYPE_CHECKING:
+    from memtui.files.revert_detection import EditSequence, EditStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of store."""
+
+    name: str
+    """Unique, lower case, e.g. `agent-memory`; also the default label of its stores."""
+    title: str
+    """One line for people: which program writes it."""
+    places: tuple[str, ...]
+    """Where its program keeps it by default; `~` and `$VARIABLES` are expanded."""
+    detect: Callable[[Path], Path | None]
+    """The store's root if this path is, or directly holds, a store of this format; else None.
+    Costs a few stat calls; never raises."""
+    open: Callable[[Path, str], Store]
+    """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
+    nearby: tuple[str, ...] = (".",)
+    """Paths that are tried, relative to a folder that is searched for stores."""
+    configure: Callable[[Store, Mapping[str, Any]], None] | None = None
+    """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
+    database: DatabaseSupport | None = None
+    """For a store in one SQLite file; None for text files."""
+    transfer: TransferSupport | None = None
+    """What bundles and imports need beyond the shards; None: nothing."""
+    document: ExchangeDocument | None = None
+    """The export file of the format's own program; None: it has none that memtui handles."""
+
+
+# ---- bundles and imports ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TransferSupport:
+    """What bundles and imports need to know of a format."""
+
+    belongings: tuple[str, ...] = ()
+    """Patterns (`fnmatch`, relative to the root, `*` crosses folders) of files that hold no memory
+    but that the program needs: a bundle takes them along with the shards' files."""
+    identity: str = ""
+    """Key of `Memory.extra` that names a memory across stores, if the id is only a row number."""
+    convert: Callable[[Memory], ConvertedMemory] | None = None
+    """What a memory of another format becomes here; None: its fields as they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertedMemory:
+    """A memory of another format as this one would hold it."""
+
+    fields: Mapping[str, Any]
+    """Of an ADD, see `memtui.changes.Change`."""
+    lost: tuple[str, ...] = ()
+    """Names of what cannot be kept, each with the reason where it is not plain."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingStore:
+    """One store in a file that is imported."""
+
+    label: str
+    format: str
+    memories: Sequence[Memory] = field(repr=False)
+    whole: bool = False
+    """Whether the store can be restored exactly."""
+    files: Mapping[str, Callable[[], bytes]] = field(default_factory=dict, repr=False)
+    """Every file of the store by its path from the base; of a part, those that are memories."""
+    times: Mapping[str, int] = field(default_factory=dict, repr=False)
+    """Modification time of each file, in nanoseconds since 1970."""
+    root: str = ""
+    """Name of the store's root in the base; empty when they are the same."""
+    rows: Callable[[], list[str]] | None = None
+    """The rows of a database, see `DatabaseSupport.dump`."""
+    document: str = field(default="", repr=False)
+    """Text of the file, if it is an `ExchangeDocument` that the store imports by itself."""
+
+
+# ---- the export file of a format's own program --------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """What is to be written into an exchange document."""
+
+    memories: Sequence[Memory]
+    stores: Sequence[Store]
+    """All open stores; those of the memories are among them."""
+    now: datetime
+    complete: Collection[str] = ()
+    """Labels of the stores of which `memories` holds every memory, of whatever status."""
+    whole: bool = False
+    """No filter was set: files are taken with all that they hold."""
+    every: bool = True
+    """Also take what the format's own program no longer reads, such as expired files."""
+    pretty: bool = True
+    """Indent the document, where the program has both forms."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedDocument:
+    """An exchange document, and what the person should know of it."""
+
+    text: str
+    left_out: tuple[str, ...] = ()
+    """What is not in it, a line each: `3 of archived branches`."""
+    changed: tuple[str, ...] = ()
+    """What is in it but not as it was, a line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeDocument:
+    """The JSON file that a format's own program exports and imports."""
+
+    description: str
+    """One line for people, in the list of export formats."""
+    name: str
+    """What such a file is called, with its article: `an Ambient backup`."""
+    member: str
+    """Key of the top-level object by which such a file is recognised."""
+    export: Callable[[ExportRequest], ExportedDocument]
+    """Raises Refused, StoreError or UnreadableFile."""
+    read: Callable[[Mapping[str, Any]], IncomingStore]
+    """The store that a parsed document holds. Raises BundleError."""
+    suffix: str = ".json"
+    holds_other_formats: bool = False
+    """Whether memories of stores of other formats can be exported into it too."""
+    unsupported_fields: tuple[str, ...] = ()
+    """Fields of `Memory` that are lost for memories of other formats."""
+    plan_import: Callable[[Store, str], Plan] | None = None
+    """Plan the import of a document's text into an open store by the program's own keys. None: it
+    is imported memory by memory. Raises BundleError, Refused or StoreError."""
+
+
+# ---- databases ----------------------------------------------------------------------------------
+
+WHOLE = "#*"
+"""Suffix to the path of a database: the name of all its rows, for the recorder."""
+
+
+def rows_digest(rows: Iterable[str]) -> str:
+    """SHA-256 of all rows of a database."""
+    return digest("\n".join(rows).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSupport:
+    """A store in one SQLite file: bundled as rows, never as the file's bytes."""
+
+    name: str
+    """Default name of the file."""
+    dump: Callable[[Path], list[str]]
+    """The rows of the store at this root as JSON lines; equal rows give equal lines.
+    Raises StoreError."""
+    rebuild: Callable[[Iterable[str], Path], None]
+    """Make a database, which must not exist, from such lines. Raises BundleError or SaveError."""
+    row_digest: Callable[[str], str | None]
+    """Current digest of the row with this recorder name, or of all rows if the name is the path
+    and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
+    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
+    """Whether edits of rows still stand; `memtui.files.revert_detection.standing` for rows."""
+    alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
+    """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
+    than these, or another program has it open."""

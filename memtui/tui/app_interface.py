@@ -1,0 +1,89 @@
+"""The app as screens, dialogs, controllers and widgets see it; `MemtuiApp` implements it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.app import App
+
+from memtui.config import LoadedSettings, Settings
+
+if TYPE_CHECKING:
+    from signal import Signals
+
+    from memtui.library import Library
+    from memtui.tui.colours import Palette
+    from memtui.tui.key_queue import KeyQueue
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the app is started with."""
+
+    open_library: Callable[[], Library]
+    """Called once, in a worker."""
+    loaded: LoadedSettings = field(default_factory=LoadedSettings)
+    config_file: Path | None = None
+    """None: settings changed on the screen are not saved."""
+    state: Path | None = None
+    """Folder of the session; None: nothing is remembered, and nothing can be written."""
+    themes: Sequence[Path] = ()
+    """Folders of theme files, later ones over earlier ones."""
+    roots: Sequence[Path] = ()
+    """The stores, to tell their session from others'."""
+    now: Callable[[], datetime] = _utc_now
+
+
+class AppInterface(App[None]):
+    """Settings, clock, colours and life cycle of the app."""
+
+    launch: Launch
+    settings: Settings
+    now: Callable[[], datetime]
+    key_overrides: Mapping[str, tuple[str, ...]]
+    """Action id -> its keys."""
+    key_queue: KeyQueue
+    saved: dict[str, str]
+    """Name -> query of each saved filter."""
+    is_ending = False
+    """The screens are about to be taken down: results of jobs are dropped."""
+
+    @property
+    def palette(self) -> Palette:
+        raise NotImplementedError
+
+    def theme_choices(self) -> list[tuple[str, str]]:
+        """Name and description of every theme."""
+        raise NotImplementedError
+
+    def keep_theme(self, name: str) -> None:
+        """Use a theme now and in later sessions. Raises ConfigError."""
+        raise NotImplementedError
+
+    def save_filter(self, name: str, query: str) -> None:
+        """Save a search under a name. Raises ConfigError."""
+        raise NotImplementedError
+
+    def redraw(self) -> None:
+        """Draw every widget and every cell of the terminal again."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Save the session and exit."""
+        raise NotImplementedError
+
+    def give_up(self, error: Exception) -> None:
+        """Exit because of a programming error; `start` raises it once the terminal is restored."""
+        raise NotImplementedError
+
+    def end_by(self, number: Signals) -> None:
+        """Exit because of a signal, with the exit code that shells give it."""
+        raise NotImplementedError

@@ -1,0 +1,1 @@
+"""Dialogs: modal screens that the controllers open."""

@@ -1,0 +1,166 @@
+"""Copy or move memories to another store: how each would look there, and what would be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.widget import Widget
+
+from memtui import text
+from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.import_plan import ImportPlan, plan_import
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError
+from memtui.files.reading import read_bytes
+from memtui.library.planning import Planned, planned_import
+from memtui.model import Memory
+from memtui.progress import IsCancelled, Report
+from memtui.stores.format import IncomingStore
+from memtui.tui import import_summary
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.dialogs.transfer import TransferScreen
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput
+
+if TYPE_CHECKING:
+    from memtui.journal import JournalAction
+    from memtui.library import Library
+
+COPY, MOVE = "copy", "move"
+
+
+class CopyScreen(TransferScreen):
+    """Dismissed with True when something was copied or moved."""
+
+    TITLE_WORDS = "Copy or move to another store"
+    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+
+    def __init__(
+        self, doing: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]
+    ) -> None:
+        super().__init__(doing)
+        self._memories = list(memories)
+        self._to = ChoiceInput(list(targets), targets[0], name="to")
+        self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
+        self._plan: ImportPlan | None = None
+        self._planned: Planned | None = None
+        self._again = False
+        """Something else was chosen while the worker was at it."""
+
+    def fields(self) -> list[tuple[str, Widget]]:
+        return [("To", self._to), ("How", self._how)]
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        go = [("enter", self._how.raw, "")] if self._planned else []
+        return [*go, ("←→", "choose", ""), ("⇥", "next", "")]
+
+    def on_mount(self) -> None:
+        self._ask()
+
+    @on(ChoiceInput.Changed)
+    def _ask(self) -> None:
+        """Work out what it would come to, each time something else is chosen."""
+        if self.working:
+            self._again = True
+            return
+        self._again = False
+        self._plan = self._planned = None
+        self.work(
+            partial(_plan, self._memories, self._to.raw, self._how.raw == MOVE),
+            self._told,
+            self._failed,
+        )
+
+    def _told(self, found: tuple[ImportPlan, Planned]) -> None:
+        if self._again:
+            self._ask()
+            return
+        plan, planned = found
+        said = import_summary.told(plan)
+        if planned.has_edits:
+            self._plan, self._planned = plan, planned
+        else:
+            said.insert(0, OutcomeLine("nothing would be added there", Tone.WARNING))
+        if self._how.raw == MOVE and plan.counts["new"]:
+            said.insert(
+                0,
+                OutcomeLine(
+                    "what was copied is retired here (deleted where there is no other way)",
+                    Tone.WARNING,
+                    MOVE,
+                ),
+            )
+        self.say(*said)
+        self.update_keys()
+
+    def _failed(self, error: MemtuiError) -> None:
+        if self._again:
+            self._ask()
+            return
+        self.say(OutcomeLine(str(error), Tone.BAD, "not possible:"))
+        self.update_keys()
+
+    def action_go(self) -> None:
+        if self.working or self._planned is None or self._plan is None:
+            return
+        self.working = True
+        self.update_keys()
+        self.doing.apply(self._planned, partial(self._done, self._plan), self._stuck)
+
+    def _done(self, plan: ImportPlan, _: JournalAction) -> None:
+        self.working = False
+        count = plan.counts["new"]
+        word = "Moved" if self._how.raw == MOVE else "Copied"
+        what = "1 memory" if count == 1 else f"{text.number(count)} memories"
+        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}. u takes it back.")
+        self.dismiss(True)
+
+    def _stuck(self, error: MemtuiError) -> None:
+        self.working = False
+        self._failed(error)
+
+
+def _plan(
+    memories: Sequence[Memory],
+    target: str,
+    moves: bool,
+    library: Library,
+    report: Report,
+    stopped: IsCancelled,
+) -> tuple[ImportPlan, Planned]:
+    """The plan of a copy, as of an import from the stores the memories lie in."""
+    formats = {store.label: store.format for store in library.stores}
+    by_store: dict[str, list[Memory]] = {}
+    for memory in memories:
+        by_store.setdefault(memory.store, []).append(memory)
+    incoming = tuple(
+        IncomingStore(label, formats[label], found, files=_files(found))
+        for label, found in by_store.items()
+    )
+    plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
+    count = plan.counts["new"]
+    what = "1 memory" if count == 1 else f"{count} memories"
+    title = f"{MOVE if moves else COPY} {what} to {target}"
+    planned = planned_import(plan, title)
+    if moves and count:
+        new = [item.memory for part in plan.imports for item in part.new]
+        away = library.plan([_away(library, memory) for memory in new])
+        planned = Planned(title, (*planned.plans, *away.plans), (*planned.parts, *away.parts))
+    return plan, planned
+
+
+def _files(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:
+    """The whole text of documents and notes, where a memory is a file."""
+    kinds = ("document", "note")
+    return {
+        m.origin.file: partial(read_bytes, Path(m.origin.file)) for m in memories if m.kind in kinds
+    }
+
+
+def _away(library: Library, memory: Memory) -> Change:
+    act = Act.DELETE if library.refusal(Act.RETIRE, memory) else Act.RETIRE
+    return Change(act, memory.store, memory.ref)

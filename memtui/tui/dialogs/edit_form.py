@@ -1,0 +1,390 @@
+"""A form: fields, what saving them would come to, and no way to lose what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.timer import Timer
+from textual.widgets import Input, Static, TextArea
+
+from memtui import text
+from memtui.changes import DESTRUCTIVE, Outcome
+from memtui.errors import Conflict, MemtuiError, RefError, SaveError
+from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.library.planning import Planned
+from memtui.tui import plan_summary
+from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.conflict import BOTH, MINE, THEIRS, ConflictScreen
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.journal import JournalAction
+    from memtui.library import Library
+
+REST = 0.15
+"""Seconds without a key after which is asked what saving would come to."""
+_STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
+NOTHING_YET = OutcomeLine("nothing is changed yet", Tone.QUIET)
+
+
+class FormScreen(FittingDialog[Planned]):
+    """Dismissed with what was saved; None when it was left."""
+
+    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "edit_form.tcss"]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "save", show=False, priority=True),
+        Binding("f2", "diff", show=False, priority=True),
+        Binding("f4", "force", show=False, priority=True),
+        Binding("escape", "leave", show=False, priority=True),
+        Binding("ctrl+c", "leave", show=False),
+        Binding("enter", "next", show=False),
+        Binding("down", "next", show=False),
+        Binding("up", "previous", show=False),
+    ]
+
+    def __init__(
+        self,
+        form: Form,
+        doing: ChangeWorker,
+        *,
+        changed: bool = False,
+        file: DraftFile | None = None,
+    ) -> None:
+        """`file`: where what is not saved yet is kept, whatever becomes of the program."""
+        super().__init__()
+        self._file = file
+        self._told_no_draft = False
+        self._form = form
+        self._doing = doing
+        self._base = form.base
+        self._began: dict[str, str] = {}
+        self._unsaved = changed
+        """It began with a text that is not saved anywhere yet."""
+        self._timer: Timer | None = None
+        self._number = 0
+        self._preview: Preview | None = None
+        self.judging = False
+        """It is still to be said what saving would come to."""
+        self._saving = False
+
+    # What it is made of
+
+    def compose(self) -> ComposeResult:
+        has_prose = any(field.kind is Kind.PROSE for field in self._form.fields)
+        with Vertical(classes="box form " + ("full" if has_prose else "wide")) as box:
+            box.border_title = Content(text.one_line(self._form.title))
+            if self._form.base is not None:
+                box.border_subtitle = Content(text.cut(text.one_line(self._form.base.id), 40))
+            with VerticalScroll(can_focus=False):
+                for field in self._form.fields:
+                    yield from self._row(field)
+            yield OutcomeLines()
+            yield KeyLine(id="form-keys")
+
+    def _row(self, field: Field) -> Iterator[Vertical | Horizontal]:
+        label = Static(Content(field.label), classes="label", markup=False)
+        if field.locked:
+            words = f"{text.one_line(field.value) or 'none'} · {field.locked}"
+            shown = Static(Content(words), classes="locked", markup=False)
+            yield Horizontal(label, shown, classes="row")
+        elif field.kind is Kind.PROSE:
+            yield Vertical(TextInput(field.value, name=field.name), classes="prose")
+        elif field.kind is Kind.ONE_OF:
+            yield Horizontal(
+                label, ChoiceInput(field.known, field.value, name=field.name), classes="row"
+            )
+        else:
+            line = LineInput(
+                field.value, name=field.name, known=field.known, placeholder=field.hint
+            )
+            yield Horizontal(label, line, classes="row")
+
+    def on_mount(self) -> None:
+        self._began = self.values()
+        for widget in self._inputs():
+            if widget.name == self._form.focus:
+                widget.focus()
+        self._judge()
+
+    def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
+        found = self.query("TextInput, LineInput, ChoiceInput")
+        return [
+            widget for widget in found if isinstance(widget, TextInput | LineInput | ChoiceInput)
+        ]
+
+    def values(self) -> dict[str, str]:
+        """What stands in the form, by field."""
+        return {widget.name or "": widget.raw for widget in self._inputs()}
+
+    @property
+    def is_changed(self) -> bool:
+        return self._unsaved or self.values() != self._began
+
+    # What saving would come to
+
+    @on(TextArea.Changed)
+    @on(Input.Changed)
+    @on(ChoiceInput.Changed)
+    def _typed(self) -> None:
+        if not self._began:
+            return
+        self.judging = True
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(REST, self._judge)
+
+    def _draft(self) -> FormDraft | None:
+        form, library = self._form, self._doing.library
+        if library is None:
+            return None
+        roots = {store.label: str(store.root) for store in library.stores}
+        base = self._base
+        before = {name: value_of(base, name) for name in LABELS if name != "kind"} if base else {}
+        about = tuple((roots[memory.store], memory.id) for memory in form.about)
+        return FormDraft(form.act, roots[form.store], about, self.values(), before)
+
+    def keep_draft(self, *, last: bool = False) -> bool:
+        if self._file is None or not self._began:
+            return False
+        draft = self._draft() if self.is_changed else None
+        if draft is None:
+            self._file.clear()
+            return False
+        self._file.keep(draft)
+        if last:
+            self._file.release()
+        return True
+
+    def _keep(self) -> None:
+        try:
+            self.keep_draft()
+        except SaveError as error:
+            if not self._told_no_draft:
+                self._told_no_draft = True
+                self.app.notify(str(error), severity="warning")
+
+    def _judge(self) -> None:
+        self._keep()
+        if self._saving:  # what is asked now would take the place of the plan to be saved
+            self._typed()
+            return
+        self._number += 1
+        number, values = self._number, self.values()
+        if not self._form.changes(values, False):
+            self._judged(number, None)
+            return
+        self.judging = True
+        self._doing.ask(
+            partial(self._planned, values, False),
+            self.if_open(partial(self._judged, number)),
+            self.if_open(partial(self._failed, number)),
+            "draft",
+        )
+
+    def _planned(self, values: dict[str, str], force: bool, library: Library) -> Preview:
+        """In a worker: the plan of what stands in the form. Raises what planning raises."""
+        if self._base is not None:
+            now = library.get(self._base.ref)
+            conflict = changed_underneath(self._base, now, values)
+            if conflict is not None:
+                raise conflict
+        return preview(library, self._form.changes(values, force))
+
+    def _judged(self, number: int, found: Preview | None) -> None:
+        if number != self._number:
+            return
+        self.judging, self._preview = False, found
+        library = self._doing.library
+        if found is None or library is None:
+            self._say(NOTHING_YET)
+        else:
+            said = plan_summary.told(found.planned, library.get)
+            self._say(*said, *plan_summary.places(found.planned, found.lines, library.stores))
+
+    def _failed(self, number: int, error: MemtuiError) -> None:
+        if number != self._number:
+            return
+        self.judging, self._preview = False, None
+        self._say(plan_summary.failure(error))
+
+    @property
+    def _stopped(self) -> bool:
+        """A rule of the store would refuse it, which can be overridden."""
+        return self._preview is not None and self._preview.planned.outcome in _STOPPED
+
+    def _say(self, *said: OutcomeLine) -> None:
+        self.query_one(OutcomeLines).say(*said)
+        save = ("f4", f"{self._form.save} anyway", "") if self._stopped else None
+        self.query_one(KeyLine).show(
+            [
+                save or ("^s", self._form.save, ""),
+                *([("f2", "diff", "")] if self._preview and self._preview.lines else []),
+                ("⇥", "next field", ""),
+            ],
+            [("esc", "leave", "")],
+        )
+
+    # Saving
+
+    def action_save(self, force: bool = False) -> None:
+        """Plan once more with what stands there now, show it where it takes away, save."""
+        values = self.values()
+        if self._saving:
+            return
+        if not self._form.changes(values, force):
+            self.app.notify("Nothing is changed yet.", timeout=2)
+            return
+        self._saving = True
+        self._number += 1
+        self._doing.ask(
+            partial(self._planned, values, force),
+            self.if_open(self._to_save),
+            self.if_open(self._not_saved),
+            "draft",
+            opens=True,
+        )
+
+    def action_force(self) -> None:
+        if self._stopped:
+            self.action_save(force=True)
+
+    def _to_save(self, found: Preview) -> None:
+        self._saving = False
+        planned = found.planned
+        if not planned.has_edits:
+            self._judged(self._number, found)
+            word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
+            reason = text.one_line(planned.reason)
+            self.app.notify(f"{word}: {reason}", severity="warning")
+            return
+        acts = {change.act for plan in planned.plans for change in plan.changes}
+        many = len(planned.plans) > 1 or len(planned.refs) > 2
+        if planned.supersedes or acts & DESTRUCTIVE or many:
+            library = self._doing.library
+            said = plan_summary.told(planned, library.get) if library else ()
+            self.app.push_screen(
+                DiffScreen(planned.title, said, found.lines, yes=self._form.save),
+                lambda yes: self._save(planned) if yes else None,
+            )
+        else:
+            self._save(planned)
+
+    def _save(self, planned: Planned) -> None:
+        self._saving = True
+        self._number += 1  # what was asked before is no longer of interest
+
+        def done(action: JournalAction) -> None:
+            self._close(planned.as_written(action.refs))
+
+        def apply(library: Library) -> JournalAction:
+            action = library.apply(planned)
+            if self._file is not None:
+                self._file.discard()
+            return action
+
+        self._doing.write(apply, self.if_open(done), self.if_open(self._not_saved))
+
+    def _not_saved(self, error: MemtuiError) -> None:
+        """The text stays where it is; what stands in the way is said."""
+        if isinstance(error, Conflict):
+            self._ask_about(error)
+            return
+        self._saving = False
+        if isinstance(error, RefError) and self._base is not None:
+            self._say(OutcomeLine("another program removed this memory", Tone.BAD, "not possible:"))
+        else:
+            self._failed(self._number, error)
+        self.app.notify(f"Not saved: {error}", severity="error", timeout=8)
+
+    # Conflicts
+
+    def _ask_about(self, conflict: Conflict) -> None:
+        """Look at the disk again, then let the person choose."""
+
+        def seen(_: bool) -> None:
+            self._saving = False
+            self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
+
+        self._doing.ask(
+            lambda library: library.refresh(),
+            self.if_open(seen),
+            self.if_open(self._not_saved),
+            "draft",
+            opens=True,
+        )
+
+    def _decided(self, conflict: Conflict, choice: str | None) -> None:
+        library, base = self._doing.library, self._base
+        if choice is None or library is None:
+            self._say(OutcomeLine("it changed underneath; nothing is decided yet", Tone.WARNING))
+            return
+        if base is not None:
+            try:
+                self._base = library.get(base.ref)
+            except MemtuiError as error:
+                self._not_saved(error)
+                return
+        if choice == THEIRS:
+            self.app.notify("Their text stays; yours is dropped.")
+            self._close(None)
+            return
+        if choice == BOTH:
+            prose = self.query_one(TextInput)
+            prose.put(both_texts(conflict))
+            prose.focus()
+            self._judge()
+        elif choice == MINE:
+            self.action_save()
+
+    # Moving and leaving
+
+    @on(Input.Submitted)
+    def action_next(self) -> None:
+        self.focus_next()
+
+    def action_previous(self) -> None:
+        self.focus_previous()
+
+    def action_diff(self) -> None:
+        if self._preview is not None and self._preview.lines:
+            found = self._preview
+            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
+
+    def action_leave(self) -> None:
+        """Ask only when something would be lost."""
+        if self._saving:
+            return
+        if not self.is_changed:
+            self._close(None)
+            return
+        replies = (Reply("y", "leave", "leave"), Reply("s", self._form.save, "save"))
+        said = (OutcomeLine("What you wrote here is not saved."),)
+
+        def answered(reply: str | None) -> None:
+            if reply == "leave":
+                self._close(None)
+            elif reply == "save":
+                self.action_save()
+
+        self.app.push_screen(ConfirmDialog("Leave the form?", said, replies), answered)
+
+    def _close(self, saved: Planned | None) -> None:
+        self._number += 1  # an answer that comes later finds no form
+        if self._file is not None:
+            self._file.discard()
+        self.dismiss(saved)

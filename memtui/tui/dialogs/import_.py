@@ -1,0 +1,167 @@
+"""Import: name a file, read what it would come to, then do it in one action.
+
+Into open stores, memory by memory; or a whole store into an empty folder.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.widget import Widget
+from textual.widgets import Input
+
+from memtui import text
+from memtui.bundle.bundle_reader import ImportDocument, kinds_of_file, read_document
+from memtui.bundle.import_plan import ImportPlan, plan_import
+from memtui.bundle.restoring import Restoration, plan_restore
+from memtui.errors import BundleError, MemtuiError
+from memtui.library.planning import planned_import
+from memtui.progress import IsCancelled, Progress, Report
+from memtui.tui import import_summary
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.dialogs.transfer import TransferScreen
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+
+if TYPE_CHECKING:
+    from memtui.journal import JournalAction
+    from memtui.library import Library
+
+BY_ITSELF = "where it belongs"
+"""Each store of the file goes to the open store of its name and format."""
+NEW_PLACE = "an empty folder"
+"""The stores of the file are made there with the same files; they are not opened."""
+
+
+def _advice() -> tuple[OutcomeLine, ...]:
+    return (
+        OutcomeLine(kinds_of_file(), Tone.QUIET),
+        OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
+    )
+
+
+class ImportScreen(TransferScreen):
+    """Dismissed with True when something was imported."""
+
+    TITLE_WORDS = "Import"
+    AUTO_FOCUS: ClassVar[str] = "LineInput"
+
+    def __init__(self, doing: ChangeWorker, stores: list[str], path: str = "") -> None:
+        super().__init__(doing)
+        self._file = LineInput(path, name="file", placeholder="path of the file")
+        self._into = ChoiceInput([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
+        self._folder = LineInput(
+            "", name="folder", placeholder="path of a folder that is empty or new"
+        )
+        self._plan: ImportPlan | Restoration | None = None
+        self._document: ImportDocument | None = None
+
+    def fields(self) -> list[tuple[str, Widget]]:
+        return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        go = "show the plan" if self._plan is None else "import"
+        return [("enter", go, ""), ("⇥", "next", ""), ("←→", "choose", "")]
+
+    def on_mount(self) -> None:
+        self._show_folder()
+        self.say(*_advice())
+
+    def _show_folder(self) -> None:
+        row = self._folder.parent
+        if isinstance(row, Widget):
+            row.display = self._into.raw == NEW_PLACE
+
+    @on(Input.Changed)
+    @on(ChoiceInput.Changed)
+    def _changed(self) -> None:
+        """Another file or place: the plan is no longer that of what stands there."""
+        self._show_folder()
+        if self._plan is not None:
+            self._plan = None
+            self.say(*_advice())
+            self.update_keys()
+
+    def action_go(self) -> None:
+        if self.working:
+            return
+        if self._plan is not None:
+            self._import(self._plan)
+            return
+        path = _path(self._file)
+        into = "" if self._into.raw == BY_ITSELF else self._into.raw
+        place = _path(self._folder) if self._into.raw == NEW_PLACE else None
+        if place is not None and not self._folder.raw.strip():
+            self.say(OutcomeLine("name a folder that is empty or new", Tone.WARNING))
+            return
+
+        def plan(
+            library: Library, report: Report, stopped: IsCancelled
+        ) -> ImportPlan | Restoration:
+            try:
+                report(Progress("reading the file"))
+                document = read_document(path)
+            except OSError as error:
+                reason = error.strerror or "it cannot be read"
+                raise BundleError(reason, where=str(path)) from error
+            if place is not None:
+                return plan_restore(document, place, stopped)
+            return plan_import(document, library, into, report, stopped)
+
+        self.work(plan, self._planned, self._failed)
+
+    def _planned(self, plan: ImportPlan | Restoration) -> None:
+        if isinstance(plan, Restoration):
+            said = import_summary.made(plan)
+            self._plan = plan
+            self.say(*said)
+            self.update_keys()
+            return
+        said = import_summary.told(plan)
+        if plan.has_edits:
+            self._plan = plan
+        else:
+            said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
+        self.say(*said)
+        self.update_keys()
+
+    def _failed(self, error: MemtuiError) -> None:
+        self._plan = None
+        self.say(OutcomeLine(str(error), Tone.BAD, "not possible:"))
+        self.update_keys()
+
+    def _import(self, plan: ImportPlan | Restoration) -> None:
+        """Writing is not stopped half way: it is one action, and undo takes it back."""
+        self.working = True
+        self.update_keys()
+        if isinstance(plan, Restoration):
+            restoration = plan
+            done = partial(self._restored, restoration)
+            self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
+        else:
+            self.doing.apply(planned_import(plan), partial(self._imported, plan), self._stuck)
+
+    def _restored(self, restoration: Restoration, _: JournalAction) -> None:
+        self.working = False
+        place = text.one_line(str(restoration.place))
+        self.app.notify(f"Made {place}. memtui {place} opens it; u takes it away.", timeout=8)
+        self.dismiss(True)
+
+    def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
+        self.working = False
+        count = plan.counts["new"]
+        word = "memory" if count == 1 else "memories"
+        self.app.notify(f"Imported {count} {word}. u takes all of it back.", timeout=6)
+        self.dismiss(True)
+
+    def _stuck(self, error: MemtuiError) -> None:
+        self.working = False
+        self._failed(error)
+
+
+def _path(line: LineInput) -> Path:
+    return Path(os.path.expanduser(line.raw.strip()))

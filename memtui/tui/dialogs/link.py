@@ -1,0 +1,209 @@
+"""Link to another memory: name the relation, search the other one, choose it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.geometry import Size
+from textual.strip import Strip
+from textual.widgets import Input, Static
+
+from memtui import query as queries
+from memtui import text
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError
+from memtui.model import Memory
+from memtui.tui import plan_summary
+from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.picker import PickerInput
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_inputs import LineInput
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.library import Library
+
+SHOWN = 200
+"""Memories offered at once; more words narrow them."""
+RELATIONS = (
+    "related",
+    "depends_on",
+    "part_of",
+    "works_at",
+    "supports",
+    "conflicts_with",
+    "compatible",
+    "scoped",
+    "derived_from",
+    "mentions",
+)
+"""Offered while typing, besides the relations the store already uses."""
+FIRST_RELATION = "related"
+
+
+class MemoryChoices(ListWindow):
+    """One line a memory: age, type, headline."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._now = now
+        self._memories: Sequence[Memory] = ()
+
+    def show(self, memories: Sequence[Memory]) -> None:
+        self._memories = memories
+        self.reset()
+        self.refresh(layout=True)
+
+    @property
+    def memory(self) -> Memory | None:
+        return self._memories[self.cursor] if self.cursor < len(self._memories) else None
+
+    def line_count(self) -> int:
+        return len(self._memories)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self._memories))
+
+    def draw_key(self, index: int) -> Hashable:
+        return self._memories[index].ref
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = text.cut(" nothing matches", width)
+        return Strip([Segment(words, self.palette.faint)] if not y else [])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        memory, palette = self._memories[index], self.palette
+        ground = palette.cursor(focused=True) if selected else Style.null()
+        age = text.short_ago(memory.when, self._now()) if memory.when else ""
+        kind = text.pad(text.one_line(memory.type or memory.kind), 10)
+        room = max(4, width - 19)
+        words = text.pad(text.cut(text.one_line(memory.headline, 400), room), room)
+        return Strip(
+            [
+                Segment("▌" if selected else " ", palette.accent + ground),
+                Segment(f"{age:>5}  ", palette.dim + ground),
+                Segment(f"{kind} ", palette.type(memory.type) + ground),
+                Segment(words, palette.text + ground),
+            ]
+        )
+
+
+class LinkScreen(FittingDialog[tuple[str, str]]):
+    """Dismissed with the relation and the id of the other memory."""
+
+    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "link.tcss"]
+    AUTO_FOCUS = "PickerInput"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", show=False),
+        Binding("enter", "link", show=False, priority=True),
+    ]
+
+    def __init__(self, memory: Memory, doing: ChangeWorker, now: Callable[[], datetime]) -> None:
+        super().__init__()
+        self._memory = memory
+        self._doing = doing
+        self._now = now
+        self._number = 0
+        self.searching = False
+        """The list does not show yet what was typed last."""
+        self._list = MemoryChoices(now)
+
+    def compose(self) -> ComposeResult:
+        used = [link.relation for link in self._memory.links]
+        known = list(dict.fromkeys([*used, *RELATIONS]))
+        with Vertical(classes="box full") as box:
+            box.border_title = Content("Link to another memory")
+            headline = text.one_line(self._memory.headline, 400)
+            yield Static(Content(headline), classes="line from", markup=False)
+            with Horizontal(classes="row"):
+                yield Static(Content("Relation"), classes="label", markup=False)
+                yield LineInput(FIRST_RELATION, name="relation", known=known)
+            with Horizontal(classes="row"):
+                yield Static(Content("To"), classes="label", markup=False)
+                yield PickerInput(placeholder="search as you type", compact=True)
+            yield self._list
+            yield OutcomeLines()
+            yield KeyLine(id="link-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show(
+            [("enter", "link", ""), ("↑↓", "choose", ""), ("⇥", "relation", "")],
+            [("esc", "leave", "")],
+        )
+        self._search("")
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        if isinstance(event.input, PickerInput):
+            self._search(event.value)
+
+    def action_move(self, action_id: str) -> None:
+        self._list.action_move(action_id)
+
+    def _search(self, words: str) -> None:
+        self._number += 1
+        self.searching = True
+        self._doing.ask(
+            partial(self._found, words),
+            self.if_open(partial(self._show, self._number)),
+            self.if_open(self._failed),
+            "link",
+        )
+
+    def _found(self, words: str, library: Library) -> list[Memory]:
+        query = queries.parse_query(words, self._now(), typing=True)
+        query = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
+        found = library.find(query)
+        memories = (found.rows[slot] for slot in found.slots[: SHOWN + 1])
+        return [memory for memory in memories if memory.ref != self._memory.ref][:SHOWN]
+
+    def _show(self, number: int, memories: list[Memory]) -> None:
+        if number == self._number:
+            self.searching = False
+            self._list.show(memories)
+
+    def _failed(self, error: MemtuiError) -> None:
+        self.searching = False
+        self.query_one(OutcomeLines).say(plan_summary.failure(error))
+
+    def action_link(self) -> None:
+        """Ask whether the link can be made; leave only when it can, so that nothing is lost."""
+        target = self._list.memory
+        relation = self.query_one(LineInput).raw.strip().replace(" ", "_")
+        if target is None:
+            self.query_one(OutcomeLines).say(
+                OutcomeLine("search the memory to link to", Tone.WARNING)
+            )
+            return
+        fields = {"relation": relation, "target": target.id}
+        change = Change(Act.LINK, self._memory.store, self._memory.ref, fields)
+        chosen = (relation, target.id)
+
+        def planned(found: Preview) -> None:
+            if found.planned.has_edits:
+                self.dismiss(chosen)
+            else:
+                reason = found.planned.reason or "it is so already"
+                self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
+
+        self._doing.ask(
+            lambda library: preview(library, [change]),
+            self.if_open(planned),
+            self.if_open(self._failed),
+            "plan",
+            opens=True,
+        )

@@ -1,0 +1,166 @@
+"""Why a hit is here, and why above the next: the parts of both scores as small bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+
+from memtui import text
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.score_comparison import TELLS, Hit, Weighed, scale, verdict, weigh
+from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.statistics import bar
+from memtui.tui.widgets.text_window import TextWindow
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.tui.colours import Palette
+
+NAME = 12
+"""Cells of the longest name, `exact title`, and one more."""
+VALUE = 8
+"""Cells of ` -11.234`."""
+BAR_MIN, BAR_MAX = 3, 24
+BESIDE_FROM = NAME + 3 * VALUE + 2 * 8
+"""Cells from which both hits stand side by side with bars that still tell something."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Draws; one method a kind of line."""
+
+    palette: Palette
+    width: int
+
+    def lines(self, hit: Hit, after: Hit | None, total: int) -> list[list[Segment]]:
+        weighed = weigh(hit, after)
+        lines = [
+            [Segment(f" {line}", self.palette.text)]
+            for line in text.wrap(verdict(hit, after), self.width - 2)
+        ]
+        lines += [[], self._named("this", hit, total)]
+        if after is None:
+            return [*lines, [], *self._alone(hit.score, [(p.name, p.value) for p in weighed])]
+        if self.width >= BESIDE_FROM:
+            lines += [self._named("next", after, total), []]
+            return lines + self._beside(hit, after, weighed)
+        lines += self._alone(hit.score, [(part.name, part.value) for part in weighed])
+        lines += [[], self._named("next", after, total)]
+        lines += self._alone(after.score, [(part.name, part.other) for part in weighed])
+        lines += [[], [Segment(" this above next", self.palette.heading)]]
+        rows = [(part.name, part.difference) for part in weighed]
+        return lines + self._alone(hit.score - after.score, rows, signed=True)
+
+    def _named(self, which: str, hit: Hit, total: int) -> list[Segment]:
+        place = f"{which}, {text.number(hit.place)} of {text.number(total)}: "
+        room = max(1, self.width - 2 - text.width(place))
+        return [
+            Segment(f" {place}", self.palette.dim),
+            Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
+        ]
+
+    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[Weighed]) -> list[list[Segment]]:
+        whole = scale(weighed)
+        cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME - 3 * VALUE - 4) // 2))
+        column = cells + VALUE
+        heads = f"{'this':>{column}}{'next':>{column + 1}}{'more':>{VALUE}}"
+        lines = [[Segment(" " * (NAME + 1)), Segment(heads, self.palette.dim)]]
+        lines += [
+            [
+                self._name(part.name),
+                *self._bar(part.value, whole, cells),
+                Segment(" "),
+                *self._bar(part.other, whole, cells),
+                self._difference(part.difference),
+            ]
+            for part in weighed
+        ]
+        lines.append(
+            [
+                self._name("score"),
+                Segment(f"{hit.score:>{column}.3f}", self.palette.heading),
+                Segment(f"{after.score:>{column + 1}.3f}", self.palette.heading),
+                self._difference(hit.score - after.score),
+            ]
+        )
+        return lines
+
+    def _alone(
+        self, score: float, rows: Sequence[tuple[str, float]], *, signed: bool = False
+    ) -> list[list[Segment]]:
+        whole = max((abs(value) for _, value in rows), default=0.0) or 1.0
+        cells = max(BAR_MIN, min(BAR_MAX, self.width - NAME - VALUE - 2))
+        lines = [
+            [self._name(name), *self._bar(value, whole, cells, signed=signed)]
+            for name, value in rows
+        ]
+        sign = "+" if signed else ""
+        total = f"{score:{sign}.3f}".rjust(cells + VALUE)
+        return [*lines, [self._name("score"), Segment(total, self.palette.heading)]]
+
+    def _name(self, name: str) -> Segment:
+        return Segment(f" {text.pad(text.one_line(name), NAME)}", self.palette.dim)
+
+    def _bar(
+        self, value: float, whole: float, cells: int, *, signed: bool = False
+    ) -> list[Segment]:
+        """What takes away has a minus before its value besides its colour."""
+        style = self.palette.warning if value < 0 else self.palette.bar
+        words = f"{value:{'+' if signed else ''}.3f}" if abs(value) >= TELLS else "·"
+        share = abs(value) / whole if abs(value) >= TELLS else 0.0
+        return [
+            Segment(bar(share, cells), style),
+            Segment(words.rjust(VALUE), self.palette.text),
+        ]
+
+    def _difference(self, value: float) -> Segment:
+        if abs(value) < TELLS:
+            return Segment("=".rjust(VALUE), self.palette.faint)
+        style = self.palette.warning if value < 0 else self.palette.accent
+        return Segment(f"{value:+.3f}".rjust(VALUE), style)
+
+
+class WhyScreen(FittingDialog[None]):
+    """Comes up at once; `show` fills it when a worker has weighed the hits."""
+
+    AUTO_FOCUS = "TextWindow"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: tuple[Hit, Hit | None, int] | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box why") as box:
+            box.border_title = Content("Why it is here")
+            yield TextWindow()
+            yield KeyLine(id="why-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "leave", "")])
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def show(self, hit: Hit, after: Hit | None, total: int) -> None:
+        """`after`: the hit that stands next below, None for the last; `total`: of all hits."""
+        self._shown = (hit, after, total)
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        sheet = self.query_one(TextWindow)
+        if self._shown is None:
+            sheet.show([[Segment(" Weighing …", sheet.palette.dim)]])
+            return
+        page = _Page(sheet.palette, max(20, sheet.size.width - 1))
+        sheet.show(page.lines(*self._shown))
+        sheet.refresh(layout=True)  # it is as high as its lines

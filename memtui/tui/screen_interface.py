@@ -1,0 +1,99 @@
+"""The browse screen as its controllers see it; `BrowseScreen` implements it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from textual.message import Message
+
+    from memtui.insight.timeline import Unit
+    from memtui.library import SearchResult
+    from memtui.model import Memory
+    from memtui.tui.app_interface import AppInterface
+    from memtui.tui.layout import Pane
+    from memtui.tui.view_state import ViewState
+    from memtui.tui.widgets.chips import ChipLine
+    from memtui.tui.widgets.detail import Detail
+    from memtui.tui.widgets.entity_tree import EntityTree
+    from memtui.tui.widgets.memory_list import MemoryList
+    from memtui.tui.widgets.search_bar import SearchBar
+    from memtui.tui.widgets.statistics import StatisticsPane
+    from memtui.tui.widgets.timeline import TimelinePane
+    from memtui.tui.work import Workers
+
+
+class ScreenInterface(Protocol):
+    """The panes, the search they show, and the library behind them."""
+
+    work: Workers
+    view: ViewState
+    """What is searched for."""
+    found: SearchResult | None
+    """What the list shows."""
+    unit: Unit | None
+    """Of the timeline's bars; None: chosen by the span."""
+    pane: Pane
+    """The pane that has the keys."""
+    zoomed: bool
+    shown_panes: frozenset[Pane]
+    search_bar: SearchBar
+    chips: ChipLine
+    entities: EntityTree
+    statistics: StatisticsPane
+    memories: MemoryList
+    detail: Detail
+    timeline: TimelinePane
+
+    @property
+    def app(self) -> AppInterface: ...
+
+    @property
+    def is_single(self) -> bool: ...
+
+    def now(self) -> datetime: ...
+
+    # Panes
+
+    def focus_pane(self, pane: Pane) -> None: ...
+
+    def lay_out(self) -> None: ...
+
+    def update_keys(self) -> None: ...
+
+    # Search
+
+    def set_view(self, view: ViewState) -> None: ...
+
+    def set_text(self, words: str) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def search(self, *, typing: bool = False) -> None: ...
+
+    def search_again(self, *, whole: bool = False) -> None: ...
+
+    # Memories
+
+    def show_memory(self, memory: Memory | None) -> None: ...
+
+    def go_to_memory(self, ref: str) -> None: ...
+
+    def await_memory(self, ref: str) -> None: ...
+
+    def marked_memories(self) -> list[Memory]: ...
+
+    def chosen_entity(self) -> str: ...
+
+    # Textual
+
+    def post_message(self, message: Message) -> bool: ...
+
+    def set_timer(self, delay: float, callback: Callable[[], None]) -> Any: ...
+
+    def set_interval(self, interval: float, callback: Callable[[], None]) -> Any: ...
+
+    @property
+    def run_worker(self) -> Callable[..., Any]: ...
