@@ -67,7 +67,7 @@ class IndexState:
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
         """The index of the rows in these slots, in the table that has only them; the bases are
         among them. `rows` and `alive` are of the table as it is before."""
-        bases = [replace(s, first=renumber_slot(kept, s.first), recent={}) for s in self.bases]
+        bases = [replace(s, first=renumber_slot(kept, s.first), cached_hits={}) for s in self.bases]
         return IndexState(tuple(bases)).covering(Picked(rows, kept), alive[kept])
 
 

@@ -99,7 +99,7 @@ class Meaning:
     def renumber(self, kept: Slots) -> None:
         """The rows in these slots are all that the table has now, numbered anew."""
         if len(self.state.row_of):
-            self._set(self.state.only(kept))
+            self._set(self.state.keep_slots(kept))
 
     def _set(self, state: VectorIndex) -> None:
         with self._lock:
@@ -137,7 +137,7 @@ class Meaning:
             asked = self._ask(embedder, state, text)
         if asked is None or len(asked) != len(state.parts):
             return None
-        cosines = state.cosines(asked, slots)
+        cosines = state.compute_cosines(asked, slots)
         self._last = (state, text, cosines)
         return cosines
 

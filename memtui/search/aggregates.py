@@ -138,18 +138,18 @@ def count_facets(among: FilteredSlots) -> Facets:
     Memories are counted by combination of values, and the combinations by each value.
     """
     wanted, columns = among.filters, among.filters.columns
-    of, passed = among.combinations, among.single
+    of, passed = among.combinations, among.slot_mask
     counts = np.bincount(of if passed is None else of[passed])
     there = counts.nonzero()[0]
-    passing = there[wanted.combinations().take(there)]
+    passing = there[wanted.passing_combinations().take(there)]
     entities, repeats = among.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
     for name, names in NAMES.items():
         if name != "entity":
             held = passing
-            if name in wanted.few:
-                held = there[wanted.combinations(lifted=name).take(there)]
-            codes = columns.joint.values[name].take(held)
+            if name in wanted.by_combination:
+                held = there[wanted.passing_combinations(lifted=name).take(there)]
+            codes = columns.combinations.values[name].take(held)
             sums = np.bincount(codes, counts.take(held)).astype(np.int64)
             found[name] = FacetCounts(sums, names(columns))
     return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

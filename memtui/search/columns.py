@@ -118,9 +118,9 @@ class Columns:
         return np.argsort(-self.when, kind="stable")
 
     @cached_property
-    def joint(self) -> Joint:
+    def combinations(self) -> ValueCombinations:
         """All values of a memory that have few, as one number."""
-        return joint(self)
+        return find_combinations(self)
 
     def without(self, slots: Sequence[int]) -> Columns:
         """The same columns with these slots no longer alive."""
@@ -136,20 +136,20 @@ _MOST_DIRECT = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class ValueCombinations:
     """The combinations of values that memories have, and which of them each has.
 
     A filter is looked at once for each combination instead of each memory, and counting
     combinations counts every field.
     """
 
-    of: NDArray[np.int32]
+    of_slot: NDArray[np.int32]
     """The combination of each slot."""
     values: Mapping[str, NDArray[np.int64]]
     """Field -> the code of each combination."""
 
 
-def joint(columns: Columns) -> Joint:
+def find_combinations(columns: Columns) -> ValueCombinations:
     """The combinations of these columns."""
     sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
     every = np.zeros(len(columns), np.int64)
@@ -166,7 +166,7 @@ def joint(columns: Columns) -> Joint:
         combinations, inverse = np.unique(every, return_inverse=True)
         of = inverse.astype(np.int32)
     codes = np.unravel_index(combinations, tuple(sizes.values()))
-    return Joint(of, dict(zip(sizes, codes, strict=True)))
+    return ValueCombinations(of, dict(zip(sizes, codes, strict=True)))
 
 
 def build(memories: Sequence[Memory]) -> Columns:

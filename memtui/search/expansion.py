@@ -32,7 +32,7 @@ def compile_pattern(pattern: str) -> Callable[[str], object]:
 def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = never) -> Ints:
     """Numbers of the words that match a normalized pattern: `*` any letters, `?` one."""
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
-    first, last = segment.prefix(head) if head else (0, len(segment.terms))
+    first, last = segment.prefix_range(head) if head else (0, len(segment.terms))
     matches = compile_pattern(pattern)
     found = [at for at in _watched(first, last, cancelled) if matches(segment.terms[at])]
     return np.array(found, np.int32)
@@ -45,7 +45,7 @@ def max_edit_distance(word: str) -> int:
 
 def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) -> Ints:
     """Numbers of the words within `max_edit_distance` that begin with the same letter."""
-    first, last = segment.prefix(word[:1])
+    first, last = segment.prefix_range(word[:1])
     is_near = near(word)
     found = [at for at in _watched(first, last, cancelled) if is_near(segment.terms[at])]
     return np.array(found, np.int32)
@@ -120,7 +120,7 @@ def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = No
     folded = "".join(analysis.list_words(word))
     if len(folded) < 3:
         return ""
-    own = [[(s, at)] for s in segments if (at := s.find(folded)) is not None]
+    own = [[(s, at)] for s in segments if (at := s.find_word(folded)) is not None]
     if _most_frequent(own, alive):
         return ""
     return _most_frequent(_near_in_each(folded, segments), alive) or _most_frequent(
@@ -132,7 +132,7 @@ def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = No
 def _near_in_each(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
     near = set(_one_off(word))
     for segment in segments:
-        found = ((segment, segment.find(other)) for other in near)
+        found = ((segment, segment.find_word(other)) for other in near)
         yield [(s, at) for s, at in found if at is not None]
 
 

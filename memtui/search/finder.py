@@ -33,7 +33,7 @@ class RankedHits:
     match: Match | None
     """What the text matched; None when there was none to look for."""
     facets: Facets
-    named: tuple[int, ...] = ()
+    id_matches: tuple[int, ...] = ()
     """Slots whose id is what was asked."""
 
 
@@ -82,29 +82,29 @@ def find_hits(
     match: Match | None,
     now: datetime,
     weights: Weights = DEFAULTS,
-    named: Collection[int] = (),
+    id_matches: Collection[int] = (),
 ) -> RankedHits:
     """Order what passes the filters and matches the text."""
     wanted = filters.compile_filters(columns, query)
     if match is None:
         among = filters.FilteredSlots(wanted, None)
-        slots = columns_of.order_slots(columns, among.passing(), query.order, now)
+        slots = columns_of.order_slots(columns, among.mask(), query.order, now)
         return RankedHits(slots.tolist(), None, None, count_facets(among))
-    if named:
-        match = match.with_slots(np.array(sorted(named)))
+    if id_matches:
+        match = match.with_slots(np.array(sorted(id_matches)))
     among = filters.FilteredSlots(wanted, match.slots)
-    at = among.passing().nonzero()[0]
+    at = among.mask().nonzero()[0]
     slots = match.slots.take(at)
     counts = count_facets(among)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
         ordered = columns_of.order_slots(columns, found, query.order, now)
-        return RankedHits(ordered.tolist(), None, match, counts, tuple(named))
+        return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
     types = filter_values(query, "type")
-    scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(named))
+    scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
     order = OrderedSlots(slots, scores, columns.when)
-    return RankedHits(order, order.scores, match, counts, tuple(named))
+    return RankedHits(order, order.scores, match, counts, tuple(id_matches))
 
 
 def explain_hit(
@@ -119,4 +119,4 @@ def explain_hit(
     if hits.match is None:
         return ()
     wanted: Any = filter_values(query, "type")
-    return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.named)
+    return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.id_matches)

@@ -66,7 +66,7 @@ def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = N
 def is_indexed_word(segments: Sequence[Segment], typed: str) -> bool:
     """Whether what is being typed is a word of some memory already."""
     words = analysis.list_words(typed)
-    return bool(words) and any(segment.find(words[-1]) is not None for segment in segments)
+    return bool(words) and any(segment.find_word(words[-1]) is not None for segment in segments)
 
 
 def is_meaning_only(terms: Sequence[Term]) -> bool:

@@ -56,7 +56,7 @@ def make_whoosh(generation: Path, report: Report = silent) -> None:
         )
     }
     with WhooshIndex(generation.parent) as index:
-        known = index.sums()
+        known = index.digests()
         if known is not None:
             changed = [
                 document

@@ -1,9 +1,10 @@
-"""Beginnings that many memories have: which ones, added up beforehand.
+"""Precomputed postings for frequent prefixes of two and three letters.
 
-`de` is begun by thousands of words, and adding up who holds one of them is most of what the letter
-costs. So every beginning of two or three letters that has many postings keeps its sum beside them
-(nearly as much again as the postings); longer or rarer ones are added up when they are asked, and
-so are single letters, which would take half as much once more for a keystroke that says nothing.
+Thousands of words begin with `de`, and merging their postings is most of the work for that
+keystroke. So each prefix of two or three letters with many postings is stored merged, which takes
+nearly as much space again as the postings. Longer or rarer prefixes are merged when they are
+asked for, and so are single letters, which would take half as much space once more and are rarely
+searched alone.
 """
 
 from __future__ import annotations
@@ -16,30 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 PREFIX_LENGTHS = (2, 3)
-"""Letters; what is longer begins few words."""
-MIN_SHARE = 32
-"""Kept are beginnings with more postings than a share of this many of all memories ..."""
+"""In letters; longer prefixes have few words."""
+SHARE_DIVISOR = 32
+"""A prefix is stored if it has more postings than the number of memories divided by this ..."""
 MIN_POSTINGS = 256
-"""... and than this."""
+"""... and more than this."""
 MAX_WEIGHT = 255
-"""What a sum is cut at, in quarters: the score of 64 occurrences is within 2 % of the highest."""
+"""Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
 
-_AFTER_ALL = "\U0010ffff"
+_LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixPostings:
-    """Beginnings in order; for each the memories, ascending, and how often they hold it."""
+    """Sorted prefixes; for each the memories, ascending, and their weights."""
 
-    starts: list[str]
+    names: list[str]
     ptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     weights: NDArray[np.uint8]
 
-    def find(self, start: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
-        """The memories and their weights; None where they must be added up."""
-        at = bisect_left(self.starts, start)
-        if at == len(self.starts) or self.starts[at] != start:
+    def find(self, prefix: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
+        """The memories and their weights; None where the prefix is not stored."""
+        at = bisect_left(self.names, prefix)
+        if at == len(self.names) or self.names[at] != prefix:
             return None
         begin, end = int(self.ptr[at]), int(self.ptr[at + 1])
         return self.ids[begin:end], self.weights[begin:end]
@@ -52,15 +53,15 @@ def build_prefix_postings(
     weights: NDArray[np.uint8],
     count: int,
 ) -> PrefixPostings:
-    """The heads of these words and postings (see `memtui.search.postings`) of `count` memories."""
-    least = max(MIN_POSTINGS, count // MIN_SHARE)
+    """Merge the postings of the frequent prefixes (arrays as in `memtui.search.postings`)."""
+    least = max(MIN_POSTINGS, count // SHARE_DIVISOR)
     found: list[tuple[str, NDArray[np.int32], NDArray[np.uint8]]] = []
     for start, begin, end in _frequent(terms, indptr, least):
         sums = np.bincount(ids[begin:end], weights[begin:end], count)
         held = np.flatnonzero(sums)
         often = np.minimum(sums[held], MAX_WEIGHT).astype(np.uint8)
         found.append((start, held.astype(np.int32), often))
-    found.sort(key=lambda head: head[0])
+    found.sort(key=lambda entry: entry[0])
     ptr = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(held) for _, held, _ in found], out=ptr[1:])
     return PrefixPostings(
@@ -74,7 +75,7 @@ def build_prefix_postings(
 def _frequent(
     terms: Sequence[str], indptr: NDArray[np.int64], least: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Beginnings of several words with more than `least` postings, and where those stand."""
+    """Prefixes of several words with more than `least` postings, and the range of those."""
     ranges = [(0, len(terms))]
     for length in range(1, max(PREFIX_LENGTHS) + 1):
         longer: list[tuple[int, int]] = []
@@ -86,10 +87,10 @@ def _frequent(
 
 
 def _split(terms: Sequence[str], first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
-    """The words of a range that are so long, by their first `length` letters."""
+    """Split a range of words by their first `length` letters; shorter words are left out."""
     while first < last:
         start = terms[first][:length]
-        end = bisect_left(terms, start + _AFTER_ALL, first, last)
+        end = bisect_left(terms, start + _LAST_CHARACTER, first, last)
         if len(start) == length:
             yield first, end
             first = end

@@ -1,4 +1,4 @@
-"""How matches are ordered: small named parts that add up to the score. All weights stand here.
+"""How matches are ordered: small id_matches parts that add up to the score. All weights stand here.
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
             + neighbours + meaning
@@ -208,11 +208,11 @@ def score_matches(
     now: datetime,
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
-    named: Collection[int] = (),
+    id_matches: Collection[int] = (),
 ) -> Doubles:
     """The score of what stands at these positions of the match; None: of all that it found.
 
-    `named`: slots whose id is what was asked.
+    `id_matches`: slots whose id is what was asked.
     """
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
@@ -225,7 +225,7 @@ def score_matches(
     score += tier * all_words
     if meaning is not None:
         score += meaning
-    for special, worth in ((match.title, TITLE_TIERS), (list(named), ID_TIERS)):
+    for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
     score += _neighbours(match, columns, slots, factors)
@@ -239,7 +239,7 @@ def explain_score(
     now: datetime,
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
-    named: Collection[int] = (),
+    id_matches: Collection[int] = (),
 ) -> tuple[ScorePart, ...]:
     """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
     factors = _factors(columns, now, weights, wanted_types)
@@ -248,7 +248,7 @@ def explain_score(
     text = float(match.text[at])
     neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
     found = [
-        ScorePart("exact id", ID_TIERS * tier * (slot in named)),
+        ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
         ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),

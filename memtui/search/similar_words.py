@@ -54,7 +54,7 @@ def find_distinctive_words(
         held = sum(
             hits.count_holders(segment, at, alive)
             for segment in segments
-            if (at := segment.find(word)) is not None
+            if (at := segment.find_word(word)) is not None
         )
         if 1 < held <= max(FEW, MOST_COMMON * count):
             rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))
@@ -75,7 +75,7 @@ def score_by_words(
         if cancelled():
             raise Cancelled
         for segment in segments:
-            at = segment.find(word)
+            at = segment.find_word(word)
             if at is not None:
                 held = hits.read_terms(segment, [at]).slots
                 near[held[held < slots]] += worth / whole

@@ -119,7 +119,7 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
         found[new] = len(held) + np.arange(len(new))
-        parts = state.with_part(StoreVectors(made, counts, keys[new]))
+        parts = state.append_part(StoreVectors(made, counts, keys[new]))
     return VectorIndex(parts, np.concatenate([state.row_of, found]))
 
 

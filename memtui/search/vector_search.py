@@ -41,7 +41,7 @@ class VectorIndex:
     def __len__(self) -> int:
         return int((self.row_of >= 0).sum())
 
-    def vector(self, slot: int) -> Floats | None:
+    def vector_of(self, slot: int) -> Floats | None:
         """The vector of this slot."""
         row = int(self.row_of[slot]) if slot < len(self.row_of) else -1
         if row < 0:
@@ -53,7 +53,7 @@ class VectorIndex:
             row -= len(part.rows)
         return None
 
-    def only(self, slots: Longs) -> VectorIndex:
+    def keep_slots(self, slots: Longs) -> VectorIndex:
         """The vectors of these slots (ascending), numbered anew; a part that is mostly of no slot
         any more lets go of those."""
         row_of = self.row_of[slots[slots < len(self.row_of)]]
@@ -74,7 +74,7 @@ class VectorIndex:
         known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
         return VectorIndex(tuple(parts), known)
 
-    def with_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
+    def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
         """The parts and a further one, which is joined with those before it that are asked the same
         way unless they are far longer: each part costs a query a look."""
         parts = [*self.parts]
@@ -89,7 +89,7 @@ class VectorIndex:
             )
         return (*parts, part)
 
-    def cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
+    def compute_cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each of `slots` slots to the query, as each part has it; 0 where none."""
         near = np.zeros(slots, np.float32)
         if not self.parts:
@@ -134,8 +134,8 @@ def _fitting(vector: Floats, part: StoreVectors) -> Floats:
 
 def compare_to_slot(state: VectorIndex, slot: int, slots: int) -> Floats | None:
     """The cosine of each slot to this one; None where it has no vector."""
-    vector = state.vector(slot)
+    vector = state.vector_of(slot)
     if vector is None:
         return None
     same_length = all(part.rows.shape[1] == len(vector) for part in state.parts)
-    return state.cosines([vector] * len(state.parts), slots) if same_length else None
+    return state.compute_cosines([vector] * len(state.parts), slots) if same_length else None

@@ -90,7 +90,7 @@ class WhooshIndex:
 
         return self._trying(ask)
 
-    def sums(self) -> dict[str, str] | None:
+    def digests(self) -> dict[str, str] | None:
         """The sum of each indexed document by ref; None as in `search`."""
 
         def ask() -> dict[str, str]:
@@ -264,9 +264,9 @@ def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) ->
     Two, because AndNot over several segments was seen to let through what it should leave out.
     """
     asked = analyze_terms(terms)
-    wanted = [_needle(needle, reader) for needle in asked.wanted]
-    required = [_needle(needle, reader) for needle in asked.required]
-    excluded = [_needle(needle, reader) for needle in asked.excluded]
+    wanted = [_build_query(query_term, reader) for query_term in asked.wanted]
+    required = [_build_query(query_term, reader) for query_term in asked.required]
+    excluded = [_build_query(query_term, reader) for query_term in asked.excluded]
     if every:
         required, wanted = [*required, *wanted], []
     if required:
@@ -278,27 +278,27 @@ def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) ->
     return found, wq.Or(excluded) if excluded else wq.NullQuery
 
 
-def _needle(needle: QueryTerm, reader: Any) -> Any:
-    match needle.kind:
+def _build_query(query_term: QueryTerm, reader: Any) -> Any:
+    match query_term.kind:
         case TermKind.PHRASE:
-            return _phrase(needle)
+            return _phrase(query_term)
         case TermKind.WILDCARD:
-            return wq.Wildcard(TEXT, needle.parts[0])
+            return wq.Wildcard(TEXT, query_term.parts[0])
         case TermKind.FUZZY:
-            return _fuzzy(needle.parts[0])
+            return _fuzzy(query_term.parts[0])
         case _:
-            return _words(needle, reader)
+            return _words(query_term, reader)
 
 
-def _phrase(needle: QueryTerm) -> Any:
-    if needle.last_is_prefix:
-        *before, last = needle.parts
+def _phrase(query_term: QueryTerm) -> Any:
+    if query_term.last_is_prefix:
+        *before, last = query_term.parts
         parts = [wq.Term(TEXT, word) for word in before]
         prefix = wq.Prefix(TEXT, last)
         return wq.Sequence([*parts, prefix]) if parts else prefix
-    if len(needle.parts) == 1:
-        return wq.Term(TEXT, needle.parts[0])
-    return wq.Phrase(TEXT, list(needle.parts))
+    if len(query_term.parts) == 1:
+        return wq.Term(TEXT, query_term.parts[0])
+    return wq.Phrase(TEXT, list(query_term.parts))
 
 
 def _fuzzy(word: str) -> Any:
@@ -306,16 +306,16 @@ def _fuzzy(word: str) -> Any:
     return wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1) if most else wq.Term(TEXT, word)
 
 
-def _words(needle: QueryTerm, reader: Any) -> Any:
-    *before, last = needle.parts
+def _words(query_term: QueryTerm, reader: Any) -> Any:
+    *before, last = query_term.parts
     if not before:
         ways = [_forms(last, reader)]
-        ways += [wq.Prefix(TEXT, last)] if needle.last_is_prefix else []
+        ways += [wq.Prefix(TEXT, last)] if query_term.last_is_prefix else []
         return wq.Or(ways)
     parts = [_forms(word, reader) for word in before]
-    ways = [_forms(needle.whole, reader), wq.And([*parts, _forms(last, reader)])]
-    if needle.last_is_prefix:
-        ways += [wq.Prefix(TEXT, needle.whole), wq.And([*parts, wq.Prefix(TEXT, last)])]
+    ways = [_forms(query_term.compound, reader), wq.And([*parts, _forms(last, reader)])]
+    if query_term.last_is_prefix:
+        ways += [wq.Prefix(TEXT, query_term.compound), wq.And([*parts, wq.Prefix(TEXT, last)])]
     return wq.Or(ways)
 
 

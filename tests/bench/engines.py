@@ -101,7 +101,7 @@ class Screen:
         """Type, status, time, entity, combination of what has few values, factor."""
         table = self.columns
         arrays: tuple[Any, ...] = (
-            table.type, table.status, table.when, table.entity, table.joint.of,
+            table.type, table.status, table.when, table.entity, table.combinations.of_slot,
         )  # fmt: skip
         return list(zip(*(array.tolist() for array in arrays), self.factors, strict=True))
 
@@ -128,7 +128,7 @@ class Memtui:
 
     def ask(self, line: str) -> int:
         for segment in self.segments:
-            segment.recent.clear()  # as if nothing had been typed before
+            segment.cached_hits.clear()  # as if nothing had been typed before
         found = match_terms(
             self.segments, self.size, parse_query(line, corpus.NOW, typing=True).terms
         )

@@ -41,11 +41,11 @@ WAYS = (
 )
 CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
 VARIANTS: list[tuple[str, str, object]] = [
-    ("vectors add at most 10", "DEPTH", 10),
-    ("vectors add at most 1,000", "DEPTH", 1_000),
-    ("vectors add however far", "NEAR_ENOUGH", 0.0),
-    ("vectors add from half of the best", "NEAR_ENOUGH", 0.5),
-    ("vectors add from .7 of the best", "NEAR_ENOUGH", 0.7),
+    ("vectors add at most 10", "MAX_ADDED", 10),
+    ("vectors add at most 1,000", "MAX_ADDED", 1_000),
+    ("vectors add however far", "MIN_COSINE_SHARE", 0.0),
+    ("vectors add from half of the best", "MIN_COSINE_SHARE", 0.5),
+    ("vectors add from .7 of the best", "MIN_COSINE_SHARE", 0.7),
 ]
 """What else could have been chosen for the vectors."""
 

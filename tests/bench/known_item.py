@@ -90,8 +90,8 @@ def setting(module: object, name: str, value: object) -> Iterator[None]:
 VARIANTS: list[tuple[str, object, str, object]] = [
     ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
     ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
-    ("other forms count in full", matching, "OTHER_FORM", 1.0),
-    ("other forms count half", matching, "OTHER_FORM", 0.5),
+    ("other forms count in full", matching, "OTHER_FORM_WEIGHT", 1.0),
+    ("other forms count half", matching, "OTHER_FORM_WEIGHT", 0.5),
     ("K1 0.6", matching, "K1", 0.6),
     ("K1 2.0", matching, "K1", 2.0),
 ]
@@ -126,7 +126,7 @@ def main() -> None:
         found = original(*arguments, **options)
         return replace(found, all_words=np.zeros_like(found.all_words))
 
-    with setting(matching, "match", any_order):
+    with setting(matching, "match_terms", any_order):
         line("all words not first", measure(pools))
     if hybrid.model() is None:
         print("  no vectors: pip install memtui[semantic]")

@@ -45,7 +45,7 @@ def keystroke(
 ) -> int:
     """Ask as the screen does; returns how many were found."""
     for segment in segments:
-        segment.recent.clear()  # as if nothing had been typed before
+        segment.cached_hits.clear()  # as if nothing had been typed before
     query = parse_query(f"{filters} {line}".strip(), NOW, typing=True)
     hits = finder.find_hits(query, columns, match_terms(segments, len(columns), query.terms), NOW)
     hits.slots[:BEST]

@@ -67,8 +67,8 @@ def segments_of(
     documents: Sequence[IndexedDocument], cut: int, *, whole: bool = True
 ) -> list[postings.Segment]:
     return [
-        postings.build(documents[:cut], whole=whole),
-        postings.build(documents[cut:], cut, whole=whole),
+        postings.build(documents[:cut], is_complete=whole),
+        postings.build(documents[cut:], cut, is_complete=whole),
     ]
 
 

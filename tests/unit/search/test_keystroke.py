@@ -133,7 +133,7 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
-    assert segments[0].heads.starts
+    assert segments[0].prefixes.names
     return made, columns.concat(parts), segments
 
 

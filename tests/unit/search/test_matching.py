@@ -191,7 +191,7 @@ def test_exact_id_beats_all() -> None:
     memories = [memory(0, "abcd", title="abcd"), memory(1, "no such word")]
     result = look(memories, "abcd").with_slots(np.array([1]))
     table = columns.build(memories)
-    scores = ranking.score_matches(result, table, None, NOW, named=[1])
+    scores = ranking.score_matches(result, table, None, NOW, id_matches=[1])
     assert scores[1] > scores[0]
 
 
@@ -232,9 +232,11 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.score_matches(result, table, None, NOW, wanted_types=["goal"], named=[2])
+    scores = ranking.score_matches(result, table, None, NOW, wanted_types=["goal"], id_matches=[2])
     for at, slot in enumerate(result.slots.tolist()):
-        parts = ranking.explain_score(result, table, slot, NOW, wanted_types=["goal"], named=[2])
+        parts = ranking.explain_score(
+            result, table, slot, NOW, wanted_types=["goal"], id_matches=[2]
+        )
         assert sum(part.value for part in parts) == pytest.approx(scores[at])
         assert all(part.value for part in parts)
 

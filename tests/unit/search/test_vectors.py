@@ -147,7 +147,7 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
     state = vector_building.load_vector_index([(home, folder, [2, 1, 0])], "letters", 3)
-    near = state.cosines([state.vector(0)], 4)  # type: ignore[list-item]
+    near = state.compute_cosines([state.vector_of(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
     assert near[3] == 0  # a slot that came since
