@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
 from memtui.errors import MemtuiError
-from memtui.files.reading import stamp
-from memtui.files.revert_detection import standing
+from memtui.files.reading import file_stamp
+from memtui.files.revert_detection import find_statuses
 from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
@@ -95,7 +95,7 @@ class RevertWatcher:
         logs = [Path(f"{path}-wal") for path in self._databases]
         paths = [*self._files, *self._databases, *logs]
         newest = max((_changed(path) for path in paths), default=0.0)
-        return stamp(paths) if abs(time.time() - newest) > TIMESTAMP_RESOLUTION else ""
+        return file_stamp(paths) if abs(time.time() - newest) > TIMESTAMP_RESOLUTION else ""
 
 
 def _unique_paths(paths: Iterable[str]) -> tuple[Path, ...]:
@@ -115,12 +115,12 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     here = [history for history in histories if os.path.lexists(history.steps[0].store)]
     edits = [history.edits for history in here]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
-    stands = [*standing(edits), *registry.rows_standing(rows)]
-    again = {id(each[0]): stand.again for each, stand in stands}
+    statuses = [*find_statuses(edits), *registry.rows_standing(rows)]
+    reapply = {id(each[0]): status.reapply for each, status in statuses}
     found = []
     for history in here:
         newest = history.steps[0]
-        edit = again.get(id(newest.edit))
+        edit = reapply.get(id(newest.edit))
         if edit is not None:
             action = _responsible_action(history, edit)
             added = not edit.before or not newest.edit.before

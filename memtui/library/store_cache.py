@@ -13,10 +13,10 @@ from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files import backups
-from memtui.files.reading import read_bytes, real
+from memtui.files.reading import read_bytes, real_path
 from memtui.library.slots import SlotTable, plain_ref
 from memtui.model import Memory
-from memtui.paths import private
+from memtui.paths import private_folder
 from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
@@ -282,7 +282,7 @@ class StoreCache:
             slots.extend(loaded.slots)
         try:
             self.catalog = catalogs.save(
-                private(self.home), shards, map(rows.line, slots), take(table.columns, slots)
+                private_folder(self.home), shards, map(rows.line, slots), take(table.columns, slots)
             )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
@@ -297,7 +297,7 @@ def _back_up_file(path: Path, root: Path, state: Path) -> None:
     with contextlib.suppress(UnreadableFile, OSError):
         data = read_bytes(path, root)
         if len(data) <= LARGEST_BACKUP:
-            backups.keep(real(path), data, state)
+            backups.save_copy(real_path(path), data, state)
 
 
 def _size(file: str) -> int:

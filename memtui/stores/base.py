@@ -37,7 +37,7 @@ class Shard:
     files: tuple[str, ...]
     """Absolute paths."""
     stamp: str
-    """Changes whenever one of the files may have changed (see `memtui.files.stamp`)."""
+    """Changes whenever one of the files may have changed (see `files.reading.file_stamp`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from memtui.stores import agent_memory, ambient, engram, simple_memory, workspac
 from memtui.stores.format import Format
 
 if TYPE_CHECKING:
-    from memtui.files.revert_detection import EditStatus, Trail
+    from memtui.files.revert_detection import EditSequence, EditStatus
 
 FORMATS: tuple[Format, ...] = (
     agent_memory.FORMAT,
@@ -124,7 +124,7 @@ def row_digest(name: str) -> str | None:
     return None
 
 
-def rows_standing(trails: Sequence[Trail]) -> list[tuple[Trail, EditStatus]]:
+def rows_standing(trails: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
     """How these trails of row edits stand, as the format that owns the rows tells."""
     found = []
     for known in FORMATS:

@@ -259,7 +259,7 @@ class FormActions:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.command(app.settings.editor, str(draft.path))
+            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
             status = external_programs.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()
