@@ -14,10 +14,11 @@ from memtui.files.late_writes import rescue
 from memtui.files.write_recorder import NoRecorder
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.library import opening
+from memtui.library.guarded_store import guarded
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, Watch
 from memtui.progress import Report, silent
-from memtui.stores.base import Store, Written
+from memtui.stores.base import WritableStore, Written
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
@@ -31,9 +32,9 @@ LOOKED_AT = 1000
 class Changing:
     """The one way to write: every edit of every store goes through the journal here."""
 
-    def __init__(self, journal: Journal, stores: Sequence[Store]) -> None:
+    def __init__(self, journal: Journal, stores: Sequence[WritableStore]) -> None:
         self._journal = journal
-        self._stores: dict[str, Store] = {str(store.root): store for store in stores}
+        self._stores: dict[str, WritableStore] = {str(store.root): store for store in stores}
         self._watch = Watch(journal, self._rescue)
         self._made: set[str] = set()
         """Roots of stores that were brought into empty places, and are not open."""
@@ -164,9 +165,9 @@ class Changing:
         assert action is not None, "an action stays in the journal"
         return action
 
-    def _store(self, root: str) -> Store:
+    def _store(self, root: str) -> WritableStore:
         """The store at this root, opened for the occasion where it is not open."""
         if root not in self._stores:
             found = opening.found_at(Path(root))
-            self._stores[root] = found.format.open(found.root, found.format.name)
+            self._stores[root] = guarded(found.format.open(found.root, found.format.name))
         return self._stores[root]

@@ -23,8 +23,10 @@ from memtui.stores.base import (
     Store,
     StoreView,
     Unreadable,
+    WritableStore,
     WriteRecorder,
     Written,
+    is_writable,
 )
 from memtui.text import cut, one_line
 
@@ -36,13 +38,14 @@ _REASON_CELLS = 160
 
 
 class GuardedStore:
-    """A store as the library holds it; whatever is not said here is the store's own."""
+    """A store as the library holds it; one that is only read refuses every act."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
         self.label: str = store.label
         self.root: Path = store.root
         self._store = store
+        self._writable = store if is_writable(store) else None
         self._last: tuple[Shard, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
@@ -51,16 +54,20 @@ class GuardedStore:
     @property
     def read_only(self) -> str:
         """Why nothing can be written; that it failed, where the store cannot tell."""
+        if self._writable is None:
+            return f"memtui can only read {self.format}"
         try:
-            return self._store.read_only
+            return self._writable.read_only
         except Exception as error:
             return self._reason(error)
 
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change; none where the store cannot tell."""
+        if self._writable is None:
+            return frozenset()
         try:
-            return self._store.editable
+            return self._writable.editable
         except Exception as error:
             self._reason(error)
             return frozenset()
@@ -76,8 +83,10 @@ class GuardedStore:
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The shards with the stamps of now; none where the store fails, which `scan` tells."""
+        if self._writable is None:
+            return ()
         try:
-            return self._store.look_again(shards)
+            return self._writable.look_again(shards)
         except Exception as error:
             self._reason(error)
             return ()
@@ -99,15 +108,19 @@ class GuardedStore:
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done; that it failed, where the store cannot tell."""
+        if self._writable is None:
+            return self.read_only
         try:
-            return self._store.refusal(act, memory)
+            return self._writable.refusal(act, memory)
         except Exception as error:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits. Raises Refused, with the fault where the store fails."""
+        if self._writable is None:
+            raise Refused(self.read_only, where=change.ref or str(self.root))
         try:
-            return self._store.plan(change, view)
+            return self._writable.plan(change, view)
         except MemtuiError:
             raise
         except Exception as error:
@@ -115,7 +128,9 @@ class GuardedStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """As the store does: what a failed write left behind is for the journal to judge."""
-        return self._store.apply(edits, recorder)
+        if self._writable is None:
+            raise Refused(self.read_only, where=str(self.root))
+        return self._writable.apply(edits, recorder)
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
@@ -123,7 +138,7 @@ class GuardedStore:
         return cut(f"memtui failed at it ({type(error).__name__}{said})", _REASON_CELLS)
 
 
-def guarded(store: Store) -> Store:
+def guarded(store: Store) -> WritableStore:
     """The store with a guard around it, once."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
 

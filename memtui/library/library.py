@@ -36,7 +36,7 @@ from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.stores.base import Store
+from memtui.stores.base import Store, WritableStore
 from memtui.text import visible
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Library:
         weights: Weights = DEFAULTS,
         embedding: Embedding = NO_EMBEDDING,
     ) -> None:
-        self.stores: tuple[Store, ...] = tuple(map(guarded, stores))
+        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
         self.now = now
         self._cache = cache
         self._state = state
@@ -374,7 +374,7 @@ class Library:
         store = self.store(memory.store)
         return store.read_only or store.refusal(act, memory)
 
-    def store(self, label: str) -> Store:
+    def store(self, label: str) -> WritableStore:
         """The open store with this label. Raises Refused."""
         for store in self.stores:
             if store.label == label:

@@ -18,7 +18,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, Store
+from memtui.stores.base import Reading, Scan, Shard, WritableStore
 
 LEAST_DEAD = 1_024
 """Rows that nobody finds any more up to which they are not worth a compaction."""
@@ -37,7 +37,7 @@ class LoadedState:
 class LoadedStores:
     """The table and what each store fills of it; may be used from any thread."""
 
-    def __init__(self, stores: Sequence[Store], cache: Path | None) -> None:
+    def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
         self.lock = RLock()
         self.shelves = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()

@@ -13,7 +13,7 @@ from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
 from memtui.library.planning import Planned
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 
 _LINE = re.compile(r"\bline (\d+)")
 LARGEST_SHOWN = 4 << 20
@@ -36,7 +36,7 @@ class Broken:
     """Bytes of that copy."""
 
 
-def look(store: Store, file: str, reason: str, state: Path | None) -> Broken:
+def look(store: WritableStore, file: str, reason: str, state: Path | None) -> Broken:
     """The broken file and what there is in its place. Raises UnreadableFile when it is gone."""
     path = Path(file)
     data = b"" if is_database(path) else read_bytes(path, _inside(store))
@@ -54,7 +54,7 @@ def look(store: Store, file: str, reason: str, state: Path | None) -> Broken:
     )
 
 
-def restoration(store: Store, file: str, state: Path) -> Planned:
+def restoration(store: WritableStore, file: str, state: Path) -> Planned:
     """Put the last good copy in place of the file, as a change like any other.
 
     Raises Refused where there is no copy, UnreadableFile when the file cannot be read.
@@ -78,6 +78,6 @@ def is_database(path: Path) -> bool:
     )
 
 
-def _inside(store: Store) -> Path:
+def _inside(store: WritableStore) -> Path:
     root = store.root if store.root.is_dir() else store.root.parent
     return root.parent
