@@ -19,7 +19,7 @@ from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import quoted, safe_path
 from memtui.errors import BundleError
-from memtui.model import Memory, defect, from_record
+from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
@@ -193,7 +193,7 @@ def memory_from(record: Any) -> Memory:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is no memory ({type(error).__name__})") from error
-    if why := defect(memory):
+    if why := find_defect(memory):
         raise BundleError(f"a record is no whole memory: {why}")
     return memory
 

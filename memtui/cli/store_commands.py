@@ -36,7 +36,7 @@ def demo() -> int:
 
     with tempfile.TemporaryDirectory(prefix="memtui-demo-") as folder:
         copy = Path(folder) / "sample-data"
-        shutil.copytree(paths.shipped("sample-data"), copy)
+        shutil.copytree(paths.bundled_folder("sample-data"), copy)
         os.environ[paths.CACHE_VARIABLE] = str(Path(folder) / "cache")
         os.environ[paths.STATE_VARIABLE] = str(Path(folder) / "state")
         from memtui.stores import registry

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import MemtuiError, Refused
-from memtui.files.late_writes import rescue
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.late_writes import recover_late_writes
+from memtui.files.write_recorder import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.library import opening
 from memtui.library.guarded_store import guarded
@@ -105,7 +105,7 @@ class Changing:
 
     def _rescue(self, path: Path) -> None:
         try:
-            late = rescue(path, NoRecorder(self._journal.state))
+            late = recover_late_writes(path, NullRecorder(self._journal.state))
         except MemtuiError as error:
             log.warning("a late write into %s could not be looked at: %s", path, error)
             return

@@ -18,9 +18,9 @@ from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import expansion, finder, fusion, similar_words
 from memtui.search.columns import Columns
 from memtui.search.documents import to_document
-from memtui.search.finder import Hits
+from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
-from memtui.search.matching import Exact
+from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.text import one_line, visible
@@ -39,7 +39,7 @@ class Searchable:
     indexed: bool
     """Whether the segments cover every row; else `draft` does."""
     draft: ProvisionalIndex
-    exact: Exact | None = None
+    exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     meaning: Meaning | None = None
 
@@ -54,7 +54,7 @@ def find(
     """What the query finds. Raises Cancelled."""
     match = _match(query, where, cancelled)
     named = _named(query, where, slots_of)
-    hits = finder.find(query, where.columns, match, now, where.weights, named)
+    hits = finder.find_hits(query, where.columns, match, now, where.weights, named)
     words = query.words if match is None else (*query.words, *match.words)
     how = "all" if match is None else "index" if where.indexed else "scan"
     return SearchResult(
@@ -78,15 +78,15 @@ def find(
 def _match(query: Query, where: Searchable, cancelled: Callable[[], bool]) -> Match | None:
     """Where the text is, and what is near to it where there are vectors. Raises Cancelled."""
     size = len(where.columns)
-    wanted = query.order is Sort.RELEVANCE or fusion.only_meaning(query.terms)
+    wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(query.terms)
     if where.meaning is None or not query.terms or not wanted:
         return _match_text(query.terms, query, where, cancelled)
     cosines = where.meaning.cosines(query, where.segments, size)
     if cosines is None:
         return _match_text(query.terms, query, where, cancelled)
-    words = fusion.without_meaning(query.terms)
+    words = fusion.drop_meaning_terms(query.terms)
     barred = tuple(term for term in query.terms if term.negated)
-    return finder.with_meaning(
+    return finder.add_meaning(
         query,
         _match_text(words, query, where, cancelled),
         _match_text(barred, query, where, cancelled),
@@ -118,7 +118,7 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
 def _spelling_hint(match: Match | None, where: Searchable) -> str:
     """Another spelling for a word that no memory has."""
     for word in match.missing if match is not None else ():
-        if near := expansion.did_you_mean(word, where.segments, where.columns.alive):
+        if near := expansion.suggest_word(word, where.segments, where.columns.alive):
             return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
     return ""
 
@@ -138,10 +138,12 @@ def similar(
     words: tuple[str, ...] = ()
     if near is None:
         how, alive = "words", where.columns.alive
-        telling = similar_words.telling_words(to_document(where.rows[slot]), where.segments, alive)
-        near = similar_words.by_words(telling, where.segments, len(where.columns), cancelled)
+        telling = similar_words.find_distinctive_words(
+            to_document(where.rows[slot]), where.segments, alive
+        )
+        near = similar_words.score_by_words(telling, where.segments, len(where.columns), cancelled)
         words = tuple(word for word, _ in telling)
-    slots, scores = similar_words.nearest_current(near, where.columns, slot, limit)
+    slots, scores = similar_words.find_nearest_current(near, where.columns, slot, limit)
     return Similar(slots, scores, how, words, where.rows)
 
 
@@ -151,7 +153,7 @@ def explain(
     """The parts of the score of this slot, as it was when it was found."""
     if found.behind is None:
         return ()
-    return finder.explain(found.query, found.behind, found.columns, slot, now, weights)
+    return finder.explain_hit(found.query, found.behind, found.columns, slot, now, weights)
 
 
 def _named(query: Query, where: Searchable, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:
@@ -174,7 +176,7 @@ def _named(query: Query, where: Searchable, slots_of: Callable[[], Mapping[str, 
 _FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
 
 
-def _hint(query: Query, hits: Hits) -> str:
+def _hint(query: Query, hits: RankedHits) -> str:
     """Which filter hides matches, when nothing is left of them."""
     if len(hits.slots):
         return ""

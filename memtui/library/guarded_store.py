@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
-from memtui.model import Memory, defect
+from memtui.model import Memory, find_defect
 from memtui.stores.base import (
     Reading,
     Scan,
@@ -145,7 +145,7 @@ def guarded(store: Store) -> WritableStore:
 
 def _defect(memory: Memory) -> str:
     try:
-        return defect(memory)
+        return find_defect(memory)
     except Exception:  # whatever stands in a field where none of its kind belongs
         return "it is not as a memory has to be"
 

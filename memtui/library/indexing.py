@@ -13,10 +13,10 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
 from memtui.search import builder, postings, segment_files
-from memtui.search.columns import Mask, Slots, as_slots
+from memtui.search.columns import Mask, Slots, to_sorted_array
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.matching import Exact
-from memtui.search.numbering import new_slot
+from memtui.search.matching import ExactLookup
+from memtui.search.numbering import renumber_slot
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.whoosh_index import WhooshIndex
 
@@ -67,7 +67,7 @@ class IndexState:
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
         """The index of the rows in these slots, in the table that has only them; the bases are
         among them. `rows` and `alive` are of the table as it is before."""
-        bases = [replace(s, first=new_slot(kept, s.first), recent={}) for s in self.bases]
+        bases = [replace(s, first=renumber_slot(kept, s.first), cached_hits={}) for s in self.bases]
         return IndexState(tuple(bases)).covering(Picked(rows, kept), alive[kept])
 
 
@@ -130,7 +130,7 @@ class Index:
             with self._lock:
                 self._kept[shelf.store.label] = (version, WhooshIndex(shelf.home))
 
-    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> Exact | None:
+    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
         """Whoosh as the authority for what is more than words; None unless it knows every row."""
         with self._lock:
             kept = [self._kept.get(shelf.store.label) for shelf in shelves]
@@ -150,7 +150,7 @@ class Index:
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
-            return as_slots(found)
+            return to_sorted_array(found)
 
         return slots
 

@@ -256,15 +256,15 @@ class Library:
         """Which memories there are, for `turnover`."""
         now = self._holdings.now
         rows = now.snapshot.rows
-        return Present(rows, numbering.only(rows.serials, now.columns.alive))
+        return Present(rows, numbering.filter_serials(rows.serials, now.columns.alive))
 
     def turnover(self, before: Present | None, now: Present) -> tuple[list[int], list[int]]:
         """The serials of the memories that went, and of those that came (all, without a `before`).
 
         `Rows.with_serials` has their memories.
         """
-        known = numbering.NONE if before is None else before.serials
-        return numbering.turnover(known, now.serials)
+        known = numbering.NO_SERIALS if before is None else before.serials
+        return numbering.diff_serials(known, now.serials)
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
         """Counts over what was found; disk use over all open stores.
@@ -404,7 +404,7 @@ class Library:
         memories = [now.snapshot.rows[slot] for slot in now.columns.alive.nonzero()[0].tolist()]
         unreadable = [item for state in now.snapshot.stores for item in state.unreadable]
         reverted = overwritten.findings(self.reverted())
-        return [*reverted, *checks.all_findings(memories, unreadable)]
+        return [*reverted, *checks.check_all(memories, unreadable)]
 
 
 def _moment(seconds: float | None) -> datetime | None:

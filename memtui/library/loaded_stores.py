@@ -136,7 +136,7 @@ class LoadedStores:
         """The slots of this moment that a compaction would keep: what is alive, and all of these
         ranges, whose index is on disk as it is. None while there is little to let go of."""
         alive = now.columns.alive
-        kept = numbering.slots_to_keep(alive, [*bases, *now.snapshot.rows.cached])
+        kept = numbering.list_kept_slots(alive, [*bases, *now.snapshot.rows.cached])
         dead = len(alive) - len(kept)
         return kept if dead >= max(LEAST_DEAD, now.snapshot.count // 2) else None
 
@@ -147,7 +147,7 @@ class LoadedStores:
         Whoever goes from a slot to what it means must not do so meanwhile.
         """
         with self.lock:
-            kept = numbering.with_later(kept, len(then.columns), len(self._table))
+            kept = numbering.append_later_slots(kept, len(then.columns), len(self._table))
             self._table.compact(kept)
             for shelf in self.shelves:
                 shelf.renumber(kept)
@@ -201,7 +201,7 @@ class LoadedStores:
 
             around: Iterable[Memory]
             around = self.of_store(memory.store) if backlinks else _chain(memory, find)
-            return lineages.lineage(memory, lineages.connect(around), find)
+            return lineages.lineage(memory, lineages.collect_relations(around), find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> each file of it -> the memories that are read together with it."""

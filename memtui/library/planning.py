@@ -61,7 +61,7 @@ class Planned:
     """The edits by store, each edit once."""
 
     @property
-    def does_something(self) -> bool:
+    def has_edits(self) -> bool:
         return any(part.edits for part in self.parts)
 
     @property

@@ -10,7 +10,7 @@ from memtui.library.snapshot import Rows
 from memtui.query import Query
 from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
-from memtui.search.finder import Hits
+from memtui.search.finder import RankedHits
 
 How = Literal["all", "index", "scan"]
 """`all`: there was no text to look for; `scan`: the index is not ready, what is loaded was read."""
@@ -34,7 +34,7 @@ class SearchResult:
     """What the person should know: bad syntax, another spelling, the filter that hides matches."""
     revision: int = 0
     """The snapshot that the slots belong to."""
-    behind: Hits | None = field(default=None, compare=False, repr=False)
+    behind: RankedHits | None = field(default=None, compare=False, repr=False)
     """What was matched, to say why each is there without looking again."""
     rows: Rows = field(default_factory=Rows, compare=False, repr=False)
     """The snapshot's: later ones may have given the slots to others."""

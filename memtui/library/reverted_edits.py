@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
 from memtui.errors import MemtuiError
-from memtui.files.reading import stamp
-from memtui.files.revert_detection import standing
+from memtui.files.reading import file_stamp
+from memtui.files.revert_detection import find_statuses
 from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
@@ -93,7 +93,7 @@ class Watch:
         logs = [Path(f"{path}-wal") for path in self._databases]
         paths = [*self._files, *self._databases, *logs]
         newest = max((_changed(path) for path in paths), default=0.0)
-        return stamp(paths) if abs(time.time() - newest) > YOUNG else ""
+        return file_stamp(paths) if abs(time.time() - newest) > YOUNG else ""
 
 
 def _once(paths: Iterable[str]) -> tuple[Path, ...]:
@@ -113,8 +113,8 @@ def overwritten(trails: Sequence[EditHistory]) -> list[RevertedEdit]:
     here = [trail for trail in trails if os.path.lexists(trail.steps[0].store)]
     edits = [trail.edits for trail in here]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
-    stands = [*standing(edits), *registry.rows_standing(rows)]
-    again = {id(each[0]): stand.again for each, stand in stands}
+    stands = [*find_statuses(edits), *registry.rows_standing(rows)]
+    again = {id(each[0]): stand.reapply for each, stand in stands}
     found = []
     for trail in here:
         newest = trail.steps[0]

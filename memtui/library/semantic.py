@@ -23,7 +23,7 @@ from memtui.search import fusion, vector_building, vector_search
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.postings import Segment
-from memtui.search.vector_search import Nearness
+from memtui.search.vector_search import VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -57,9 +57,9 @@ class Meaning:
         self._embedder: Embedder | None = None
         self._chosen = False
         self._answers: dict[str, tuple[Floats, ...]] = {}
-        self._last: tuple[Nearness, str, Floats] | None = None
+        self._last: tuple[VectorIndex, str, Floats] | None = None
         """The last answer: while a word is typed, what is embedded stays the same."""
-        self.state = Nearness()
+        self.state = VectorIndex()
 
     @property
     def embedder(self) -> Embedder | None:
@@ -84,7 +84,7 @@ class Meaning:
             for shelf in shelves
             if shelf.home is not None and shelf.catalog is not None
         ]
-        self._set(vector_building.gather(places, embedder.name, slots))
+        self._set(vector_building.load_vector_index(places, embedder.name, slots))
 
     def cover(self, rows: Rows) -> None:
         """Give slots that came since a vector, where that costs nothing worth waiting for."""
@@ -92,16 +92,16 @@ class Meaning:
         if embedder is None or not state.parts or len(rows) <= len(state.row_of):
             return
         try:
-            self._set(vector_building.covered(state, rows, embedder))
+            self._set(vector_building.extend_index(state, rows, embedder))
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 
     def renumber(self, kept: Slots) -> None:
         """The rows in these slots are all that the table has now, numbered anew."""
         if len(self.state.row_of):
-            self._set(self.state.only(kept))
+            self._set(self.state.keep_slots(kept))
 
-    def _set(self, state: Nearness) -> None:
+    def _set(self, state: VectorIndex) -> None:
         with self._lock:
             self.state = state
             self._answers = {}
@@ -116,7 +116,7 @@ class Meaning:
         def report_labelled(progress: Progress) -> None:
             report(replace(progress, what=f"embedding {label}"))
 
-        made, texts = vector_building.make(folder, embedder, report_labelled, cancelled)
+        made, texts = vector_building.build_vectors(folder, embedder, report_labelled, cancelled)
         return Embedded(made, texts, embedder.name)
 
     # Asking
@@ -137,16 +137,18 @@ class Meaning:
             asked = self._ask(embedder, state, text)
         if asked is None or len(asked) != len(state.parts):
             return None
-        cosines = state.cosines(asked, slots)
+        cosines = state.compute_cosines(asked, slots)
         self._last = (state, text, cosines)
         return cosines
 
     def _text(self, query: Query, segments: Sequence[Segment]) -> str:
-        return fusion.asked_text(query.terms, lambda word: fusion.is_word(segments, word))
+        return fusion.text_to_embed(
+            query.terms, lambda word: fusion.is_indexed_word(segments, word)
+        )
 
-    def _ask(self, embedder: Embedder, state: Nearness, text: str) -> tuple[Floats, ...] | None:
+    def _ask(self, embedder: Embedder, state: VectorIndex, text: str) -> tuple[Floats, ...] | None:
         try:
-            asked = vector_search.ask(embedder, state, text)
+            asked = vector_search.embed_query(embedder, state, text)
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("a query has no vector: %s", error)
             return None
@@ -183,4 +185,4 @@ class Meaning:
 
     def near(self, slot: int, slots: int) -> Floats | None:
         """How near each slot is to this one; None where it has no vector."""
-        return vector_search.around(self.state, slot, slots)
+        return vector_search.compare_to_slot(self.state, slot, slots)

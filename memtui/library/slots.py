@@ -23,7 +23,7 @@ class SlotTable:
     def __init__(self) -> None:
         self._parts: list[Sequence[Memory]] = []
         self._slot_of: dict[str, int] | None = None
-        self._serials = numbering.NONE
+        self._serials = numbering.NO_SERIALS
         self._given = 0
         """Serials that have been given."""
         self.columns: Columns = columns_of.build(())
@@ -66,7 +66,7 @@ class SlotTable:
         return first
 
     def _number(self, count: int) -> None:
-        self._serials = numbering.appended(self._serials, self._given, count)
+        self._serials = numbering.append_serials(self._serials, self._given, count)
         self._given += count
 
     def compact(self, kept: Slots) -> None:
@@ -74,7 +74,7 @@ class SlotTable:
         parts: list[Sequence[Memory]] = []
         first = 0
         for part in self._parts:
-            inside = numbering.kept_within(kept, range(first, first + len(part)))
+            inside = numbering.find_kept_in_range(kept, range(first, first + len(part)))
             first += len(part)
             parts.append(part if len(inside) == len(part) else tuple(part[at] for at in inside))
         self._parts = _joined(parts)

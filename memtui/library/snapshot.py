@@ -10,7 +10,7 @@ from typing import overload
 
 from memtui.model import Memory
 from memtui.search import numbering
-from memtui.search.catalog import CachedRows, CatalogLine, line_of
+from memtui.search.catalog import CachedRows, CatalogRow, encode_row
 from memtui.search.columns import Slots
 from memtui.search.numbering import Serials
 from memtui.stores.base import Unreadable
@@ -25,7 +25,7 @@ class Rows(Sequence[Memory]):
     """
 
     def __init__(
-        self, parts: Sequence[Sequence[Memory]] = (), serials: Serials = numbering.NONE
+        self, parts: Sequence[Sequence[Memory]] = (), serials: Serials = numbering.NO_SERIALS
     ) -> None:
         self.serials = serials
         self._parts = tuple(part for part in parts if len(part))
@@ -62,18 +62,18 @@ class Rows(Sequence[Memory]):
 
     def slot(self, serial: int) -> int:
         """The slot of the row with this serial; -1 where it is not here."""
-        return numbering.slot_of(self.serials, serial)
+        return numbering.find_slot(self.serials, serial)
 
     def with_serials(self, serials: Iterable[int]) -> dict[int, Memory]:
         """The memories of these rows by serial, as far as they are here, in slot order."""
         held = ((serial, self.slot(serial)) for serial in sorted(serials))
         return {serial: self[slot] for serial, slot in held if slot >= 0}
 
-    def line(self, slot: int) -> CatalogLine:
+    def line(self, slot: int) -> CatalogRow:
         """One row in the form of the cache; free where it comes from there."""
         at = bisect_right(self._firsts, slot) - 1
         part, index = self._parts[at], slot - self._firsts[at]
-        return part.line(index) if isinstance(part, CachedRows) else line_of(part[index])
+        return part.line(index) if isinstance(part, CachedRows) else encode_row(part[index])
 
     def __iter__(self) -> Iterator[Memory]:
         for part in self._parts:

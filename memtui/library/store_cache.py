@@ -13,15 +13,15 @@ from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files import backups as kept
-from memtui.files.reading import read_bytes, real
+from memtui.files.reading import read_bytes, real_path
 from memtui.library.slots import SlotTable, plain_ref
 from memtui.model import Memory
-from memtui.paths import private
+from memtui.paths import private_folder
 from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import Slots, take
-from memtui.search.numbering import new_slot
+from memtui.search.numbering import renumber_slot
 from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
 
 log = logging.getLogger(__name__)
@@ -261,12 +261,12 @@ class StoreCache:
     def renumber(self, kept: Slots) -> None:
         """The rows in these slots are all that the table has now, numbered anew."""
         for key, held in self.held.items():
-            self.held[key] = replace(held, first=new_slot(kept, held.first))
+            self.held[key] = replace(held, first=renumber_slot(kept, held.first))
         if self.base is not None:
-            first = new_slot(kept, self.base.start)
+            first = renumber_slot(kept, self.base.start)
             moved = range(first, first + len(self.base))
             # A base without an index may have lost rows.
-            self.base = moved if new_slot(kept, self.base.stop) == moved.stop else None
+            self.base = moved if renumber_slot(kept, self.base.stop) == moved.stop else None
 
     def save_cache(self, table: SlotTable) -> None:
         """Write the rows as a new generation. A cache that cannot be written is done without."""
@@ -280,7 +280,7 @@ class StoreCache:
             slots.extend(held.slots)
         try:
             self.catalog = catalogs.save(
-                private(self.home), shards, map(rows.line, slots), take(table.columns, slots)
+                private_folder(self.home), shards, map(rows.line, slots), take(table.columns, slots)
             )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
@@ -295,7 +295,7 @@ def _keep(path: Path, root: Path, state: Path) -> None:
     with contextlib.suppress(UnreadableFile, OSError):
         data = read_bytes(path, root)
         if len(data) <= LARGEST_COPY:
-            kept.keep(real(path), data, state)
+            kept.save_copy(real_path(path), data, state)
 
 
 def _size(file: str) -> int:

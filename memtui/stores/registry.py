@@ -24,7 +24,7 @@ from memtui.text import one_line
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from memtui.files.revert_detection import EditStatus, Trail
+    from memtui.files.revert_detection import EditSequence, EditStatus
 
 log = logging.getLogger(__name__)
 
@@ -245,9 +245,9 @@ def row_digest(name: str) -> str | None:
     return None
 
 
-def rows_standing(trails: Sequence[Trail]) -> list[tuple[Trail, EditStatus]]:
+def rows_standing(trails: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
     """How these trails of row edits stand, as the format that owns the rows tells."""
-    found: list[tuple[Trail, EditStatus]] = []
+    found: list[tuple[EditSequence, EditStatus]] = []
     for known in formats():
         if known.database is not None and trails:
             found += _attempt(known, partial(known.database.standing, trails), [])

@@ -33,7 +33,7 @@ def told(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, .
 
 def _outcome(planned: Planned) -> list[OutcomeLine]:
     outcome, reason = planned.outcome, planned.reason
-    if outcome is Outcome.NOTHING and not planned.does_something:
+    if outcome is Outcome.NOTHING and not planned.has_edits:
         return [OutcomeLine(reason or "nothing would change", Tone.QUIET)]
     if outcome is Outcome.DONE:
         return [OutcomeLine(reason, Tone.QUIET)] if reason else []
@@ -69,7 +69,7 @@ def places(
     roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
     for root in reversed(roots):
         files = [file.removeprefix(root) for file in files]
-    if not files or not planned.does_something:
+    if not files or not planned.has_edits:
         return ()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return (OutcomeLine(f"{files[0]}{more}", Tone.QUIET, "changes"),)

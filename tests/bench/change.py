@@ -21,12 +21,12 @@ from statistics import median
 from typing import Any, TypeVar
 
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.bench import corpus
 
 CHANGES = 10
-WORD = parse("memory ag", corpus.NOW, typing=True)
-ALL = parse("status:all", corpus.NOW)
+WORD = parse_query("memory ag", corpus.NOW, typing=True)
+ALL = parse_query("status:all", corpus.NOW)
 Answer = TypeVar("Answer")
 
 

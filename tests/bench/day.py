@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import mean
 
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.bench import corpus
 
 CHANGES = 20_000
@@ -29,8 +29,8 @@ EACH = 20
 """Memories of a file."""
 LINES = 10
 """Lines that are printed of a day."""
-WORD = parse("memory ag", corpus.NOW, typing=True)
-ALL = parse("status:all", corpus.NOW)
+WORD = parse_query("memory ag", corpus.NOW, typing=True)
+ALL = parse_query("status:all", corpus.NOW)
 
 
 def resident() -> float:

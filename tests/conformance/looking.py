@@ -16,7 +16,7 @@ from memtui.bundle.exporting import export, export_forms
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 
 from .samples import memories
 
@@ -33,7 +33,7 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
     library.keep_good_copies()
     now = library.now()
     for text in ("the", "status:all bell", '"in the" -of', "b* ~time", "since:400d type:decision"):
-        found = library.find(parse(text, now))
+        found = library.find(parse_query(text, now))
         library.statistics(found)
         library.timeline(found)
         if found.slots and found.scores is not None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.files.reading import reason, walk
+from memtui.files.reading import error_text, walk
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
 from memtui.stores.workspace.type_map import MAP_PATH
@@ -41,7 +41,7 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
         try:
             seen = entry.stat()
         except OSError as error:
-            yield FoundShard(path, (entry.path,), reason(error))
+            yield FoundShard(path, (entry.path,), error_text(error))
         else:
             mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
             yield FoundShard(path, (entry.path,), mark)

@@ -133,8 +133,8 @@ class FormActions:
         """What types, entities and tags the store knows, to be offered while typing."""
 
         def look(library: Library) -> dict[str, tuple[str, ...]]:
-            query = queries.parse("status:all", self._screen.now())
-            query = queries.with_values(query, "store", (store.casefold(),))
+            query = queries.parse_query("status:all", self._screen.now())
+            query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
             return {
                 "type": _common(facets.type),
@@ -184,7 +184,7 @@ class FormActions:
 
     def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
-        types = queries.values_of(self._screen.view.query(self._screen.now()), "type")
+        types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
         def known(values: Mapping[str, Sequence[str]]) -> None:
@@ -259,7 +259,7 @@ class FormActions:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.command(app.settings.editor, str(draft.path))
+            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
             status = external_programs.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()

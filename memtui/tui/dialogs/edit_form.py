@@ -266,7 +266,7 @@ class FormScreen(FittingDialog[Planned]):
     def _to_save(self, found: Preview) -> None:
         self._saving = False
         planned = found.planned
-        if not planned.does_something:
+        if not planned.has_edits:
             self._judged(self._number, found)
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
             reason = text.one_line(planned.reason)

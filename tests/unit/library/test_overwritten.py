@@ -27,7 +27,7 @@ class Desk:
 
     def __init__(self, folder: Path, store: str) -> None:
         self.root = folder / store
-        shutil.copytree(paths.shipped("sample-data") / store, self.root)
+        shutil.copytree(paths.bundled_folder("sample-data") / store, self.root)
         self.library = Library.open([self.root], cache=None, state=folder / "state")
         self.library.refresh()
 

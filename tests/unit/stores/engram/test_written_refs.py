@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, RowEdit, invert
+from memtui.changes import Act, Change, RowEdit, invert_edits
 from memtui.errors import Conflict
 from memtui.library import Library
 
@@ -143,5 +143,5 @@ def test_what_comes_back_takes_no_other_number(folder: Path) -> None:
     racing(folder, 8)
     sql(folder, "UPDATE observations SET sync_id = 'obs-theirs' WHERE id = 8")
     with pytest.raises(Conflict):
-        store.apply(invert(edits), Told())
+        store.apply(invert_edits(edits), Told())
     assert content(folder, 8) == THEIRS
