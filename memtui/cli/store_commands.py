@@ -111,8 +111,8 @@ def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, st
     """Map each label to number, title and reason of the changes that were overwritten."""
     labels = {os.path.realpath(store.root): store.label for store in library.stores}
     found: dict[str, dict[tuple[int, str, str], None]] = {label: {} for label in labels.values()}
-    for reverted in library.reverted():
-        key = reverted.action.id, reverted.action.title, reverted.told
+    for reverted in library.peek_reverted():
+        key = reverted.action.id, reverted.action.title, reverted.description
         found[labels[os.path.realpath(reverted.store)]][key] = None
     return {label: list(actions) for label, actions in found.items()}
 
@@ -152,7 +152,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     of memtui[semantic], which runs fully offline.
     """
     library = load_library(stores)
-    if not library.embeds:
+    if not library.can_embed:
         raise Refused(
             "no embedding model",
             do="pip install memtui[semantic], or name a server under [search.embedding]",

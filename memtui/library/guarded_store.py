@@ -1,9 +1,8 @@
-"""A store whose faults cost one file, one record or one act, and never the rest.
+"""Contain the programming errors of a store: each costs one file, one memory or one act.
 
-A store lists by itself what it cannot read. This is for everything else: a fault in its code that
-some file sets off, and memories that are not what `Memory` promises, which would stop whoever
-sorts, prints or writes them. Both are listed as unreadable with the reason, and left out. The trace
-goes to the log.
+A store itself lists files that it cannot read. The guard handles exceptions in its code, and
+memories with wrong fields, which would break sorting, printing or writing later. Both are listed as
+unreadable with the reason; the traceback goes to the log.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from memtui.text import cut, one_line
 log = logging.getLogger(__name__)
 
 MOST_NAMED = 20
-"""Memories of one shard that are listed one by one; the rest are counted."""
+"""Faulty memories of one shard that are listed by name; the rest are counted."""
 _REASON_CELLS = 160
 
 
 class GuardedStore:
-    """A store as the library holds it; one that is only read refuses every act."""
+    """Wraps a store; one that can only be read refuses every act."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
@@ -53,7 +52,7 @@ class GuardedStore:
 
     @property
     def read_only(self) -> str:
-        """Why nothing can be written; that it failed, where the store cannot tell."""
+        """Why nothing can be written; the error, where the store fails."""
         if self._writable is None:
             return f"memtui can only read {self.format}"
         try:
@@ -63,7 +62,7 @@ class GuardedStore:
 
     @property
     def editable(self) -> frozenset[str]:
-        """The fields that EDIT can change; none where the store cannot tell."""
+        """The fields that EDIT can change; none where the store fails."""
         if self._writable is None:
             return frozenset()
         try:
@@ -73,7 +72,7 @@ class GuardedStore:
             return frozenset()
 
     def scan(self) -> Scan:
-        """What the store lists; where it fails, what it listed last, beside the reason."""
+        """The store's scan; where it fails, its last shards and the reason."""
         try:
             found = self._store.scan()
         except Exception as error:
@@ -82,7 +81,7 @@ class GuardedStore:
         return found
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """The shards with the stamps of now; none where the store fails, which `scan` tells."""
+        """The shards with current stamps; none where the store fails, which `scan` reports."""
         if self._writable is None:
             return ()
         try:
@@ -92,7 +91,7 @@ class GuardedStore:
             return ()
 
     def read(self, shard: Shard) -> Reading:
-        """The whole memories of a shard; what else is in it is listed as unreadable."""
+        """The valid memories of a shard; the rest is listed as unreadable."""
         try:
             reading = self._store.read(shard)
             faults = {at: why for at, m in enumerate(reading.memories) if (why := _defect(m))}
@@ -107,7 +106,7 @@ class GuardedStore:
         return Reading(whole, (*reading.unreadable, *listed))
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act cannot be done; that it failed, where the store cannot tell."""
+        """Why this act is not possible; the error, where the store fails."""
         if self._writable is None:
             return self.read_only
         try:
@@ -116,7 +115,7 @@ class GuardedStore:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        """The exact edits. Raises Refused, with the fault where the store fails."""
+        """The exact edits. Raises Refused, also where the store fails."""
         if self._writable is None:
             raise Refused(self.read_only, where=change.ref or str(self.root))
         try:
@@ -139,7 +138,7 @@ class GuardedStore:
 
 
 def guarded(store: Store) -> WritableStore:
-    """The store with a guard around it, once."""
+    """Wrap the store, unless it is wrapped already."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
 
 

@@ -1,4 +1,4 @@
-"""Which stores a path means, and what each is called."""
+"""Detect the stores at a path and open each under a unique label."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PLAIN = re.compile(r"[^\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class FoundStore:
-    """A store that could be opened."""
+    """A store that was detected and can be opened."""
 
     format: Format
     root: Path
 
 
-def found_at(path: Path) -> FoundStore:
-    """The store at this path. Raises StoreError."""
+def detect_store(path: Path) -> FoundStore:
+    """Detect the store at this path. Raises StoreError."""
     path = path.absolute()
     if not path.exists():
         raise StoreError("there is nothing here", where=str(path), do="check the path")
@@ -45,23 +45,32 @@ def found_at(path: Path) -> FoundStore:
 
 
 def roots_within(path: Path) -> list[Path]:
-    """Of the store at this path, or of those in its folders; the path itself when there is none."""
+    """Roots of the store at this path, or of those in its folders; else the path itself."""
     return [root for _, root in registry.detect_within(path.absolute())] or [path]
 
 
 def discover(folder: Path, home: Path) -> list[FoundStore]:
-    """Every store in this folder and in the known places of its formats."""
+    """Find every store in this folder and in the default places of all formats."""
     return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
 
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Format -> constant of its rules -> value, as the settings have them."""
+"""Name of a format -> constant of its rules -> value, as the settings have them."""
 
 
-def open_all(
+def open_stores(
     found: Iterable[FoundStore], labels: Sequence[str] = (), rules: Rules | None = None
 ) -> tuple[Store, ...]:
-    """Open each store once, under a label that is unique among them. Raises ConfigError."""
+    """Open each store once, under a unique label.
+
+    Args:
+        found: the stores; a store that is listed twice is opened once.
+        labels: wanted labels, in the same order; else the name of the format.
+        rules: constants to set.
+
+    Raises:
+        ConfigError: a rule is unknown or of the wrong type.
+    """
     stores: list[Store] = []
     taken: set[str] = set()
     roots: set[str] = set()

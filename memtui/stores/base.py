@@ -39,8 +39,7 @@ class Shard:
     files: tuple[str, ...]
     """Absolute paths: all that the shard's memories depend on."""
     stamp: str
-    """Changes whenever one of the files may have changed; `memtui.files.reading.file_stamp` makes one
-    of size, time and inode."""
+    """Changes whenever one of the files may have changed, see `memtui.files.reading.file_stamp`."""
 
 
 @dataclass(frozen=True, slots=True)

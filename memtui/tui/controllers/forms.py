@@ -305,7 +305,7 @@ class FormActions:
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:
                 draft.discard()
-                self._changing.told(found.planned.as_written(action.refs))
+                self._changing.told(found.planned.with_written_refs(action.refs))
 
             self._doing.apply(found.planned, done, failed)
 
