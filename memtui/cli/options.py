@@ -64,21 +64,21 @@ def query_from(
     standard error. Raises QueryError if an option cannot be parsed.
     """
     now = datetime.now(UTC)
-    query = queries.parse(text, now)
+    query = queries.parse_query(text, now)
     if query.hint:
         print(f"memtui: searched as plain words: {one_line(query.hint)}", file=sys.stderr)
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")
-            part = queries.condition(field, ",".join(values))
-            query = queries.with_values(query, field, part.values)
+            part = queries.parse_condition(field, ",".join(values))
+            query = queries.with_filter_values(query, field, part.values)
     if pinned:
-        query = queries.with_values(query, "pinned", ["yes"])
+        query = queries.with_filter_values(query, "pinned", ["yes"])
     return Query(
         terms=query.terms,
         conditions=query.conditions,
-        since=queries.moment(since, now) if since else query.since,
-        until=queries.moment(until, now) if until else query.until,
+        since=queries.parse_time(since, now) if since else query.since,
+        until=queries.parse_time(until, now) if until else query.until,
         sort=Sort(sort) if sort else query.sort,
     )
 

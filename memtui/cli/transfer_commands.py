@@ -17,7 +17,7 @@ from memtui.cli.open_stores import load_library, open_library
 from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.errors import MemtuiError, SaveError
-from memtui.query import Query, values_of
+from memtui.query import Query, filter_values
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def export(
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
     library = load_library(stores)
     chosen = None if whole else _find_all(library, query)
-    every = "all" in values_of(query, "status")
+    every = "all" in filter_values(query, "status")
     made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
     _write(output, made.pieces)
     clear_progress()

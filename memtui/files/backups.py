@@ -21,8 +21,8 @@ from pathlib import Path
 from memtui.errors import UnreadableFile
 from memtui.files.failpoints import failpoint
 from memtui.files.json.editing import load
-from memtui.files.locking import private_folder
-from memtui.files.reading import decode, digest, read_bytes, real
+from memtui.files.reading import decode, digest, read_bytes, real_path
+from memtui.paths import private_folder
 
 COPIES = 5
 """Copies kept of one file."""
@@ -56,7 +56,7 @@ class Backup:
         return read_bytes(self.file)
 
     @property
-    def intact(self) -> bool:
+    def is_intact(self) -> bool:
         """False when a program that still had the file open has written to it since."""
         try:
             return digest(self.read()) == self.digest
@@ -86,10 +86,10 @@ def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
     return folder / f"{number:010d}-{time.time_ns()}-{content}"
 
 
-def take(path: Path, displaced: Path, content: str, state: Path) -> Backup:
+def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     """Move a file that was displaced from `path`, with this digest, among its copies."""
     failpoint("keep")
-    target = _new_name(_prepared(path, state), copies(path, state), content)
+    target = _new_name(_prepared(path, state), list_backups(path, state), content)
     try:
         os.rename(displaced, target)
     except OSError as error:
@@ -107,15 +107,15 @@ def take(path: Path, displaced: Path, content: str, state: Path) -> Backup:
 
 def _drop_old(path: Path, state: Path) -> None:
     """Delete the copies that are too many, except what a program has written into."""
-    for place, copy in enumerate(copies(path, state)):
+    for place, copy in enumerate(list_backups(path, state)):
         old = time.time() - copy.time > YOUNG or place >= MOST_YOUNG
-        if place >= COPIES and old and copy.intact:
+        if place >= COPIES and old and copy.is_intact:
             copy.file.unlink(missing_ok=True)
 
 
-def keep(path: Path, data: bytes, state: Path) -> Backup | None:
+def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
     """Keep what a file was seen to hold; None when it is the newest copy already, or cannot be."""
-    content, known = digest(data), copies(path, state)
+    content, known = digest(data), list_backups(path, state)
     if known and known[0].digest == content:
         return None
     try:
@@ -137,7 +137,7 @@ def _write(target: Path, data: bytes) -> None:
         raise
 
 
-def copies(path: Path, state: Path) -> list[Backup]:
+def list_backups(path: Path, state: Path) -> list[Backup]:
     """The copies of a (resolved) file, newest first."""
     return _copies_in(_folder(path, state), path)
 
@@ -157,7 +157,7 @@ def last_good(path: Path, state: Path) -> Backup | None:
 
     A JSON file must be whole: it may have been broken just before it was replaced, or copied.
     """
-    for copy in copies(real(path), state):
+    for copy in list_backups(real_path(path), state):
         with contextlib.suppress(UnreadableFile):
             data = copy.read()
             if path.suffix == ".json" and data:
@@ -167,14 +167,14 @@ def last_good(path: Path, state: Path) -> Backup | None:
     return None
 
 
-def written_late(path: Path, state: Path) -> list[Backup]:
+def find_late_writes(path: Path, state: Path) -> list[Backup]:
     """Copies that another program wrote to after memtui had replaced the file."""
-    return [copy for copy in copies(real(path), state) if not copy.intact]
+    return [copy for copy in list_backups(real_path(path), state) if not copy.is_intact]
 
 
-def forget(path: Path, state: Path) -> None:
+def delete_backups(path: Path, state: Path) -> None:
     """Delete every copy of a file: to delete a secret is to delete its former places too."""
-    shutil.rmtree(_folder(real(path), state), ignore_errors=True)
+    shutil.rmtree(_folder(real_path(path), state), ignore_errors=True)
 
 
 def _all(state: Path) -> Iterator[Backup]:

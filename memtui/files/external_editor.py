@@ -20,7 +20,7 @@ from pathlib import Path
 
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
-from memtui.paths import private
+from memtui.paths import private_folder
 
 FOLDER = "drafts"
 DEFAULT = "vi"
@@ -34,7 +34,7 @@ _STRAY = re.compile("[\ud800-\udfff]")
 """Bytes that are not UTF-8, as `decode` gives them."""
 
 
-def command(setting: str, file: str, line: int | None = None) -> list[str]:
+def editor_command(setting: str, file: str, line: int | None = None) -> list[str]:
     """The arguments that open a file at a line: `setting`, else $VISUAL, else $EDITOR, else vi.
 
     Raises SaveError when the editor's command line has an open quote.
@@ -102,7 +102,7 @@ class EditorDraft:
 def new_draft(text: str, state: Path) -> EditorDraft:
     """Write the text into a new private file. Raises SaveError."""
     try:
-        folder = private(state / FOLDER)
+        folder = private_folder(state / FOLDER)
         path = folder / f"draft-{secrets.token_hex(8)}.md"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
@@ -117,14 +117,14 @@ def new_draft(text: str, state: Path) -> EditorDraft:
 
 
 @contextmanager
-def edited(text: str, setting: str, state: Path) -> Iterator[str | None]:
+def edit_text(text: str, setting: str, state: Path) -> Iterator[str | None]:
     """Let the person edit the text, and save it in the `with` block; None when it was left alone.
 
     Raises SaveError, naming the draft that was kept, when the editor fails or the block does.
     """
     draft = new_draft(text, state)
     try:
-        done = subprocess.run(command(setting, str(draft.path)), check=False)
+        done = subprocess.run(editor_command(setting, str(draft.path)), check=False)
     except OSError as error:
         draft.discard()
         raise SaveError(

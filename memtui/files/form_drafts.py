@@ -22,7 +22,7 @@ from typing import Any
 from memtui.changes import Act
 from memtui.errors import SaveError
 from memtui.files.external_editor import FOLDER
-from memtui.paths import private
+from memtui.paths import private_folder
 
 MOST_BYTES = 64_000_000
 """A draft beyond this is not ours."""
@@ -66,7 +66,7 @@ class DraftFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = -1
         try:
-            private(self.path.parent)
+            private_folder(self.path.parent)
             handle = os.open(fresh, flags, 0o600)
             with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
                 json.dump({**asdict(draft), "time": time.time()}, file)
@@ -109,7 +109,7 @@ def new_file(state: Path) -> DraftFile:
     return DraftFile(state / FOLDER / f"form-{secrets.token_hex(8)}.json")
 
 
-def left_behind(state: Path, roots: Sequence[Path]) -> list[tuple[Path, FormDraft]]:
+def find_drafts(state: Path, roots: Sequence[Path]) -> list[tuple[Path, FormDraft]]:
     """The drafts of these stores that no running memtui has open, the latest first."""
     wanted = set(map(str, roots))
     found = []

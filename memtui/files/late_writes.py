@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert
+from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Conflict, MemtuiError, UnreadableFile
 from memtui.files import atomic_replace, backups
-from memtui.files.merging import FileEdit, changes_between, key_of, rebase
-from memtui.files.reading import decode, digest, real
+from memtui.files.merging import FileEdit, diff_records, rebase, record_key
+from memtui.files.reading import decode, digest, real_path
 from memtui.files.save_transaction import commit
 from memtui.files.write_recorder import WriteRecorder
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateWrite:
     """A write that went into a copy."""
 
     copy: backups.Backup
@@ -31,20 +31,20 @@ class Late:
     """Whether the file now holds it; if not, a person must look at the copy."""
 
 
-def rescue(path: Path, recorder: WriteRecorder) -> list[Late]:
+def recover_late_writes(path: Path, recorder: WriteRecorder) -> list[LateWrite]:
     """Find late writes into copies of this file and bring back what can be.
 
     To be called a moment after a save, again after two seconds, and at start. Raises SaveError.
     """
     found = []
-    for copy in reversed(backups.written_late(path, recorder.state)):
+    for copy in reversed(backups.find_late_writes(path, recorder.state)):
         data = copy.read()
         tail = _appended(data, copy.digest)
-        rescued = tail is not None and _append(real(path), decode(tail), recorder)
+        rescued = tail is not None and _append(real_path(path), decode(tail), recorder)
         if rescued:
             renamed = copy.file.name.rpartition("-")[0] + f"-{digest(data)}"
             copy.file.rename(copy.file.with_name(renamed))
-        found.append(Late(copy, rescued))
+        found.append(LateWrite(copy, rescued))
     return found
 
 
@@ -56,13 +56,15 @@ def merge_displaced(
     `edits` are those of the save, which is on disk: without them the file is what that save had
     read, and the difference to `displaced` is what the other program did.
     """
-    now = atomic_replace.read_now(path)
+    now = atomic_replace.read_if_exists(path)
     ours = [e for e in edits if isinstance(e, RecordEdit | ValueEdit | TextEdit)]
-    ours = [edit for edit in ours if real(Path(edit.path)) == path]
+    ours = [edit for edit in ours if real_path(Path(edit.path)) == path]
     try:
         if now is None or not ours:
             return False
-        base = rebase(decode(now), [e for e in invert(tuple(ours)) if isinstance(e, FileEdit)])
+        base = rebase(
+            decode(now), [e for e in invert_edits(tuple(ours)) if isinstance(e, FileEdit)]
+        )
         theirs = _differences(path, base or "", decode(displaced), decode(now), ours)
         if theirs is None:
             return False
@@ -81,10 +83,10 @@ def _differences(
         if not (base.endswith("\n") and displaced.startswith(base)):
             return None
         return [TextEdit(str(path), now, now + displaced[len(base) :])]
-    mine = {key_of(edit) for edit in records}
+    mine = {record_key(edit) for edit in records}
     lists = [(edit.array, edit.id_key) for edit in records]
-    found = changes_between(base, displaced, lists)
-    return [replace(edit, path=str(path)) for edit in found if key_of(edit) not in mine]
+    found = diff_records(base, displaced, lists)
+    return [replace(edit, path=str(path)) for edit in found if record_key(edit) not in mine]
 
 
 def _appended(data: bytes, was: str) -> bytes | None:
@@ -102,7 +104,7 @@ def _appended(data: bytes, was: str) -> bytes | None:
 def _append(path: Path, tail: str, recorder: WriteRecorder) -> bool:
     while True:
         try:
-            now = decode(atomic_replace.read_now(path) or b"")
+            now = decode(atomic_replace.read_if_exists(path) or b"")
             if not now.endswith("\n"):
                 return False
             commit([TextEdit(str(path), now, now + tail)], recorder)

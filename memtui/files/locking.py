@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memtui.errors import SaveError
 from memtui.files.failpoints import failpoint
+from memtui.paths import private_folder
 
 PATIENCE = 10.0
 """Seconds to wait for another memtui (a save takes milliseconds)."""
@@ -20,24 +21,6 @@ PATIENCE_WITH_OTHERS = 2.0
 """Seconds to wait for a program that holds `NAME.lock` beside the file."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004
 """Seconds between tries."""
-
-
-def private_folder(path: Path) -> Path:
-    """Make a folder (and those above it) that only its owner can enter; whatever the umask."""
-    made_folders(path)
-    return path
-
-
-def made_folders(path: Path) -> list[Path]:
-    """As `private_folder`; returns the folders that were not there before, the outermost first."""
-    try:
-        path.mkdir(mode=0o700)
-        path.chmod(0o700)
-    except FileNotFoundError:
-        return [*made_folders(path.parent), *made_folders(path)]
-    except FileExistsError:
-        return []
-    return [path]
 
 
 def lock_file(path: Path, state: Path) -> Path:

@@ -28,13 +28,13 @@ def sidecar_path(root: Path) -> Path:
     return root / FOLDER / FILE
 
 
-def added(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
+def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
     """The file's text with one line more for each edit that is not there already (None: no file).
 
     Raises Conflict when an entry is neither what it was nor what it shall be. A damaged line, a
     last line without its end among them, stays where it is.
     """
-    entries = entries_of(text or "")
+    entries = read_entries(text or "")
     lines = []
     for edit in edits:
         now = entries.get(edit.id)
@@ -64,7 +64,7 @@ def _line(record: Mapping[str, Any]) -> str:
     return json.dumps(record) if _HALF.search(line) else line
 
 
-def entries_of(text: str) -> dict[str, Any]:
+def read_entries(text: str) -> dict[str, Any]:
     """The latest entry by id; None where it was taken out."""
     entries = {}
     for line in text.split("\n"):

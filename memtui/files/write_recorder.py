@@ -15,7 +15,7 @@ class WriteRecorder(Protocol):
         """memtui's own folder, where locks and copies of replaced files lie."""
         ...
 
-    def may_own(self, path: Path) -> bool:
+    def accepts_owner(self, path: Path) -> bool:
         """Whether the person has agreed that this file of another owner becomes their own."""
         ...
 
@@ -34,14 +34,14 @@ class WriteRecorder(Protocol):
         ...
 
 
-class NoRecorder:
+class NullRecorder:
     """A recorder that keeps nothing: for tests, and for changes that need no undo."""
 
     def __init__(self, state: Path, owned: Collection[Path] = ()) -> None:
         self.state = state
         self._owned = owned
 
-    def may_own(self, path: Path) -> bool:
+    def accepts_owner(self, path: Path) -> bool:
         return path in self._owned
 
     def intend(self, path: str, pre: str, post: str) -> None:

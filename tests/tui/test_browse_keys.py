@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
 from memtui.tui.dialogs.history import HistoryScreen
@@ -113,7 +113,7 @@ async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
 
 async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: Path) -> None:
     async with stage(root) as on:
-        work, query = on.browse.work, parse("tea", NOW)
+        work, query = on.browse.work, parse_query("tea", NOW)
         library = work.library
         assert library is not None
         work._run(lambda: _ignore(library.find(query, lambda: True)), "find")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memtui.files.reading import reason, walk
+from memtui.files.reading import error_text, walk
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
 
@@ -51,7 +51,7 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
         try:
             seen = entry.stat()
         except OSError as error:
-            yield FoundShard(path, (entry.path,), reason(error))
+            yield FoundShard(path, (entry.path,), error_text(error))
         else:
             mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
             yield FoundShard(path, (entry.path,), mark)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, invert
+from memtui.changes import Act, invert_edits
 from memtui.stores.engram.rebuild import dump, rebuild
 
 from .invented import Told, build, change, connect, everything, open_store
@@ -105,7 +105,7 @@ def test_every_change_keeps_the_index_like_the_rows(folder: Path) -> None:
         store.apply(plan.edits, Told())
         assert _indexed(file) == _expected(file), wanted.act
         if wanted.act in (Act.EDIT, Act.RETIRE):
-            store.apply(invert(plan.edits), Told())
+            store.apply(invert_edits(plan.edits), Told())
             assert _indexed(file) == _expected(file) == before, wanted.act
 
 
