@@ -109,8 +109,8 @@ class Changing:
             log.warning("a late write into %s could not be looked at: %s", path, error)
             return
         for write in late:
-            if not write.rescued:
-                log.warning("a late write into %s is kept in %s", path, write.copy.file)
+            if not write.is_recovered:
+                log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _chosen(
         self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
