@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
     from memtui.library.losses import LossDetector
-    from memtui.library.snapshot import Present
+    from memtui.library.snapshot import MemorySet
 
 Post = Callable[[Message], bool]
 Answer = TypeVar("Answer")
@@ -61,7 +61,7 @@ class Workers:
         self._watcher: FileWatcher | None = None
         self.holding = False
         """A change of our own is being written: it is read again when it is done."""
-        self._present: Present | None = None
+        self._present: MemorySet | None = None
         """The memories that were there at the last look, whatever their status."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
@@ -107,7 +107,7 @@ class Workers:
         try:
             library.load(report, cancelled)
             post(messages.RowsChanged(complete=True))
-            self._present = library.present()
+            self._present = library.current_memories()
             self._losses = self._loss_detector(library)
             self._learn(library)
             import_module(CHANGING)  # here, so that neither the screen nor the rows wait for it
@@ -118,8 +118,8 @@ class Workers:
         post(messages.Progressed(None))
         if not worker.is_cancelled:
             post(messages.IndexReady())
-            library.keep_index(cancelled=cancelled)
-            library.keep_good_copies(cancelled)
+            library.save_index(cancelled=cancelled)
+            library.back_up_files(cancelled)
             self._embed(library, cancelled)
 
     def _loss_detector(self, library: Library) -> LossDetector:
@@ -131,7 +131,7 @@ class Workers:
 
     def _embed(self, library: Library, cancelled: Callable[[], bool]) -> None:
         """Last of all, for nothing waits for it: vectors for search by meaning."""
-        if library.embeds and not cancelled():
+        if library.can_embed and not cancelled():
             try:
                 library.embed(cancelled=cancelled)
             except EmbeddingBusy:
@@ -157,17 +157,17 @@ class Workers:
         except MemtuiError as error:
             self._screen.post_message(messages.WorkFailed(str(error)))
             return
-        if self._losses is not None and (reports := self._losses.look(library)):
+        if self._losses is not None and (reports := self._losses.check(library)):
             self._screen.post_message(messages.LossesSeen(reports))
         if news:
             self._learn(library)
             worker = get_current_worker()
-            library.keep_good_copies(lambda: worker.is_cancelled)
+            library.back_up_files(lambda: worker.is_cancelled)
 
     def _show_news(self, library: Library) -> None:
         """Have the list show what there is now, and what of it is new."""
-        before, self._present = self._present, library.present()
-        went, came = library.turnover(before, self._present)
+        before, self._present = self._present, library.current_memories()
+        went, came = library.diff_memories(before, self._present)
         gone = before.rows.with_serials(went) if before is not None else {}
         come = self._present.rows.with_serials(came)
         fresh, again = cursor_restore.fresh(gone, come), cursor_restore.read_again(gone, come)
@@ -192,7 +192,7 @@ class Workers:
     def know(self) -> None:
         """In a worker: what is there now is no news, we wrote it ourselves."""
         if self.library is not None:
-            self._present = self.library.present()
+            self._present = self.library.current_memories()
             if self._losses is not None:
                 self._losses.accept(self.library)
             self._learn(self.library)
@@ -246,7 +246,7 @@ class Workers:
         if not worker.is_cancelled:
             overview = messages.Overview(statistics, timeline)
             self._screen.post_message(messages.Overviewed(overview, number))
-            if library.ponder(query, cancelled) and not worker.is_cancelled:
+            if library.embed_query(query, cancelled) and not worker.is_cancelled:
                 self._find(query, unit, number)  # a server has said what it means
 
     def find_fresh(self, query: Query) -> None:

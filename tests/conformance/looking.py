@@ -29,8 +29,8 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
     library = Library.open([place], state=state, cache=cache)
     library.load()
     library.index()
-    library.keep_index()
-    library.keep_good_copies()
+    library.save_index()
+    library.back_up_files()
     now = library.now()
     for text in ("the", "status:all bell", '"in the" -of', "b* ~time", "since:400d type:decision"):
         found = library.find(parse_query(text, now))

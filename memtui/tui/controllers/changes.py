@@ -125,7 +125,7 @@ class ChangeActions:
         words = done_words(planned, self._name)
 
         def done(action: JournalAction) -> None:
-            self.told(planned.as_written(action.refs), words)
+            self.told(planned.with_written_refs(action.refs), words)
             if then is not None:
                 then()
 

@@ -289,7 +289,7 @@ class FormScreen(FittingDialog[Planned]):
         self._number += 1  # what was asked before is no longer of interest
 
         def done(action: JournalAction) -> None:
-            self._close(planned.as_written(action.refs))
+            self._close(planned.with_written_refs(action.refs))
 
         def apply(library: Library) -> JournalAction:
             action = library.apply(planned)

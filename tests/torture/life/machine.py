@@ -203,7 +203,7 @@ class Life(Living):
         """The index, in whatever state, finds what looking at every memory finds."""
         self.library.index()
         if self.thorough:
-            self.library.keep_index()
+            self.library.save_index()
         asked = parse_query(f"{word} status:all", self.library.now())
         assert refs(self.library, asked) == refs(self.seen(), asked)
 

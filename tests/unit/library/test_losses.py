@@ -31,7 +31,7 @@ class Watched:
 
     def look(self) -> list[StoreLosses]:
         self.library.refresh()
-        return self.detector.look(self.library)
+        return self.detector.check(self.library)
 
     def losses(self) -> list[tuple[str, str]]:
         """What two looks report, and nothing by the third."""
