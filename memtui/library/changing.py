@@ -110,8 +110,8 @@ class ChangeWriter:
             log.warning("late writes into %s could not be read: %s", path, error)
             return
         for write in late:
-            if not write.rescued:
-                log.warning("a late write into %s is kept in %s", path, write.copy.file)
+            if not write.is_recovered:
+                log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _select_action(
         self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
