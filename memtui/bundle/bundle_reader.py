@@ -49,7 +49,7 @@ class ImportDocument:
 
 def describe_importable_files() -> str:
     """What can be imported, as a list for people."""
-    own = [known.document.name for known in registry.FORMATS if known.document is not None]
+    own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
@@ -214,7 +214,7 @@ def _text(path: Path, text: str) -> ImportDocument:
     whole = json.loads(text)
     if not isinstance(whole, dict):
         raise BundleError("it holds no memories")
-    for known in registry.FORMATS:
+    for known in registry.formats():
         if known.document is not None and known.document.member in whole:
             store = known.document.read(whole)
             own = text if known.document.plan_import is not None else ""

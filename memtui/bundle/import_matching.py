@@ -40,7 +40,7 @@ def count_lost(mapped: Iterable[MappedMemory]) -> dict[str, int]:
 
 def guess_format(label: str) -> str:
     """The format that a store of this label most likely has; empty when nothing says so."""
-    for known in registry.FORMATS:
+    for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
             return known.name
     return ""

@@ -67,6 +67,8 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
     Also lists changes of yours that another program has overwritten in the last seven days; W on
     the screen reapplies them.
     """
+    from memtui.stores.registry import format_faults
+
     library = load_library(stores)
     states = library.snapshot.stores
     overwritten = _overwritten_by_label(library)
@@ -100,6 +102,9 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
             print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
         for action, title, reason in overwritten[state.label]:
             print(f"  overwritten  {one_line(title)} (number {action} in the log): {reason}")
+    for fault in format_faults():
+        package = f" of {fault.package}" if fault.package else ""
+        print(f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}")
 
 
 def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, str]]]:

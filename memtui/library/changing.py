@@ -14,10 +14,11 @@ from memtui.files.late_writes import recover_late_writes
 from memtui.files.write_recorder import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.library import opening
+from memtui.library.guarded_store import guarded
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
 from memtui.progress import Report, silent
-from memtui.stores.base import Store, Written
+from memtui.stores.base import WritableStore, Written
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
@@ -31,9 +32,9 @@ ACTIONS_SEARCHED = 1000
 class ChangeWriter:
     """Writes every edit of every store, and records it in the journal first."""
 
-    def __init__(self, journal: Journal, stores: Sequence[Store]) -> None:
+    def __init__(self, journal: Journal, stores: Sequence[WritableStore]) -> None:
         self._journal = journal
-        self._stores: dict[str, Store] = {str(store.root): store for store in stores}
+        self._stores: dict[str, WritableStore] = {str(store.root): store for store in stores}
         self._watcher = RevertWatcher(journal, self._recover_late_writes)
         self._restored: set[str] = set()
         """Roots of stores that `restore` made; they are not open."""
@@ -109,8 +110,8 @@ class ChangeWriter:
             log.warning("late writes into %s could not be read: %s", path, error)
             return
         for write in late:
-            if not write.rescued:
-                log.warning("a late write into %s is kept in %s", path, write.copy.file)
+            if not write.is_recovered:
+                log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _select_action(
         self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
@@ -166,9 +167,9 @@ class ChangeWriter:
         assert action is not None, "an action stays in the journal"
         return action
 
-    def _store(self, root: str) -> Store:
+    def _store(self, root: str) -> WritableStore:
         """The store at this root; opened now if it is not open yet."""
         if root not in self._stores:
             found = opening.detect_store(Path(root))
-            self._stores[root] = found.format.open(found.root, found.format.name)
+            self._stores[root] = guarded(found.format.open(found.root, found.format.name))
         return self._stores[root]

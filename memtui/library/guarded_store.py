@@ -22,8 +22,10 @@ from memtui.stores.base import (
     Store,
     StoreView,
     Unreadable,
+    WritableStore,
     WriteRecorder,
     Written,
+    is_writable,
 )
 from memtui.text import cut, one_line
 
@@ -35,13 +37,14 @@ _REASON_CELLS = 160
 
 
 class GuardedStore:
-    """Wraps a store; attributes that are not defined here are the store's own."""
+    """Wraps a store; one that can only be read refuses every act."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
         self.label: str = store.label
         self.root: Path = store.root
         self._store = store
+        self._writable = store if is_writable(store) else None
         self._last: tuple[Shard, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
@@ -50,16 +53,20 @@ class GuardedStore:
     @property
     def read_only(self) -> str:
         """Why nothing can be written; the error, where the store fails."""
+        if self._writable is None:
+            return f"memtui can only read {self.format}"
         try:
-            return self._store.read_only
+            return self._writable.read_only
         except Exception as error:
             return self._reason(error)
 
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change; none where the store fails."""
+        if self._writable is None:
+            return frozenset()
         try:
-            return self._store.editable
+            return self._writable.editable
         except Exception as error:
             self._reason(error)
             return frozenset()
@@ -75,8 +82,10 @@ class GuardedStore:
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The shards with current stamps; none where the store fails, which `scan` reports."""
+        if self._writable is None:
+            return ()
         try:
-            return self._store.look_again(shards)
+            return self._writable.look_again(shards)
         except Exception as error:
             self._reason(error)
             return ()
@@ -98,15 +107,19 @@ class GuardedStore:
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act is not possible; the error, where the store fails."""
+        if self._writable is None:
+            return self.read_only
         try:
-            return self._store.refusal(act, memory)
+            return self._writable.refusal(act, memory)
         except Exception as error:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits. Raises Refused, also where the store fails."""
+        if self._writable is None:
+            raise Refused(self.read_only, where=change.ref or str(self.root))
         try:
-            return self._store.plan(change, view)
+            return self._writable.plan(change, view)
         except MemtuiError:
             raise
         except Exception as error:
@@ -114,7 +127,9 @@ class GuardedStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """As the store does: what a failed write left behind is for the journal to judge."""
-        return self._store.apply(edits, recorder)
+        if self._writable is None:
+            raise Refused(self.read_only, where=str(self.root))
+        return self._writable.apply(edits, recorder)
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
@@ -122,7 +137,7 @@ class GuardedStore:
         return cut(f"memtui failed at it ({type(error).__name__}{said})", _REASON_CELLS)
 
 
-def guarded(store: Store) -> Store:
+def guarded(store: Store) -> WritableStore:
     """Wrap the store, unless it is wrapped already."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
 

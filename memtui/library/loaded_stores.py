@@ -18,7 +18,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, Store
+from memtui.stores.base import Reading, Scan, Shard, WritableStore
 
 COMPACT_FROM = 1_024
 """Dead rows from which a compaction is worth it."""
@@ -37,7 +37,7 @@ class LoadedState:
 class LoadedStores:
     """The slot table and the store caches that fill it; may be used from any thread."""
 
-    def __init__(self, stores: Sequence[Store], cache: Path | None) -> None:
+    def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
         self.lock = RLock()
         self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import ConfigError, StoreError
+from memtui.errors import ConfigError, MemtuiError, StoreError
 from memtui.stores import registry
-from memtui.stores.base import Store
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
+from memtui.text import one_line
+
+log = logging.getLogger(__name__)
 
 _PLAIN = re.compile(r"[^\w.-]+")
 
@@ -35,7 +39,7 @@ def detect_store(path: Path) -> FoundStore:
         raise StoreError(
             "no memory store is recognised here",
             where=str(path),
-            do=f"memtui reads {', '.join(f.name for f in registry.FORMATS)}",
+            do=f"memtui reads {', '.join(f.name for f in registry.formats())}",
         )
     return FoundStore(*detected)
 
@@ -78,11 +82,38 @@ def open_stores(
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
         label = unique_label(_PLAIN.sub("-", wanted), taken)
         taken.add(label)
-        store = item.format.open(item.root, label)
-        if table := (rules or {}).get(item.format.name):
-            _configure(item.format, store, table)
-        stores.append(store)
+        stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
+
+
+def _opened(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
+    """The open store; one that lists its fault when the format's own code fails."""
+    try:
+        store = item.format.open(item.root, label)
+        if rules:
+            _configure(item.format, store, rules)
+    except MemtuiError:
+        raise
+    except Exception as error:
+        log.exception("a store of the format %s could not be opened", item.format.name)
+        return FailedStore(item.format.name, label, item.root, one_line(repr(error)))
+    return store
+
+
+@dataclass(slots=True)
+class FailedStore:
+    """Stands for a store that its format failed to open: it holds nothing but the reason."""
+
+    format: str
+    label: str
+    root: Path
+    reason: str
+
+    def scan(self) -> Scan:
+        return Scan((), (Unreadable(str(self.root), f"it could not be opened: {self.reason}"),))
+
+    def read(self, shard: Shard) -> Reading:  # noqa: ARG002
+        return Reading(())
 
 
 def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ from memtui.changes import (
 from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
-from memtui.stores.base import Store, StoreView
+from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import cut, one_line
 
@@ -122,7 +122,7 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def plan(
-    changes: Sequence[Change], stores: Mapping[str, Store], view: StoreView, title: str = ""
+    changes: Sequence[Change], stores: Mapping[str, WritableStore], view: StoreView, title: str = ""
 ) -> Planned:
     """Plan each change in its store; see `Library.plan`.
 

@@ -27,7 +27,7 @@ from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
 from memtui.search import numbering
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.stores.base import Store
+from memtui.stores.base import Store, WritableStore
 from memtui.text import visible
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class LibraryReader:
         weights: Weights = DEFAULTS,
         embedding: Embedding = NO_EMBEDDING,
     ) -> None:
-        self.stores: tuple[Store, ...] = tuple(map(guarded, stores))
+        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
         self.now = now
         self._loaded = LoadedStores(self.stores, cache)
         self._index = Index()
@@ -64,7 +64,7 @@ class LibraryReader:
         """The rows and store states as of now; immutable, replaced whole on every change."""
         return self._loaded.snapshot
 
-    def store(self, label: str) -> Store:
+    def store(self, label: str) -> WritableStore:
         """Return the open store with this label.
 
         Raises:

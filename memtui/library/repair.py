@@ -13,7 +13,7 @@ from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
 from memtui.library.planning import Planned
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 
 _LINE = re.compile(r"\bline (\d+)")
 LARGEST_SHOWN = 4 << 20
@@ -36,7 +36,7 @@ class BrokenFile:
     """Bytes of that backup."""
 
 
-def inspect_file(store: Store, file: str, reason: str, state: Path | None) -> BrokenFile:
+def inspect_file(store: WritableStore, file: str, reason: str, state: Path | None) -> BrokenFile:
     """Read a broken file and look for a backup of it.
 
     Args:
@@ -64,7 +64,7 @@ def inspect_file(store: Store, file: str, reason: str, state: Path | None) -> Br
     )
 
 
-def plan_restore_copy(store: Store, file: str, state: Path) -> Planned:
+def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
     """Plan to replace the file by its last good backup; `Library.apply` does it.
 
     Raises:
@@ -90,6 +90,6 @@ def is_database(path: Path) -> bool:
     )
 
 
-def _outer_folder(store: Store) -> Path:
+def _outer_folder(store: WritableStore) -> Path:
     root = store.root if store.root.is_dir() else store.root.parent
     return root.parent

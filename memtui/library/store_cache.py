@@ -22,7 +22,7 @@ from memtui.search import catalog as catalogs
 from memtui.search.catalog import Catalog, ShardEntry
 from memtui.search.columns import Slots, take
 from memtui.search.numbering import renumber_slot
-from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
+from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class LoadedShard:
         return any(file.gone for file in self.unreadable)
 
 
-def cache_home(cache: Path, store: Store) -> Path:
+def cache_home(cache: Path, store: WritableStore) -> Path:
     """The cache folder of one store under its label; refs hold the label, so it counts too."""
     name = f"{store.format}\0{store.root}\0{store.label}".encode("utf-8", "surrogateescape")
     return cache / "stores" / hashlib.sha256(name).hexdigest()[:20]
@@ -61,7 +61,7 @@ def cache_home(cache: Path, store: Store) -> Path:
 class StoreCache:
     """The part of the slot table that one store fills, and its cache on disk."""
 
-    def __init__(self, store: Store, home: Path | None) -> None:
+    def __init__(self, store: WritableStore, home: Path | None) -> None:
         self.store = store
         self.home = home
         self.shards: dict[str, LoadedShard] = {}

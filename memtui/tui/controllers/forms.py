@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.stores.base import Store
+    from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -161,7 +161,7 @@ class FormActions:
             return
         self._pick_store(open_for_writing, memory)
 
-    def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
+    def _pick_store(self, stores: Sequence[WritableStore], memory: Memory | None) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
 
         here = memory.store if memory else ""
@@ -182,7 +182,7 @@ class FormActions:
 
         self._screen.app.push_screen(Picker("New memory in", choices, several=False), picked)
 
-    def _new_in(self, store: Store, memory: Memory | None) -> None:
+    def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
@@ -276,7 +276,7 @@ class FormActions:
 
     def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
-            content = draft.now()
+            content = draft.read_result()
         except SaveError as error:
             self._screen.app.notify(str(error), severity="warning")
             return

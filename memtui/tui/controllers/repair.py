@@ -13,7 +13,7 @@ from memtui.tui.controllers.changes import ChangeActions
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library.planning import Planned
-    from memtui.stores.base import Store, Unreadable
+    from memtui.stores.base import Unreadable, WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -60,7 +60,7 @@ class RepairActions:
 
         self._screen.app.push_screen(Picker("BrokenFile files", choices, several=False), picked)
 
-    def _store(self, label: str) -> Store:
+    def _store(self, label: str) -> WritableStore:
         library = self._doing.library
         assert library is not None, "it has said which files are broken"
         return library.store(label)
@@ -75,7 +75,7 @@ class RepairActions:
             opens=True,
         )
 
-    def _show(self, store: Store, broken: BrokenFile) -> None:
+    def _show(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.broken import BrokenScreen
 
         def answered(restore: bool | None) -> None:
@@ -84,7 +84,7 @@ class RepairActions:
 
         self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
 
-    def _restore(self, store: Store, broken: BrokenFile) -> None:
+    def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
 
         state = self._screen.app.launch.state
