@@ -176,7 +176,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
     @property
-    def does_something(self) -> bool:
+    def has_edits(self) -> bool:
         return bool(self.edits)
 
 
@@ -189,7 +189,7 @@ class StoreEdits:
     edits: tuple[Edit, ...]
 
 
-def invert(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
+def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """The edits that take these back, in reverse order.
 
     One that asks only that something is as it is, and leaves it so, has nothing to take back.

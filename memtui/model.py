@@ -109,11 +109,11 @@ class Memory:
         return self.updated or self.created
 
 
-def _time(value: datetime | None) -> str | None:
+def _format_time(value: datetime | None) -> str | None:
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-def _untime(value: str | None) -> datetime | None:
+def _parse_time(value: str | None) -> datetime | None:
     return None if value is None else datetime.fromisoformat(value)
 
 
@@ -125,8 +125,8 @@ def _link(link: Link) -> dict[str, Any]:
     return {
         "relation": link.relation,
         "target": link.target,
-        "valid_from": _time(link.valid_from),
-        "valid_to": _time(link.valid_to),
+        "valid_from": _format_time(link.valid_from),
+        "valid_to": _format_time(link.valid_to),
         "note": link.note,
     }
 
@@ -134,8 +134,8 @@ def _link(link: Link) -> dict[str, Any]:
 def to_record(memory: Memory) -> dict[str, Any]:
     """The memory as a JSON object: the one form for `--json`, export and the cache."""
     record = {f.name: getattr(memory, f.name) for f in fields(memory)}
-    record["created"] = _time(memory.created)
-    record["updated"] = _time(memory.updated)
+    record["created"] = _format_time(memory.created)
+    record["updated"] = _format_time(memory.updated)
     record["origin"] = _place(memory.origin)
     record["also"] = [_place(place) for place in memory.also]
     record["links"] = [_link(link) for link in memory.links]
@@ -146,16 +146,16 @@ def to_record(memory: Memory) -> dict[str, Any]:
 def from_record(record: Mapping[str, Any]) -> Memory:
     """The inverse of `to_record`. Raises KeyError, TypeError or ValueError on a foreign record."""
     values = dict(record)
-    values["created"] = _untime(values["created"])
-    values["updated"] = _untime(values["updated"])
+    values["created"] = _parse_time(values["created"])
+    values["updated"] = _parse_time(values["updated"])
     values["origin"] = Place(**values["origin"])
     values["also"] = tuple(Place(**place) for place in values["also"])
     values["links"] = tuple(
         Link(
             relation=link["relation"],
             target=link["target"],
-            valid_from=_untime(link["valid_from"]),
-            valid_to=_untime(link["valid_to"]),
+            valid_from=_parse_time(link["valid_from"]),
+            valid_to=_parse_time(link["valid_to"]),
             note=link["note"],
         )
         for link in values["links"]
@@ -168,17 +168,17 @@ def from_record(record: Mapping[str, Any]) -> Memory:
 
 # ---- what is no whole memory ----------------------------------------------------------------
 
-MOST_LEVELS = 200
+MAX_NESTING = 200
 """Values inside values of `extra`: deeper ones exhaust the stack of whoever prints them."""
 
 _TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
 _texts_of = attrgetter(*_TEXTS)
 _PLAIN = (str, bool, float, type(None))
-_MOST_BITS = 10_000
+_MAX_BITS = 10_000
 """Of an integer: Python refuses to print one of more than 4,300 digits, 14,284 bits."""
 
 
-def defect(memory: Memory) -> str:
+def find_defect(memory: Memory) -> str:
     """Why this cannot be kept, sorted, printed and written as a record; empty when it can."""
     if not isinstance(memory, Memory):
         return "it is none"
@@ -213,7 +213,7 @@ def defect(memory: Memory) -> str:
 
 def _is_in_time(time: datetime) -> bool:
     try:
-        return time.tzinfo is not None and _time(time) is not None
+        return time.tzinfo is not None and _format_time(time) is not None
     except OverflowError:
         return False
 
@@ -227,7 +227,7 @@ def _defect_of_extra(extra: Mapping[str, Any]) -> str:
         if isinstance(value, _PLAIN):
             continue
         if isinstance(value, int):
-            if value.bit_length() > _MOST_BITS:
+            if value.bit_length() > _MAX_BITS:
                 return f"{key} is a number that is too long to print"
         elif fault := _defect_within(value):
             return f"{key} {fault}"
@@ -241,7 +241,7 @@ def _defect_within(value: Any) -> str:
         return "is nested too deeply"
     except (TypeError, ValueError):
         return "is no JSON value"
-    if text.count("[") + text.count("{") <= MOST_LEVELS:
+    if text.count("[") + text.count("{") <= MAX_NESTING:
         return ""
     waiting = [(value, 1)]
     while waiting:
@@ -249,7 +249,7 @@ def _defect_within(value: Any) -> str:
         if isinstance(item, dict):
             item = list(item.values())
         if isinstance(item, list | tuple):
-            if level > MOST_LEVELS:
+            if level > MAX_NESTING:
                 return "is nested too deeply"
             waiting += [(below, level + 1) for below in item]
     return ""

@@ -8,7 +8,7 @@ A filter is `field:value` or `field:one,other`; `-field:value` leaves out. Filte
 fields must all hold. Without a status filter only current memories (active, proposed) are shown.
 
 Parsing a search line never fails: what means nothing is taken as plain words, and `Query.hint`
-says why. Commands use `condition` and `moment`, which raise QueryError instead.
+says why. Commands use `parse_condition` and `parse_time`, which raise QueryError instead.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Query:
 FIELDS = ("type", "importance", "status", "entity", "store", "kind", "tag", "pinned")
 """Fields that a condition can name; `since`, `until` and `sort` are written the same way."""
 
-_CLOSED = {
+_KNOWN_VALUES = {
     "importance": IMPORTANCES,
     "status": (*STATUSES, "all"),
     "kind": KINDS,
@@ -122,7 +122,7 @@ _TOKEN = re.compile(
 )
 
 
-def moment(text: str, now: datetime) -> TimeCondition:
+def parse_time(text: str, now: datetime) -> TimeCondition:
     """Parse `7d`, `24h`, `30m`, `2w`, `1y`, an ISO date or date and time (UTC unless it says).
 
     Raises QueryError.
@@ -145,7 +145,7 @@ def moment(text: str, now: datetime) -> TimeCondition:
         raise QueryError(f"{text!r} is out of range", do="use a date after year 1") from error
 
 
-def condition(field: str, text: str, *, negated: bool = False) -> Condition:
+def parse_condition(field: str, text: str, *, negated: bool = False) -> Condition:
     """Parse the values of one filter: `decision,bug`. Raises QueryError on an unknown value."""
     values = tuple(dict.fromkeys(part.strip().casefold() for part in text.split(",")))
     values = tuple(value for value in values if value)
@@ -155,7 +155,7 @@ def condition(field: str, text: str, *, negated: bool = False) -> Condition:
         values = tuple("" if value == UNTYPED else value for value in values)
     elif not values:
         raise QueryError(f"{field}: needs a value")
-    known = _CLOSED.get(field)
+    known = _KNOWN_VALUES.get(field)
     for value in values:
         if known and value not in known:
             near = get_close_matches(value, known, n=1)
@@ -166,7 +166,7 @@ def condition(field: str, text: str, *, negated: bool = False) -> Condition:
     return Condition(field, values, negated)
 
 
-def _term(text: str, negated: bool) -> Term | None:
+def _parse_term(text: str, negated: bool) -> Term | None:
     if text.startswith('"'):
         text = text.strip('"').strip()
         kind = TermKind.PHRASE if " " in text else TermKind.WORD
@@ -199,13 +199,13 @@ class _Parts:
         """Understand one `field:value`. Raises QueryError."""
         value = value.replace('"', "")
         if field == "since":
-            self.since = moment(value, self.now)
+            self.since = parse_time(value, self.now)
         elif field == "until":
-            self.until = moment(value, self.now)
+            self.until = parse_time(value, self.now)
         elif field == "sort":
-            self.sort = Sort(condition("sort", value).values[0])
+            self.sort = Sort(parse_condition("sort", value).values[0])
         else:
-            new = condition(field, value, negated=negated)
+            new = parse_condition(field, value, negated=negated)
             for at, old in enumerate(self.conditions):
                 if (old.field, old.negated) == (new.field, new.negated):
                     values = tuple(dict.fromkeys(old.values + new.values))
@@ -214,7 +214,7 @@ class _Parts:
             self.conditions.append(new)
 
 
-def parse(text: str, now: datetime, *, typing: bool = False) -> Query:
+def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
     """Understand a search line. Never raises.
 
     `typing`: the last word is still being written, so it matches as a prefix.
@@ -238,7 +238,7 @@ def parse(text: str, now: datetime, *, typing: bool = False) -> Query:
         word = token[0][1:] if negated else token[0]
         if value.startswith('"') and (value == '"' or not value.endswith('"')):
             word += '"'  # else what is written behind it would be taken into the quotes
-        term = _term(word, negated)
+        term = _parse_term(word, negated)
         if term is None:
             continue
         if term.kind is TermKind.WORD and token.end() == len(text) and not word.endswith('"'):
@@ -256,7 +256,7 @@ def parse(text: str, now: datetime, *, typing: bool = False) -> Query:
     )
 
 
-_MARKS = {
+_TERM_FORMATS = {
     TermKind.WORD: "{}",
     TermKind.PREFIX: "{}*",
     TermKind.PHRASE: '"{}"',
@@ -266,36 +266,36 @@ _MARKS = {
 }
 
 
-def show_condition(part: Condition) -> str:
+def format_condition(part: Condition) -> str:
     """The condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
     values = ",".join(value or UNTYPED for value in part.values)
     values = f'"{values}"' if re.search(r"\s", values) else values
     return f"{'-' * part.negated}{part.field}:{values}"
 
 
-def show(query: Query) -> str:
+def format_query(query: Query) -> str:
     """The search line that parses to this query (its hint apart)."""
     pieces = []
     for term in query.terms:
-        text = _MARKS[term.kind].format(term.text)
+        text = _TERM_FORMATS[term.kind].format(term.text)
         bare = '"' in text  # quotes have no escape: it was not in quotes, and need not be
         if term.kind is TermKind.WORD and not bare and re.search(r"[:\s~*?]|^-", term.text):
             text = f'"{term.text}"'
         pieces.append(f"{'-' * term.negated}{text}")
-    pieces += [show_condition(part) for part in query.conditions]
+    pieces += [format_condition(part) for part in query.conditions]
     pieces += [f"since:{query.since.text}"] if query.since else []
     pieces += [f"until:{query.until.text}"] if query.until else []
     pieces += [f"sort:{query.sort}"] if query.sort else []
     return " ".join(pieces)
 
 
-def values_of(query: Query, field: str) -> tuple[str, ...]:
+def filter_values(query: Query, field: str) -> tuple[str, ...]:
     """The values a field is filtered by; empty when it is not."""
     found = (c.values for c in query.conditions if c.field == field and not c.negated)
     return next(found, ())
 
 
-def with_values(query: Query, field: str, values: Iterable[str]) -> Query:
+def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query:
     """The query with this field filtered by exactly these values (none = no filter)."""
     wanted = tuple(dict.fromkeys(value.casefold() for value in values))
     kept = tuple(c for c in query.conditions if c.field != field or c.negated)

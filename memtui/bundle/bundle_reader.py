@@ -19,7 +19,7 @@ from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import quoted, safe_path
 from memtui.errors import BundleError
-from memtui.model import Memory, defect, from_record
+from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
@@ -49,7 +49,7 @@ class ImportDocument:
 
 def kinds_of_file() -> str:
     """What can be imported, as a list for people."""
-    own = [known.document.name for known in registry.FORMATS if known.document is not None]
+    own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
@@ -193,7 +193,7 @@ def memory_from(record: Any) -> Memory:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is no memory ({type(error).__name__})") from error
-    if why := defect(memory):
+    if why := find_defect(memory):
         raise BundleError(f"a record is no whole memory: {why}")
     return memory
 
@@ -214,7 +214,7 @@ def _text(path: Path, text: str) -> ImportDocument:
     whole = json.loads(text)
     if not isinstance(whole, dict):
         raise BundleError("it holds no memories")
-    for known in registry.FORMATS:
+    for known in registry.formats():
         if known.document is not None and known.document.member in whole:
             store = known.document.read(whole)
             own = text if known.document.plan_import is not None else ""

@@ -54,7 +54,7 @@ _FORMS = (
 
 def export_forms() -> dict[str, ExportForm]:
     """Every form of export by name: memtui's own, then the exchange documents of the formats."""
-    documents = ((known.name, known.document) for known in registry.FORMATS)
+    documents = ((known.name, known.document) for known in registry.formats())
     own = (ExportForm(n, d.description, d.suffix, d) for n, d in documents if d is not None)
     return {form.name: form for form in (*_FORMS, *own)}
 

@@ -40,7 +40,7 @@ def lost_in(mapped: Iterable[Mapped]) -> dict[str, int]:
 
 def guessed_format(label: str) -> str:
     """The format that a store of this label most likely has; empty when nothing says so."""
-    for known in registry.FORMATS:
+    for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
             return known.name
     return ""

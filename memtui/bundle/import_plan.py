@@ -21,7 +21,7 @@ from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import decode, encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 from memtui.stores.format import ExportRequest, Format, IncomingStore
 from memtui.stores.registry import format_of
 
@@ -123,7 +123,7 @@ def plan_import(
     return ImportPlan(f"import {count} memories", tuple(imports), tuple(work.plans), work.parts)
 
 
-def _target_of(incoming: IncomingStore, library: OpenStores) -> Store:
+def _target_of(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     format = incoming.format or guessed_format(incoming.label)
     alike = [store for store in library.stores if store.format == format]
     named = [store for store in alike if store.label == incoming.label]
@@ -156,7 +156,7 @@ class _Work:
             StoreEdits(roots[label], tuple(edits)) for label, edits in self.edits.items() if edits
         )
 
-    def one(self, incoming: IncomingStore, target: Store) -> StoreImport:
+    def one(self, incoming: IncomingStore, target: WritableStore) -> StoreImport:
         if incoming.format == target.format and (own := self._own_way(incoming, target)):
             return own
         there = _There(self.library, target)
@@ -221,7 +221,7 @@ class _Work:
             raise Refused("another memory of the import goes to the same file", where=edit.path)
         return True
 
-    def _own_way(self, incoming: IncomingStore, target: Store) -> StoreImport | None:
+    def _own_way(self, incoming: IncomingStore, target: WritableStore) -> StoreImport | None:
         """The import that the store plans itself, rows and relations included."""
         known = format_of(target.format)
         if known is None or known.document is None or known.document.plan_import is None:
@@ -248,7 +248,7 @@ class _Work:
         )
 
 
-def _all_mapped(incoming: IncomingStore, target: Store) -> Iterable[Mapped]:
+def _all_mapped(incoming: IncomingStore, target: WritableStore) -> Iterable[Mapped]:
     return (mapped(memory, incoming.format, target) for memory in incoming.memories)
 
 
@@ -273,7 +273,7 @@ def _document(incoming: IncomingStore, memory: Memory) -> str | None:
 class _There:
     """The memories of a store by all that they can be found again by."""
 
-    def __init__(self, library: OpenStores, store: Store) -> None:
+    def __init__(self, library: OpenStores, store: WritableStore) -> None:
         self._library = library
         self._store = store
         known = format_of(store.format)

@@ -35,6 +35,7 @@ def _open_journal(stores: Sequence[str]) -> Library:
     type=click.IntRange(min=1),
     default=DEFAULT_LIMIT,
     show_default=True,
+    metavar="N",
     help="Maximum number of changes to print.",
 )
 @click.option("--all", "void", is_flag=True, help="Include failed changes.")
@@ -51,8 +52,8 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     library = _open_journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)
     overwritten: dict[int, dict[str, None]] = {}
-    for reverted in library.overwritten(time.time() - LOOKED_BACK):
-        overwritten.setdefault(reverted.action.id, {})[reverted.told] = None
+    for reverted in library.find_reverted(time.time() - LOOKED_BACK):
+        overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
     if as_json:
         print_json(
             [
@@ -84,7 +85,9 @@ def _format_iso(time: float) -> str:
 def _step_options(command: Command) -> Command:
     """`[N]` changes, or one by `--number`."""
     command = click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")(command)
-    return click.option("--number", type=int, help="Number of one change in `memtui log`.")(command)
+    return click.option(
+        "--number", type=int, metavar="N", help="Number of one change in `memtui log`."
+    )(command)
 
 
 @click.command("undo")

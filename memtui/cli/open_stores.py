@@ -68,7 +68,7 @@ def open_library(names: Sequence[str]) -> Library:
     from memtui import config, paths
     from memtui.cli.error_log import start_log
     from memtui.library import Library
-    from memtui.search.ranking import weights_of
+    from memtui.search.ranking import read_weights
 
     refuse_missing(names)
     start_log()
@@ -88,7 +88,7 @@ def open_library(names: Sequence[str]) -> Library:
         cache=paths.cache_folder(),
         state=paths.state_folder(),
         labels=[root.label for root in roots],
-        weights=weights_of({"half_life_days": settings.half_life_days, **settings.weights}),
+        weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
         rules=settings.rules,
         embedding=settings.embedding,
     )

@@ -24,26 +24,29 @@ _VALUES = ("type", "importance", "status", "entity", "kind", "tag")
 
 def filter_options(command: Command) -> Command:
     """`--type --importance --status --entity --kind --tag --since --until --pinned --sort`."""
-    for name in reversed(_VALUES):
-        command = click.option(
+    decorators = [
+        click.option(
             f"--{name}",
             f"filter_{name}",
             multiple=True,
             metavar=name.upper(),
             help=f"Filter by {name}; repeatable, or comma-separated.",
-        )(command)
-    command = click.option("--since", metavar="TIME", help=f"Only from this time on: {_TIMES}.")(
-        command
-    )
-    command = click.option("--until", metavar="TIME", help=f"Only up to this time: {_TIMES}.")(
-        command
-    )
-    command = click.option("--pinned", is_flag=True, help="Only pinned memories.")(command)
-    return click.option(
-        "--sort",
-        type=click.Choice([str(sort) for sort in Sort]),
-        help="Order of the results.  [default: new, or relevance for a search]",
-    )(command)
+        )
+        for name in _VALUES
+    ]
+    decorators += [
+        click.option("--since", metavar="TIME", help=f"Only from this time on: {_TIMES}."),
+        click.option("--until", metavar="TIME", help=f"Only up to this time: {_TIMES}."),
+        click.option("--pinned", is_flag=True, help="Only pinned memories."),
+        click.option(
+            "--sort",
+            type=click.Choice([str(sort) for sort in Sort]),
+            help="Order of the results; default: new, or relevance for a search.",
+        ),
+    ]
+    for decorate in reversed(decorators):  # the last decorator applied is shown first
+        command = decorate(command)
+    return command
 
 
 def query_from(
@@ -61,21 +64,21 @@ def query_from(
     standard error. Raises QueryError if an option cannot be parsed.
     """
     now = datetime.now(UTC)
-    query = queries.parse(text, now)
+    query = queries.parse_query(text, now)
     if query.hint:
         print(f"memtui: searched as plain words: {one_line(query.hint)}", file=sys.stderr)
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")
-            part = queries.condition(field, ",".join(values))
-            query = queries.with_values(query, field, part.values)
+            part = queries.parse_condition(field, ",".join(values))
+            query = queries.with_filter_values(query, field, part.values)
     if pinned:
-        query = queries.with_values(query, "pinned", ["yes"])
+        query = queries.with_filter_values(query, "pinned", ["yes"])
     return Query(
         terms=query.terms,
         conditions=query.conditions,
-        since=queries.moment(since, now) if since else query.since,
-        until=queries.moment(until, now) if until else query.until,
+        since=queries.parse_time(since, now) if since else query.since,
+        until=queries.parse_time(until, now) if until else query.until,
         sort=Sort(sort) if sort else query.sort,
     )
 
@@ -88,7 +91,7 @@ def store_option(command: Command) -> Command:
         multiple=True,
         metavar="PATH",
         help="Path of a store to open, or label of one that is found by default; repeatable. "
-        "Default: MEMTUI_STORES, config.toml, then discovery.",
+        "Default: those of MEMTUI_STORES, of config.toml, or found in the default locations.",
     )(command)
 
 
@@ -99,9 +102,9 @@ def json_option(command: Command) -> Command:
 
 def dry_run_option(command: Command) -> Command:
     """`--dry-run`."""
-    return click.option("--dry-run", is_flag=True, help="Show the diff without writing anything.")(
-        command
-    )
+    return click.option(
+        "--dry-run", is_flag=True, help="Show what would change, without writing anything."
+    )(command)
 
 
 def force_option(command: Command) -> Command:
@@ -119,5 +122,6 @@ def limit_options(command: Command) -> Command:
         type=click.IntRange(min=1),
         default=DEFAULT_LIMIT,
         show_default=True,
+        metavar="N",
         help="Maximum number of memories to print.",
     )(command)

@@ -14,10 +14,10 @@ import click
 from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
 from memtui.cli.open_stores import load_library, open_library
-from memtui.cli.options import filter_options, json_option, query_from, store_option
+from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.errors import MemtuiError, SaveError
-from memtui.query import Query, values_of
+from memtui.query import Query, filter_values
 from memtui.text import number, one_line, size, visible
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def _ignore_interrupts() -> Iterator[None]:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write.  [default: standard output]",
+    help="File to write; default: standard output.",
 )
 @click.option(
     "--format",
@@ -83,7 +83,7 @@ def export(
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
     library = load_library(stores)
     chosen = None if whole else _find_all(library, query)
-    every = "all" in values_of(query, "status")
+    every = "all" in filter_values(query, "status")
     made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
     _write(output, made.pieces)
     clear_progress()
@@ -123,8 +123,8 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     metavar="STORE",
     help="Path or label of a store; or an empty or new folder, which gets the same files.",
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan without writing anything.")
 @store_option
+@dry_run_option
 @json_option
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool

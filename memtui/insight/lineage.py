@@ -1,7 +1,7 @@
 """What a memory replaced, what replaced it, and what it is linked to, in both directions.
 
-Stores write either side of a replacement, or both; ids dangle, and chains may bite their own
-tail. `connect` reads the relations of many memories once; `lineage` answers for one of them.
+Stores write either side of a replacement, or both; an id may name nothing, and a chain may be a
+circle. `collect_relations` reads many memories once; `lineage` then answers for one of them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from heapq import heapify, heappop, heappush
 
 from memtui.model import Link, Memory
 
-MOST_HISTORY = 1_000
+MAX_HISTORY = 1_000
 """Versions of one memory that are followed."""
 
 Key = tuple[str, str]
 """Store label and the store's own id: ids are not unique across stores."""
-Find = Callable[[str, str], Memory | None]
+FindMemory = Callable[[str, str], Memory | None]
 """The memory with this id in this store, or None when it is not there."""
 
 
@@ -62,7 +62,7 @@ class Relations:
     """Memory -> (id that links to it, the link)."""
 
 
-def connect(memories: Iterable[Memory]) -> Relations:
+def collect_relations(memories: Iterable[Memory]) -> Relations:
     """Read the relations of these memories; those without any cost next to nothing."""
     older: dict[Key, dict[str, None]] = {}
     newer: dict[Key, dict[str, None]] = {}
@@ -86,7 +86,7 @@ def connect(memories: Iterable[Memory]) -> Relations:
     )
 
 
-def lineage(memory: Memory, relations: Relations, find: Find) -> Lineage:
+def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
     """All that the memory is related to."""
     store, key = memory.store, (memory.store, memory.id)
 
@@ -103,7 +103,7 @@ def lineage(memory: Memory, relations: Relations, find: Find) -> Lineage:
     )
 
 
-def _history(memory: Memory, relations: Relations, find: Find) -> list[str]:
+def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str]:
     """Ids of all versions, oldest first: by who replaced whom, then by time."""
     store = memory.store
     past = _reached(memory.id, store, relations.older)
@@ -142,7 +142,7 @@ def _reached(start: str, store: str, steps: Mapping[Key, tuple[str, ...]]) -> di
     """Every id that can be reached, nearest first, without the start."""
     reached: dict[str, None] = {}
     waiting = deque([start])
-    while waiting and len(reached) < MOST_HISTORY:
+    while waiting and len(reached) < MAX_HISTORY:
         for name in steps.get((store, waiting.popleft()), ()):
             if name != start and name not in reached:
                 reached[name] = None

@@ -55,7 +55,7 @@ class Statistics:
         }
 
 
-def count(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
+def count_memories(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
     """The statistics of these memories; `disk` (store -> bytes) is what the caller measured."""
     counts = {name: Counter(map(attrgetter(name), memories)) for name in COUNTED}
     counts["entity"].update(entity for memory in memories for entity in memory.also_entities)

@@ -12,10 +12,10 @@ from typing import Literal
 Unit = Literal["day", "week", "month"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month")
 
-MOST_BARS = 1_200
+MAX_BARS = 1_200
 """A hundred years of months. With more (a stray date in the year 1), the part is shown that
 holds the most memories, and the rest is counted."""
-STRAY = 0.01
+OUTLIER_SHARE = 0.01
 """Share of memories at either end that may not decide which unit fits."""
 DEFAULT_WIDTH = 100
 """Bars that should suffice when the caller does not say how many fit."""
@@ -73,7 +73,7 @@ def build(
     return Timeline(unit, bars, undated, earlier, later)
 
 
-def range_of(start: date, unit: Unit) -> tuple[date, date]:
+def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
     """First and last day of the bar that begins on this day, both inclusive: to filter by it."""
     if unit == "day":
         return start, start
@@ -88,8 +88,8 @@ def range_of(start: date, unit: Unit) -> tuple[date, date]:
 def _fitting(days: Counter[int], width: int) -> Unit:
     ordered = sorted(days)
     total = sum(days.values())
-    low = _passing(ordered, days, total * STRAY)
-    high = _passing(ordered[::-1], days, total * STRAY)
+    low = _passing(ordered, days, total * OUTLIER_SHARE)
+    high = _passing(ordered[::-1], days, total * OUTLIER_SHARE)
     for unit in UNITS:
         if _bucket(high, unit) - _bucket(low, unit) < width:
             return unit
@@ -127,16 +127,16 @@ def _start(bucket: int, unit: Unit) -> date:
 def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
     """First and last bar to show, and how many memories lie before and after them."""
     ordered = sorted(counts)
-    if ordered[-1] - ordered[0] < MOST_BARS:
+    if ordered[-1] - ordered[0] < MAX_BARS:
         return ordered[0], ordered[-1], 0, 0
     sums = [0]
     for at in ordered:
         sums.append(sums[-1] + counts[at])
     best, here = -1, 0
     for index, at in enumerate(ordered):  # the latest of equally full windows
-        end = bisect_right(ordered, at + MOST_BARS - 1)
+        end = bisect_right(ordered, at + MAX_BARS - 1)
         if sums[end] - sums[index] >= best:
             best, here = sums[end] - sums[index], index
     first = ordered[here]
-    end = bisect_left(ordered, first + MOST_BARS)
+    end = bisect_left(ordered, first + MAX_BARS)
     return first, ordered[end - 1], sums[here], sums[-1] - sums[end]

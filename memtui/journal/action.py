@@ -17,14 +17,14 @@ from memtui.changes import (
     TextEdit,
     TreeEdit,
     ValueEdit,
-    invert,
+    invert_edits,
 )
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
 _EDITS = {edit.__name__: edit for edit in _KINDS}
 
 
-class State(StrEnum):
+class ActionState(StrEnum):
     """Where an action stands."""
 
     INTENT = "intent"
@@ -47,7 +47,7 @@ class JournalAction:
     """Unix seconds of its beginning."""
     changed: float
     """Unix seconds of the last doing, undoing or redoing."""
-    state: State
+    state: ActionState
     parts: tuple[StoreEdits, ...]
     note: str = ""
     """What a person should know: that only a part was done, what was found after a crash."""
@@ -61,7 +61,9 @@ class JournalAction:
 
     def inverted(self) -> tuple[StoreEdits, ...]:
         """What takes it back."""
-        return tuple(StoreEdits(part.store, invert(part.edits)) for part in reversed(self.parts))
+        return tuple(
+            StoreEdits(part.store, invert_edits(part.edits)) for part in reversed(self.parts)
+        )
 
 
 @dataclass(frozen=True, slots=True)

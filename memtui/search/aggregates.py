@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
-from memtui.search.columns import Columns, as_array, entities_at
-from memtui.search.filters import Among
+from memtui.search.columns import Columns, entities_at, to_array
+from memtui.search.filters import FilteredSlots
 
 DAY = 86_400
 
@@ -45,7 +45,7 @@ class Aggregates:
 
 def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
     """What is said of these slots in one number each."""
-    at = as_array(slots)
+    at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
     dated = undated < len(times)
@@ -59,7 +59,7 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
     """Field -> value -> how many of these slots have it."""
-    at = as_array(slots)
+    at = to_array(slots)
     codes = {name: getattr(columns, name).take(at) for name in NAMES if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
@@ -70,7 +70,7 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Day since 1970 (UTC) -> how many of these slots lie there; and how many have no time."""
-    times = columns.when.take(as_array(slots))
+    times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
@@ -132,24 +132,24 @@ class Facets:
     """What adding up `entity` counts too much, at this path and at each above it."""
 
 
-def count_facets(among: Among) -> Facets:
+def count_facets(among: FilteredSlots) -> Facets:
     """Counts per value over what passes the filters.
 
     Memories are counted by combination of values, and the combinations by each value.
     """
     wanted, columns = among.filters, among.filters.columns
-    of, passed = among.combinations, among.single
+    of, passed = among.combinations, among.slot_mask
     counts = np.bincount(of if passed is None else of[passed])
     there = counts.nonzero()[0]
-    passing = there[wanted.combinations().take(there)]
+    passing = there[wanted.passing_combinations().take(there)]
     entities, repeats = among.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
     for name, names in NAMES.items():
         if name != "entity":
             held = passing
-            if name in wanted.few:
-                held = there[wanted.combinations(lifted=name).take(there)]
-            codes = columns.joint.values[name].take(held)
+            if name in wanted.by_combination:
+                held = there[wanted.passing_combinations(lifted=name).take(there)]
+            codes = columns.combinations.values[name].take(held)
             sums = np.bincount(codes, counts.take(held)).astype(np.int64)
             found[name] = FacetCounts(sums, names(columns))
     return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

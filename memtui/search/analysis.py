@@ -29,7 +29,7 @@ from typing import NamedTuple
 VERSION = 1
 """Raised whenever the same text would give other words; indexes made before are rebuilt."""
 
-LONGEST_WORD = 64
+MAX_WORD_CHARS = 64
 """Longer words are cut: they are encoded data, and an index of them helps nobody."""
 
 _MARKS = (
@@ -61,7 +61,7 @@ _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
 _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 _FOLDED_MARK = re.compile("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]")
 _BLANK = re.compile(r"[ \t\n]")
-PIECE = 1 << 16
+BLOCK_CHARS = 1 << 16
 """Characters of a part of a huge text."""
 _LETTERS = str.maketrans(
     {
@@ -84,26 +84,28 @@ QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
 on LoCoMo questions recall@10 rose from .497 to .548 by it."""
 
 
-class Words(NamedTuple):
+class ChunkWords(NamedTuple):
     """The words of one chunk."""
 
-    spine: tuple[str, ...]
-    wholes: tuple[str, ...]
+    parts: tuple[str, ...]
+    """In the order of the text."""
+    compounds: tuple[str, ...]
+    """Several parts written together."""
 
 
-def chunks(text: str) -> list[str]:
+def find_chunks(text: str) -> list[str]:
     """The chunks of a text in order, as they are written."""
     return (_ASCII_CHUNK if text.isascii() else _CHUNK).findall(text)
 
 
-def pieces(text: str) -> Iterator[str]:
+def split_blocks(text: str) -> Iterator[str]:
     """The text in parts that are cut in some milliseconds each, parted at blanks.
 
     A pattern that runs over 50 MB in one go lets nothing else happen for seconds.
     """
     at = 0
-    while len(text) - at > PIECE:
-        blank = _BLANK.search(text, at + PIECE)
+    while len(text) - at > BLOCK_CHARS:
+        blank = _BLANK.search(text, at + BLOCK_CHARS)
         if blank is None:
             break
         yield text[at : blank.start()]
@@ -111,7 +113,7 @@ def pieces(text: str) -> Iterator[str]:
     yield text[at:]
 
 
-def fold(text: str) -> str:
+def fold_text(text: str) -> str:
     """Lower case without accents, compatibility forms or hidden characters."""
     return _plain(text).casefold()
 
@@ -123,59 +125,61 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", _FOLDED_MARK.sub("", text))
 
 
-def words_of(chunk: str) -> Words:
-    """The words of one chunk, as `chunks` cut it."""
+def split_chunk(chunk: str) -> ChunkWords:
+    """The words of one chunk, as `find_chunks` cut it."""
     if chunk.isalnum() and chunk.islower() and chunk.isascii():
-        return Words((chunk[:LONGEST_WORD],), ())
+        return ChunkWords((chunk[:MAX_WORD_CHARS],), ())
     if chunk.endswith(("+", "#")):
-        return Words((chunk.lower(),), ())
-    spine: list[str] = []
-    wholes: list[str] = []
+        return ChunkWords((chunk.lower(),), ())
+    parts: list[str] = []
+    compounds: list[str] = []
     unspaced = False
     chunk = _NOT.sub("nt", _POSSESSIVE.sub("", _plain(chunk)))
-    for part in _JOINER.split(chunk):
-        if number := _NUMBER.fullmatch(part):
-            spine.append(number[1].lower()[:LONGEST_WORD])
+    for section in _JOINER.split(chunk):
+        if number := _NUMBER.fullmatch(section):
+            parts.append(number[1].lower()[:MAX_WORD_CHARS])
             continue
-        part_starts = len(spine)
-        for name in part.split("."):
-            name_starts = len(spine)
+        section_start = len(parts)
+        for name in section.split("."):
+            name_start = len(parts)
             for run in _UNSPACED_RUN.split(name) if not name.isascii() else (name,):
                 if run and _UNSPACED_RUN.match(run):
-                    spine += (run[at : at + 2] for at in range(len(run)))
+                    parts += (run[at : at + 2] for at in range(len(run)))
                     unspaced = True
                 elif run:
-                    spine += _humps(run)
-            if len(spine) - name_starts > 1:
-                wholes.append("".join(spine[name_starts:])[:LONGEST_WORD])
-        if len(spine) - part_starts > 1:
-            wholes.append("".join(spine[part_starts:])[:LONGEST_WORD])
+                    parts += _humps(run)
+            if len(parts) - name_start > 1:
+                compounds.append("".join(parts[name_start:])[:MAX_WORD_CHARS])
+        if len(parts) - section_start > 1:
+            compounds.append("".join(parts[section_start:])[:MAX_WORD_CHARS])
     if unspaced:
-        return Words(tuple(spine), ())
-    if len(spine) > 1:
-        wholes.append("".join(spine)[:LONGEST_WORD])
-    return Words(tuple(spine), tuple(dict.fromkeys(wholes)))
+        return ChunkWords(tuple(parts), ())
+    if len(parts) > 1:
+        compounds.append("".join(parts)[:MAX_WORD_CHARS])
+    return ChunkWords(tuple(parts), tuple(dict.fromkeys(compounds)))
 
 
 def _humps(run: str) -> Iterator[str]:
     """`getUserById` cut where a word begins; all folded."""
-    pieces = [run] if _PLURAL_ACRONYM.fullmatch(run) else _HUMP.split(run)
-    return (piece.casefold()[:LONGEST_WORD] for piece in pieces if piece)
+    words = [run] if _PLURAL_ACRONYM.fullmatch(run) else _HUMP.split(run)
+    return (word.casefold()[:MAX_WORD_CHARS] for word in words if word)
 
 
-KEPT = 32_768
+CACHE_SIZE = 32_768
 """Chunks and stems whose analysis is remembered: some ten megabytes at most."""
-cached_words_of = lru_cache(maxsize=KEPT)(words_of)
+cached_split_chunk = lru_cache(maxsize=CACHE_SIZE)(split_chunk)
 
 
-def spine(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """The words of a text in order, without the wholes."""
-    return [word for chunk in chunks(text) for word in cached_words_of(chunk).spine]
+    return [word for chunk in find_chunks(text) for word in cached_split_chunk(chunk).parts]
 
 
-def tokens(text: str) -> list[str]:
+def list_tokens(text: str) -> list[str]:
     """All words of a text, the wholes of a chunk after its parts."""
-    return [word for chunk in chunks(text) for words in cached_words_of(chunk) for word in words]
+    return [
+        word for chunk in find_chunks(text) for words in cached_split_chunk(chunk) for word in words
+    ]
 
 
 def is_unspaced(word: str) -> bool:
@@ -190,13 +194,13 @@ _ENDINGS = (
 """What a word ends in that Porter2 would change; the rest need not be asked about."""
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHE_SIZE)
 def stem(word: str) -> str:
     """The stem that the English forms of a word share; the word itself where that means nothing.
 
     Porter2: Whoosh's first Porter leaves doubled letters (`running` would be `runn`).
     """
-    if not (3 < len(word) <= LONGEST_WORD and word.isascii() and word.isalpha()):
+    if not (3 < len(word) <= MAX_WORD_CHARS and word.isascii() and word.isalpha()):
         return word
     if not word.endswith(_ENDINGS):
         return word
@@ -209,13 +213,13 @@ _VOWEL_CHANGES = frozenset({"die", "lie", "tie"})
 """Stems with a form in `-ying`."""
 
 
-def stem_head(word: str) -> str:
+def shared_prefix(word: str) -> str:
     """What every form of the word begins with: endings change, at most one letter before them."""
     found = stem(word)
-    return found if found == word and not has_forms(word) else head_of(found)
+    return found if found == word and not has_forms(word) else prefix_of_stem(found)
 
 
-def head_of(stem: str) -> str:
+def prefix_of_stem(stem: str) -> str:
     """What every word with this stem begins with, where it may have several."""
     return stem[0] if stem in _VOWEL_CHANGES else stem[: max(2, len(stem) - 1)]
 

@@ -40,7 +40,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORM = 3
+FORMAT_VERSION = 3
 """Raised whenever the files or the meaning of a row change."""
 ROWS_KEPT_DECODED = 4096
 """Rows kept as Memory objects: some hundred screens."""
@@ -57,7 +57,7 @@ class ShardEntry:
     unreadable: tuple[Unreadable, ...] = ()
 
 
-class CatalogLine(NamedTuple):
+class CatalogRow(NamedTuple):
     """One row on its way to the file."""
 
     ref: str
@@ -101,9 +101,9 @@ class CachedRows(Sequence[Memory]):
         """The line of one row, newline included."""
         return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
 
-    def line(self, index: int) -> CatalogLine:
+    def line(self, index: int) -> CatalogRow:
         """One row as `save` takes it."""
-        return CatalogLine(self.refs[index], self.raw(index))
+        return CatalogRow(self.refs[index], self.raw(index))
 
     @cached_property
     def refs(self) -> tuple[str, ...]:
@@ -126,9 +126,9 @@ class Catalog:
     columns: Columns
 
 
-def line_of(memory: Memory) -> CatalogLine:
+def encode_row(memory: Memory) -> CatalogRow:
     """A memory in the form of a row."""
-    return CatalogLine(
+    return CatalogRow(
         memory.ref, json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
     )
 
@@ -173,11 +173,11 @@ def _load_columns(folder: Path, rows: int) -> Columns:
 
 
 def save(
-    home: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogLine], columns: Columns
+    home: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogRow], columns: Columns
 ) -> Catalog:
     """Write a new generation under `home`, put it in force, and drop the former one.
 
-    `home` is a private folder (see `memtui.paths.private`). Raises OSError.
+    `home` is a private folder (see `memtui.paths.private_folder`). Raises OSError.
     """
     name = secrets.token_hex(6)
     folder, pointer = home / name, home / f"CURRENT.{name}"
@@ -190,12 +190,12 @@ def save(
         shutil.rmtree(folder, ignore_errors=True)
         pointer.unlink(missing_ok=True)
         raise
-    _drop_others(home, name)
+    _remove_other_generations(home, name)
     return Catalog(folder, tuple(shards), CachedRows(folder / "rows.jsonl", offsets), columns)
 
 
 def _write(
-    folder: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogLine], columns: Columns
+    folder: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogRow], columns: Columns
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write all files of a generation. Returns where each row begins. Raises OSError."""
     offsets = np.zeros(len(columns) + 1, np.int64)
@@ -207,12 +207,16 @@ def _write(
     cache_files.save_array(folder / "offsets.npy", offsets)
     cache_files.write_text(folder / "refs.json", json.dumps(refs))
     _save_columns(folder, columns)
-    head = {"form": FORM, "memtui": __version__, "shards": [asdict(shard) for shard in shards]}
+    head = {
+        "form": FORMAT_VERSION,
+        "memtui": __version__,
+        "shards": [asdict(shard) for shard in shards],
+    }
     cache_files.write_text(folder / "catalog.json", json.dumps(head))
     return offsets
 
 
-def _drop_others(home: Path, name: str) -> None:
+def _remove_other_generations(home: Path, name: str) -> None:
     """Former generations go; one that another process still reads stays readable until it ends."""
     for entry in os.scandir(home):
         kept = entry.name == name or entry.name.startswith("whoosh")
@@ -236,7 +240,7 @@ def load(home: Path) -> Catalog | None:
 def load_generation(folder: Path) -> Catalog:
     """Open one generation. Raises almost anything when its files are damaged."""
     head = json.loads((folder / "catalog.json").read_bytes())
-    if (head["form"], head["memtui"]) != (FORM, __version__):
+    if (head["form"], head["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")
     shards = tuple(
         ShardEntry(

@@ -20,19 +20,19 @@ from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.query import Sort
-from memtui.search.ordering import Ordered
+from memtui.search.ordering import OrderedSlots
 
-MOST = 32
+MAX_USES = 32
 """Uses from which more make no difference; Simple Memory leaves K open."""
 _FROM_ONE = ("revision_count", "duplicate_count")
 _FROM_ZERO = ("hits", "access_count", "accessCount", "injected")
-_ENOUGH = 1_000_000
+_MAX_COUNT = 1_000_000
 """Files may hold numbers that no float can."""
 _GROUP = "injections"
 """Where the workspace format keeps what its log says of a document."""
 
 
-def salience(memory: Memory) -> float:
+def measure_salience(memory: Memory) -> float:
     """How much this memory has been used, 0..1."""
     own = memory.extra.get("salience")
     if isinstance(own, (int, float)) and _is_number(own):
@@ -41,12 +41,12 @@ def salience(memory: Memory) -> float:
     group = memory.extra.get(_GROUP)
     if isinstance(group, Mapping):
         uses += _uses(group)
-    return min(1.0, math.log1p(uses) / math.log1p(MOST))
+    return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
 
 
 def _uses(counted: Mapping[str, Any]) -> float:
     counts: list[float] = [
-        max(0, min(counted[name], _ENOUGH) - least)
+        max(0, min(counted[name], _MAX_COUNT) - least)
         for names, least in ((_FROM_ONE, 1), (_FROM_ZERO, 0))
         for name in names
         if _is_number(counted.get(name))
@@ -118,9 +118,9 @@ class Columns:
         return np.argsort(-self.when, kind="stable")
 
     @cached_property
-    def joint(self) -> Joint:
+    def combinations(self) -> ValueCombinations:
         """All values of a memory that have few, as one number."""
-        return joint(self)
+        return find_combinations(self)
 
     def without(self, slots: Sequence[int]) -> Columns:
         """The same columns with these slots no longer alive."""
@@ -129,29 +129,29 @@ class Columns:
         return replace(self, alive=alive)
 
 
-JOINED = ("alive", "type", "importance", "status", "kind", "store", "pinned")
+COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
 """What has few values: thousands of memories share one combination of them."""
 _MOST_DIRECT = 1 << 21
 """Combinations there could be up to which those that are there are told by a table."""
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class ValueCombinations:
     """The combinations of values that memories have, and which of them each has.
 
     A filter is looked at once for each combination instead of each memory, and counting
     combinations counts every field.
     """
 
-    of: NDArray[np.int32]
+    of_slot: NDArray[np.int32]
     """The combination of each slot."""
     values: Mapping[str, NDArray[np.int64]]
     """Field -> the code of each combination."""
 
 
-def joint(columns: Columns) -> Joint:
+def find_combinations(columns: Columns) -> ValueCombinations:
     """The combinations of these columns."""
-    sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in JOINED}
+    sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
     every = np.zeros(len(columns), np.int64)
     for name, size in sizes.items():
         every *= size
@@ -166,7 +166,7 @@ def joint(columns: Columns) -> Joint:
         combinations, inverse = np.unique(every, return_inverse=True)
         of = inverse.astype(np.int32)
     codes = np.unravel_index(combinations, tuple(sizes.values()))
-    return Joint(of, dict(zip(sizes, codes, strict=True)))
+    return ValueCombinations(of, dict(zip(sizes, codes, strict=True)))
 
 
 def build(memories: Sequence[Memory]) -> Columns:
@@ -208,7 +208,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
         if memory.extra:
-            arrays["salience"][slot] = salience(memory)
+            arrays["salience"][slot] = measure_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(
@@ -307,7 +307,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 
-def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
+def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
     """The found slots in display order; RELEVANCE without scores is newest first."""
     newest = columns.newest_first
     slots = newest[found[newest]]
@@ -318,12 +318,12 @@ def order(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
         case Sort.IMPORTANCE:
             return slots[np.argsort(columns.importance[slots], kind="stable")]
         case Sort.PRIORITY:
-            return slots[np.argsort(-priority(columns, slots, now), kind="stable")]
+            return slots[np.argsort(-priority_scores(columns, slots, now), kind="stable")]
         case _:
             return slots
 
 
-def priority(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
+def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
     """Simple Memory's priority; frequency counts a pin as full use, for want of counted hits."""
     recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
     age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / 86400.0
@@ -335,11 +335,11 @@ def priority(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float6
     )
 
 
-def as_array(slots: Sequence[int]) -> Slots:
+def to_array(slots: Sequence[int]) -> Slots:
     """These slots as an array; what was found comes in no order."""
-    return slots.unsorted if isinstance(slots, Ordered) else np.asarray(slots, np.int64)
+    return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 
 
-def as_slots(numbers: Sequence[int]) -> Slots:
+def to_sorted_array(numbers: Sequence[int]) -> Slots:
     """These slots as an array, ascending."""
     return np.sort(np.asarray(numbers, np.int64))

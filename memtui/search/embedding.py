@@ -18,10 +18,10 @@ from memtui.progress import IsCancelled, never
 from memtui.search.documents import IndexedDocument
 
 Floats = NDArray[np.float32]
-Counts = NDArray[np.int32]
+PieceCounts = NDArray[np.int32]
 
 
-LONGEST_TEXT = 4_000
+MAX_TEXT_CHARS = 4_000
 """Characters of a memory that are embedded: some 700 words, more than most models read."""
 
 
@@ -33,29 +33,29 @@ class Embedder(Protocol):
     remote: bool
     """Texts go to a server and answers take their time."""
 
-    def counts(self, texts: Iterable[str]) -> Counts | None:
+    def counts(self, texts: Iterable[str]) -> PieceCounts | None:
         """What must be known of all texts before one is embedded; None where nothing must."""
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
+        self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
         """One row for each text; zeros for a text without words. Raises EmbeddingError, OSError,
         Cancelled.
         """
 
 
-def text_of(document: IndexedDocument) -> str:
+def embedded_text(document: IndexedDocument) -> str:
     """What is embedded of a memory."""
-    parts = (document.title, document.content[:LONGEST_TEXT], " ".join(document.tags))
-    return "\n".join(part for part in parts if part)[:LONGEST_TEXT]
+    parts = (document.title, document.content[:MAX_TEXT_CHARS], " ".join(document.tags))
+    return "\n".join(part for part in parts if part)[:MAX_TEXT_CHARS]
 
 
-def well_formed(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text without half characters, which no tokenizer and no server takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def unit(rows: NDArray[Any]) -> Floats:
+def normalize_rows(rows: NDArray[Any]) -> Floats:
     """The rows at length 1; rows of zeros, and rows that are not numbers, become zeros."""
     rows = np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

@@ -1,7 +1,7 @@
-"""Which memories pass the filters of a query.
+"""Find the memories that pass the filters of a query.
 
-What has few values is looked at once for each combination of them (see `columns.Joint`); tags,
-entities and times for each slot.
+Filters over fields with few values are evaluated once for each combination of values (see
+`columns.ValueCombinations`); tags, entities and times for each slot.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
 from memtui.query import Condition, Query, entity_matches
 from memtui.search.columns import Columns, Mask, Slots, entities_at
 
-_PINS = ("no", "yes")
+_PINNED = ("no", "yes")
 _VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
     "type": lambda columns: columns.types,
     "store": lambda columns: columns.stores,
     "status": lambda _: STATUSES,
     "importance": lambda _: IMPORTANCES,
     "kind": lambda _: KINDS,
-    "pinned": lambda _: _PINS,
+    "pinned": lambda _: _PINNED,
 }
-"""Filters over fields with few values."""
+"""Fields with few values."""
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,23 @@ class Filters:
     """The filters of one query over these columns."""
 
     columns: Columns
-    few: dict[str, Mask]
-    """Field -> which combinations pass its filters."""
+    by_combination: dict[str, Mask]
+    """Field -> the value combinations that pass its filters."""
     entity: Mask | None
-    """Which slots pass the filters over entities; None without any."""
+    """The slots that pass the entity filters; None without any."""
     rest: Mask | None
-    """Which slots pass all others; None without any."""
+    """The slots that pass the filters by tag and time; None without any."""
 
-    def combinations(self, lifted: str = "") -> Mask:
-        """Which combinations pass, the filters of one field left out."""
-        passing = self.columns.joint.values["alive"] > 0
-        for name, mask in self.few.items():
+    def passing_combinations(self, lifted: str = "") -> Mask:
+        """The value combinations that pass, ignoring the filters of the field `lifted`."""
+        passing = self.columns.combinations.values["alive"] > 0
+        for name, mask in self.by_combination.items():
             if name != lifted:
                 passing &= mask
         return passing
 
-    def single(self, slots: Slots | None, lifted: str = "") -> Mask | None:
-        """Which of these slots (None: of all) pass what combinations do not tell; None: all do."""
+    def slot_mask(self, slots: Slots | None, lifted: str = "") -> Mask | None:
+        """Which of these slots (None: of all) pass the filters evaluated by slot; None: all do."""
         masks = [self.rest, None if lifted == "entity" else self.entity]
         found: Mask | None = None
         for mask in masks:
@@ -60,70 +60,75 @@ class Filters:
         return found
 
 
-class Among:
-    """What of these slots (None: of all) passes the filters."""
+class FilteredSlots:
+    """The filters of a query applied to some slots (None: to all)."""
 
     def __init__(self, filters: Filters, slots: Slots | None) -> None:
         self.filters = filters
         self._slots = slots
-        of = filters.columns.joint.of
+        of = filters.columns.combinations.of_slot
         self.combinations = of if slots is None else of.take(slots)
         """The combination of each slot."""
-        self.single = filters.single(slots)
-        """Which pass what combinations do not tell; None: all do."""
+        self.slot_mask = filters.slot_mask(slots)
+        """Which pass the filters evaluated by slot; None: all do."""
 
-    def passing(self) -> Mask:
-        """Which pass."""
-        return self._with(self.single)
+    def mask(self) -> Mask:
+        """Which of the slots pass all filters."""
+        return self._combine(self.slot_mask)
 
     def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """What `entities_at` says of what passes, the filters over entities left out."""
+        """`entities_at` of the slots that pass all filters but those over entities."""
         if self.filters.entity is None:
-            held = self.passing()
+            held = self.mask()
         else:
-            held = self._with(self.filters.single(self._slots, lifted="entity"))
+            held = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
         slots = held.nonzero()[0] if self._slots is None else self._slots[held]
         return entities_at(self.filters.columns, slots)
 
-    def _with(self, single: Mask | None) -> Mask:
-        passing = self.filters.combinations().take(self.combinations)
+    def _combine(self, single: Mask | None) -> Mask:
+        passing = self.filters.passing_combinations().take(self.combinations)
         return passing if single is None else passing & single
 
 
-def filters(columns: Columns, query: Query) -> Filters:
-    """The filters of a query; where none is over the status, what is not current is left out."""
-    few: dict[str, Mask] = {}
+def compile_filters(columns: Columns, query: Query) -> Filters:
+    """Evaluate the conditions and times of a query over these columns.
+
+    Without a filter over the status, only current memories pass. The text is ignored.
+    """
+    by_combination: dict[str, Mask] = {}
     entity: Mask | None = None
     rest: Mask | None = None
-    joint = columns.joint
+    combinations = columns.combinations
     for part in query.conditions:
         if (values := _VALUES.get(part.field)) is not None:
-            codes = joint.values[part.field]
-            passed = _passing(part, values(columns))[codes]
-            few[part.field] = few[part.field] & passed if part.field in few else passed
+            codes = combinations.values[part.field]
+            passed = _allowed_values(part, values(columns))[codes]
+            known = by_combination.get(part.field)
+            by_combination[part.field] = passed if known is None else known & passed
         elif part.field == "entity":
-            passed = _of_entities(columns, part)
+            passed = _match_entities(columns, part)
             entity = passed if entity is None else entity & passed
         else:
-            passed = _tagged(columns, part)
+            passed = _match_tags(columns, part)
             rest = passed if rest is None else rest & passed
-    if "status" not in few:
-        few["status"] = _codes(STATUSES, CURRENT.__contains__)[joint.values["status"]]
-    for passed in _in_time(columns, query):
+    if "status" not in by_combination:
+        current = _codes(STATUSES, CURRENT.__contains__)
+        by_combination["status"] = current[combinations.values["status"]]
+    for passed in _match_times(columns, query):
         rest = passed if rest is None else rest & passed
-    return Filters(columns, few, entity, rest)
+    return Filters(columns, by_combination, entity, rest)
 
 
-def mask(columns: Columns, query: Query) -> Mask:
-    """Which slots pass all filters of the query; its text is not looked at."""
-    return Among(filters(columns, query), None).passing()
+def filter_mask(columns: Columns, query: Query) -> Mask:
+    """Whether each slot passes all filters of the query; its text is ignored."""
+    return FilteredSlots(compile_filters(columns, query), None).mask()
 
 
 def _codes(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
     return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
-def _passing(part: Condition, vocabulary: Sequence[str]) -> Mask:
+def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
     """Which values of a field with few values pass."""
     wanted: Collection[str] = frozenset(part.values)
     if part.field == "status" and "all" in wanted:
@@ -132,7 +137,7 @@ def _passing(part: Condition, vocabulary: Sequence[str]) -> Mask:
     return ~passed if part.negated else passed
 
 
-def _of_entities(columns: Columns, part: Condition) -> Mask:
+def _match_entities(columns: Columns, part: Condition) -> Mask:
     wanted = _codes(
         columns.entities, lambda entity: any(entity_matches(entity, v) for v in part.values)
     )
@@ -141,14 +146,14 @@ def _of_entities(columns: Columns, part: Condition) -> Mask:
     return ~passed if part.negated else passed
 
 
-def _tagged(columns: Columns, part: Condition) -> Mask:
+def _match_tags(columns: Columns, part: Condition) -> Mask:
     tagged = np.zeros(len(columns), np.bool_)
     for value in part.values:
         tagged[columns.tags.get(value, np.empty(0, np.int64))] = True
     return ~tagged if part.negated else tagged
 
 
-def _in_time(columns: Columns, query: Query) -> list[NDArray[Any]]:
+def _match_times(columns: Columns, query: Query) -> list[NDArray[Any]]:
     masks = []
     if query.since:
         masks.append(columns.when >= query.since.time.timestamp())

@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 from memtui.progress import IsCancelled, never
-from memtui.query import Query, Sort, TermKind, values_of
+from memtui.query import Query, Sort, TermKind, filter_values
 from memtui.search import columns as columns_of
 from memtui.search import filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.columns import Columns, Mask
 from memtui.search.embedding import Floats
 from memtui.search.hits import Match
-from memtui.search.matching import Exact
-from memtui.search.ordering import Ordered
+from memtui.search.matching import ExactLookup
+from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 
 
 @dataclass(frozen=True)
-class Hits:
+class RankedHits:
     """Slots in display order, with what is needed to say why each is there."""
 
     slots: Sequence[int]
@@ -33,7 +33,7 @@ class Hits:
     match: Match | None
     """What the text matched; None when there was none to look for."""
     facets: Facets
-    named: tuple[int, ...] = ()
+    id_matches: tuple[int, ...] = ()
     """Slots whose id is what was asked."""
 
 
@@ -41,17 +41,17 @@ def match_text(
     query: Query,
     segments: Sequence[Segment],
     size: int,
-    exact: Exact | None = None,
+    exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match | None:
     """Where the query's text is; None when it has none. Raises Cancelled."""
     if not query.terms:
         return None
-    return matching.match(segments, size, query.terms, exact, cancelled, alive)
+    return matching.match_terms(segments, size, query.terms, exact, cancelled, alive)
 
 
-def with_meaning(
+def add_meaning(
     query: Query,
     match: Match | None,
     barred: Match | None,
@@ -66,50 +66,50 @@ def with_meaning(
     must not be there alone, None where there are none. What the filters, they or a phrase keep out
     is not added.
     """
-    allowed = filters.mask(columns, query)
+    allowed = filters.filter_mask(columns, query)
     if barred is not None:
         allowed &= barred.found
-    if match is None or fusion.only_meaning(query.terms):
-        return fusion.meaning_alone(cosines, allowed)
+    if match is None or fusion.is_meaning_only(query.terms):
+        return fusion.match_by_meaning(cosines, allowed)
     if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
         allowed &= match.found
-    return fusion.fuse(match, cosines, allowed, weights.meaning, way)
+    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, way)
 
 
-def find(
+def find_hits(
     query: Query,
     columns: Columns,
     match: Match | None,
     now: datetime,
     weights: Weights = DEFAULTS,
-    named: Collection[int] = (),
-) -> Hits:
+    id_matches: Collection[int] = (),
+) -> RankedHits:
     """Order what passes the filters and matches the text."""
-    wanted = filters.filters(columns, query)
+    wanted = filters.compile_filters(columns, query)
     if match is None:
-        among = filters.Among(wanted, None)
-        slots = columns_of.order(columns, among.passing(), query.order, now)
-        return Hits(slots.tolist(), None, None, count_facets(among))
-    if named:
-        match = match.including(np.array(sorted(named)))
-    among = filters.Among(wanted, match.slots)
-    at = among.passing().nonzero()[0]
+        among = filters.FilteredSlots(wanted, None)
+        slots = columns_of.order_slots(columns, among.mask(), query.order, now)
+        return RankedHits(slots.tolist(), None, None, count_facets(among))
+    if id_matches:
+        match = match.with_slots(np.array(sorted(id_matches)))
+    among = filters.FilteredSlots(wanted, match.slots)
+    at = among.mask().nonzero()[0]
     slots = match.slots.take(at)
     counts = count_facets(among)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
-        ordered = columns_of.order(columns, found, query.order, now)
-        return Hits(ordered.tolist(), None, match, counts, tuple(named))
-    types = values_of(query, "type")
-    scores = ranking.rank(match, columns, at, now, weights, types, tuple(named))
-    order = Ordered(slots, scores, columns.when)
-    return Hits(order, order.scores, match, counts, tuple(named))
+        ordered = columns_of.order_slots(columns, found, query.order, now)
+        return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
+    types = filter_values(query, "type")
+    scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
+    order = OrderedSlots(slots, scores, columns.when)
+    return RankedHits(order, order.scores, match, counts, tuple(id_matches))
 
 
-def explain(
+def explain_hit(
     query: Query,
-    hits: Hits,
+    hits: RankedHits,
     columns: Columns,
     slot: int,
     now: datetime,
@@ -118,5 +118,5 @@ def explain(
     """The parts of one hit's score; they add up to it. Empty where nothing was scored."""
     if hits.match is None:
         return ()
-    wanted: Any = values_of(query, "type")
-    return ranking.parts(hits.match, columns, slot, now, weights, wanted, hits.named)
+    wanted: Any = filter_values(query, "type")
+    return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.id_matches)

@@ -1,4 +1,4 @@
-"""Slots and how often each holds something: taken from the postings, added, compared, joined."""
+"""Read hits of words from postings, and sum, intersect, concatenate and filter them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.search.postings import Longs, Segment
-from memtui.search.prefix_postings import MOST_OFTEN
+from memtui.search.prefix_postings import MAX_WEIGHT
 
-_CROWD = 16
-"""With more postings than memories / _CROWD, counting over all memories beats sorting."""
+_DENSITY = 16
+"""With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""
 _FEW = 512
-"""As many are looked up one by one in a longer list; more are marked in an array over all slots."""
+"""Up to this many slots are searched in a longer list; more are marked in an array of all slots."""
 _QUARTER = np.float32(0.25)
-_KEPT = 8
-"""Answers kept with each segment: a word stays the same while the next is typed."""
+_CACHE_SIZE = 8
+"""Hits cached with each segment: a word stays the same while the next is typed."""
 
 Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class TermHits:
-    """Slots (ascending, each once) and how often, weighted by field, each holds something."""
+    """Slots, ascending and unique, and the weight (occurrences by field) of each."""
 
     slots: Longs
-    often: Floats
+    weights: Floats
 
 
-NONE = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
+NO_HITS = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
-def of_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
-    """Memories of the segment that hold one of these words; `shares`: what each word counts."""
+def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
+    """The hits of words of the segment, summed; `shares` are the factors of the words."""
     parts = []
     for at, term in enumerate(terms):
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_held(segment, segment.ids[start:end], segment.weights[start:end], unit))
-    return added(parts, segment)
+    return _merge_parts(parts, segment)
 
 
 def _held(
@@ -54,45 +54,45 @@ def _held(
     return TermHits(slots, weights * unit)
 
 
-def of_prefix(segment: Segment, start: str) -> TermHits:
-    """Memories that hold a word that begins so."""
-    if (head := segment.heads.find(start)) is not None:
-        return _held(segment, *head, _QUARTER)
-    return of_range(segment, *segment.prefix(start))
+def read_prefix(segment: Segment, prefix: str) -> TermHits:
+    """The hits of all words with this prefix, summed."""
+    if (stored := segment.prefixes.find(prefix)) is not None:
+        return _held(segment, *stored, _QUARTER)
+    return read_range(segment, *segment.prefix_range(prefix))
 
 
-def of_range(segment: Segment, first: int, last: int) -> TermHits:
-    """Memories that hold one of these neighbouring words."""
+def read_range(segment: Segment, first: int, last: int) -> TermHits:
+    """The hits of the words numbered first..last-1, summed."""
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     ids, weights = segment.ids[start:end], segment.weights[start:end]
     if last - first <= 1:
         return _held(segment, ids, weights, _QUARTER)
     found = _sum(segment, ids, weights)
-    often = np.minimum(found.often, np.float32(MOST_OFTEN))
-    often *= _QUARTER
-    return TermHits(found.slots, often)
+    capped = np.minimum(found.weights, np.float32(MAX_WEIGHT))
+    capped *= _QUARTER
+    return TermHits(found.slots, capped)
 
 
-def added(parts: Sequence[TermHits], segment: Segment) -> TermHits:
-    """All parts in one, summed where a slot is in several. The parts are of this segment."""
+def _merge_parts(parts: Sequence[TermHits], segment: Segment) -> TermHits:
+    """Hits of the same segment as one; the weights of a slot in several are added."""
     parts = [part for part in parts if len(part.slots)]
     if len(parts) <= 1:
-        return parts[0] if parts else NONE
+        return parts[0] if parts else NO_HITS
     slots = np.concatenate([part.slots for part in parts])
-    often = np.concatenate([part.often for part in parts])
-    return _sum(segment, slots - segment.first, often)
+    weights = np.concatenate([part.weights for part in parts])
+    return _sum(segment, slots - segment.first, weights)
 
 
-def counted(segment: Segment, memories: NDArray[Any]) -> TermHits:
-    """Once for each time a memory of the segment (by its number there) is named."""
+def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
+    """Hits with the number of times that each memory (numbered in the segment) occurs."""
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
-def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> TermHits:
+def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits:
     if not len(ids):
-        return NONE
-    if len(ids) * _CROWD > segment.count:
-        counts = np.bincount(ids, often, segment.count)
+        return NO_HITS
+    if len(ids) * _DENSITY > segment.count:
+        counts = np.bincount(ids, weights, segment.count)
         held = (counts > 0).nonzero()[0]
         return TermHits(held + segment.first, counts.take(held).astype(np.float32))
     order = ids.argsort(kind="stable")
@@ -101,41 +101,41 @@ def _sum(segment: Segment, ids: NDArray[Any], often: NDArray[Any]) -> TermHits:
     begins[0] = True
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     starts = begins.nonzero()[0]
-    sums = np.add.reduceat(often.take(order), starts, dtype=np.float32)
+    sums = np.add.reduceat(weights.take(order), starts, dtype=np.float32)
     return TermHits(ordered.take(starts).astype(np.int64) + segment.first, sums)
 
 
-def joined(parts: Iterable[TermHits]) -> TermHits:
-    """Hits of different segments, one after the other."""
+def concat_hits(parts: Iterable[TermHits]) -> TermHits:
+    """Concatenate hits of different segments."""
     found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
-        return found[0] if found else NONE
+        return found[0] if found else NO_HITS
     found.sort(key=lambda part: int(part.slots[0]))
     return TermHits(
         np.concatenate([part.slots for part in found]),
-        np.concatenate([part.often for part in found]),
+        np.concatenate([part.weights for part in found]),
     )
 
 
-def among(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
-    """The hits in slots that the mask has; slots behind its end are not there yet."""
+def filter_hits(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
+    """The hits in slots of the mask; slots beyond its end are dropped."""
     slots = held.slots
     inside = mask.take(slots, mode="clip")
     inside &= slots < len(mask)
-    return held if inside.all() else TermHits(slots[inside], held.often[inside])
+    return held if inside.all() else TermHits(slots[inside], held.weights[inside])
 
 
-def holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
-    """How many of the living memories of the segment hold the word with this number."""
+def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
+    """How many living memories of the segment hold the word with this number."""
     if alive is None:
-        return segment.frequency(term)
+        return segment.document_frequency(term)
     start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
     slots = segment.ids[start:end] + segment.first
     return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
 
 
-def highest(one: TermHits, other: TermHits, size: int) -> TermHits:
-    """Both together, the higher value where a slot is in both. `size`: how many slots there are."""
+def take_maximum(one: TermHits, other: TermHits, size: int) -> TermHits:
+    """The union, with the higher weight where a slot is in both; `size` is the number of slots."""
     if len(one.slots) < len(other.slots):
         one, other = other, one
     if not len(other.slots):
@@ -144,45 +144,45 @@ def highest(one: TermHits, other: TermHits, size: int) -> TermHits:
         at = one.slots.searchsorted(other.slots)
         at[at == len(one.slots)] = 0
         if (one.slots.take(at) == other.slots).all():
-            often = one.often.copy()
-            often[at] = np.maximum(often.take(at), other.often)
-            return TermHits(one.slots, often)
+            weights = one.weights.copy()
+            weights[at] = np.maximum(weights.take(at), other.weights)
+            return TermHits(one.slots, weights)
     values = np.zeros(size, np.float32)
-    values[other.slots] = other.often
-    higher = np.maximum(one.often, values.take(one.slots, mode="clip"))
+    values[other.slots] = other.weights
+    higher = np.maximum(one.weights, values.take(one.slots, mode="clip"))
     values[one.slots] = 0
     rest = values.take(other.slots, mode="clip") > 0
     if not rest.any():
         return TermHits(one.slots, higher)
     slots = np.concatenate([one.slots, other.slots[rest]])
     order = slots.argsort(kind="stable")
-    return TermHits(slots[order], np.concatenate([higher, other.often[rest]])[order])
+    return TermHits(slots[order], np.concatenate([higher, other.weights[rest]])[order])
 
 
-def common(parts: Sequence[TermHits]) -> TermHits:
-    """Slots that are in all parts, as often as in the part that has them least."""
+def intersect_hits(parts: Sequence[TermHits]) -> TermHits:
+    """The slots in all parts, each with its lowest weight."""
     both = parts[0]
     for part in parts[1:]:
         slots, ours, theirs = np.intersect1d(
             both.slots, part.slots, assume_unique=True, return_indices=True
         )
-        both = TermHits(slots, np.minimum(both.often[ours], part.often[theirs]))
+        both = TermHits(slots, np.minimum(both.weights[ours], part.weights[theirs]))
     return both
 
 
 @dataclass(frozen=True, slots=True)
 class HitSums:
-    """Slots of several hits, each once and in no order, what they add up to, and how many."""
+    """Slots of several hits, unique and unordered, with the sum and the number of the hits."""
 
     slots: Longs
     sums: Floats
-    held_by: NDArray[np.uint8]
+    term_counts: NDArray[np.uint8]
 
 
-def summed(parts: Sequence[TermHits], size: int) -> HitSums:
-    """All of these added. Values must be above 0. `size`: how many slots there are."""
+def sum_hits(parts: Sequence[TermHits], size: int) -> HitSums:
+    """Add up hits with weights above 0; `size` is the number of slots."""
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
-    slots, sums = first.slots, first.often
+    slots, sums = first.slots, first.weights
     held_by = np.ones(len(slots), np.uint8)
     others = [part for part in others if len(part.slots)]
     if not others:
@@ -190,7 +190,7 @@ def summed(parts: Sequence[TermHits], size: int) -> HitSums:
     sums = sums.copy()
     values = np.zeros(size, np.float32)
     for part in others:
-        values[part.slots] = part.often
+        values[part.slots] = part.weights
         more = values.take(slots, mode="clip")
         sums += more
         held_by += more > 0
@@ -199,66 +199,68 @@ def summed(parts: Sequence[TermHits], size: int) -> HitSums:
         if fresh.any():
             new = part.slots[fresh]
             slots = np.concatenate([slots, new])
-            sums = np.concatenate([sums, part.often[fresh]])
+            sums = np.concatenate([sums, part.weights[fresh]])
             held_by = np.concatenate([held_by, np.ones(len(new), np.uint8)])
             values[new] = 0
     return HitSums(slots, sums, held_by)
 
 
-def kept(segment: Segment, question: tuple[str, str], ask: Callable[[], TermHits]) -> TermHits:
-    """The answer to a question to this segment, remembered for the next keystrokes."""
-    known: TermHits | None = segment.recent.get(question)
+def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], TermHits]) -> TermHits:
+    """The cached hits under this key, computed and cached first if they are missing."""
+    known: TermHits | None = segment.cached_hits.get(key)
     if known is None:
-        known = ask()
-        for former in list(segment.recent)[: max(0, len(segment.recent) - _KEPT + 1)]:
-            segment.recent.pop(former, None)  # another thread may have been faster
-        segment.recent[question] = known
+        known = compute()
+        for former in list(segment.cached_hits)[
+            : max(0, len(segment.cached_hits) - _CACHE_SIZE + 1)
+        ]:
+            segment.cached_hits.pop(former, None)  # another thread may have been faster
+        segment.cached_hits[key] = known
     return known
 
 
 Mask = NDArray[np.bool_]
 
-NOWHERE = np.empty(0, np.int64)
+NO_SLOTS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
 class Match:
-    """What the text of a query finds; filters are not looked at."""
+    """The slots that match the text of a query, before filters."""
 
     size: int
     """How many slots there are."""
     slots: Longs
-    """The found slots, each once, in no order."""
+    """The matching slots, unique, in no order."""
     text: Floats
-    """0..1 for each of `slots`."""
+    """The text score of each of `slots`, 0..1."""
     all_words: Mask
-    """For each of `slots`."""
-    title: Longs = field(default_factory=lambda: NOWHERE)
-    """Slots whose whole title is what was asked."""
+    """Whether each of `slots` has all words."""
+    title: Longs = field(default_factory=lambda: NO_SLOTS)
+    """Slots whose title is exactly the words of the query."""
     words: tuple[str, ...] = ()
-    """Folded words to point out, the forms and completions that are in the index included."""
+    """Folded words to highlight, with the forms and completions in the index."""
     missing: tuple[str, ...] = ()
-    """What was asked and matches nothing at all, as it was written."""
+    """Terms that match nothing, as they were typed."""
     meaning: Floats | None = None
     """What the vectors add to the score of each of `slots`; None without them
     (`memtui.search.fusion`)."""
 
     @cached_property
     def found(self) -> Mask:
-        """Whether each of all slots is found."""
+        """Whether each of all slots matches."""
         found = np.zeros(self.size, np.bool_)
         found[self.slots] = True
         return found
 
     @cached_property
     def text_by_slot(self) -> Floats:
-        """The text score of each of all slots, 0 where nothing is found."""
+        """The text score of each of all slots; 0 where it does not match."""
         text = np.zeros(self.size, np.float32)
         text[self.slots] = self.text
         return text
 
-    def including(self, slots: Longs) -> Match:
-        """The same with these slots found too, for whatever reason other than their text."""
+    def with_slots(self, slots: Longs) -> Match:
+        """The match with these slots added, with a text score of 0."""
         fresh = np.unique(slots[~self.found.take(slots)])
         if not len(fresh):
             return self
@@ -271,6 +273,6 @@ class Match:
             meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
         )
 
-    def position(self, slot: int) -> int:
-        """Where in `slots` this one stands. Raises IndexError."""
+    def find_position(self, slot: int) -> int:
+        """The position of a slot in `slots`. Raises IndexError."""
         return int(np.flatnonzero(self.slots == slot)[0])

@@ -56,7 +56,7 @@ def make_whoosh(generation: Path, report: Report = silent) -> None:
         )
     }
     with WhooshIndex(generation.parent) as index:
-        known = index.sums()
+        known = index.digests()
         if known is not None:
             changed = [
                 document
@@ -80,7 +80,7 @@ def make_vectors(generation: Path, report: Report = silent) -> None:
 
     embedder = vector_building.choose_embedder(Embedding())
     if embedder is not None:
-        vector_building.vectorize(generation, embedder, report)
+        vector_building.embed_missing(generation, embedder, report)
 
 
 def main(arguments: list[str]) -> int:

@@ -1,9 +1,10 @@
-"""Which memories match a query, and how well their text does: one pass over the arrays.
+"""Match the terms of a query against the word postings and score the text of each match.
 
-Any word is enough; memories with all words are marked, so that ranking can put them first. Phrases
-must be there, excluded terms must not. The text score is BM25 without length normalisation (B = 0:
-recall@10 on LoCoMo .581 against .548 with the textbook value, long texts being no worse here),
-as a share of the most that these words could give, so that it lies in 0..1 whatever the query.
+One word of several is enough; memories with all words are marked, and ranking puts them first. A
+phrase is required, an excluded term must be absent. The text score is BM25 without length
+normalisation (b = 0: recall@10 on LoCoMo .581, against .548 with the textbook value, because long
+memories are no worse here), divided by the highest score that these words can reach, so that it
+lies in 0..1 for every query.
 """
 
 from __future__ import annotations
@@ -18,75 +19,86 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
-from memtui.search.hits import NOWHERE, Mask, Match, TermHits, of_terms
+from memtui.search.hits import NO_SLOTS, Mask, Match, TermHits, read_terms
 from memtui.search.postings import Ints, Longs, Segment
-from memtui.search.query_terms import Needle, Needles, needles
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 K1 = 1.2
-"""How soon a further occurrence adds little (BM25's usual value)."""
-OTHER_FORM = 0.75
-"""What another form of a word counts: enough to find it, less than what was written."""
-MOST_WORDS = 64
-"""Words of a pattern that are named for highlighting."""
+"""BM25's saturation of repeated words; the usual value."""
+OTHER_FORM_WEIGHT = 0.75
+"""Weight of another form of a word; the form that was typed has 1."""
+MAX_HIGHLIGHTS = 64
+"""Words of one pattern that are highlighted."""
 
-Exact = Callable[[Term], Longs | None]
-"""Slots that hold a phrase, pattern or misspelt word, from another index; None = ask the arrays."""
+ExactLookup = Callable[[Term], Longs | None]
+"""Finds the slots with a phrase, pattern or fuzzy word in another index; None: use the postings."""
 
 
-def match(
+def match_terms(
     segments: Sequence[Segment],
     slots: int,
     terms: Sequence[Term],
-    exact: Exact | None = None,
+    exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match:
-    """Look for the terms of a query in all segments. Raises Cancelled.
+    """Find the slots whose text matches the terms of a query, with their text scores.
 
-    `slots`: how many slots there are; `alive`: which of them are found at all and count as holding
-    a word, unless told all. Without a term that is looked for, all are found.
+    Args:
+        segments: The postings of all memories.
+        slots: How many slots there are.
+        terms: The terms of the query. Without one that is not negated, all slots match.
+        exact: Looks up phrases, patterns and fuzzy words in another index.
+        cancelled: Is asked once for each term and segment, and while patterns are expanded.
+        alive: For each slot whether it may match and counts as holding a word; None: all.
+
+    Returns:
+        The matches, in no order, with scores in 0..1.
+
+    Raises:
+        Cancelled: `cancelled` became true.
     """
     if alive is not None and alive.all():
         alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
     search = _Search(segments, slots, exact, cancelled, alive)
-    asked = needles(terms)
+    asked = analyze_terms(terms)
     positive = (*asked.wanted, *asked.required)
     if not positive:
-        return _without(_everything(slots), [search.mask(needle) for needle in asked.excluded])
+        return _exclude(_match_all(slots), [search.mask(term) for term in asked.excluded])
     words: dict[str, None] = {}
     scores: list[TermHits] = []
     best = 0.0
-    for needle in positive:
-        scored, ceiling = _score(list(search.tiers(needle, words)), slots, count)
+    for term in positive:
+        scored, highest = _score(list(search.find_tiers(term, words)), slots, count)
         scores.append(scored)
-        best += ceiling
-    sums = hits.summed(scores, slots)
+        best += highest
+    sums = hits.sum_hits(scores, slots)
     missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
     found = Match(
         slots,
         sums.slots,
         sums.sums * np.float32(1 / best),
-        sums.held_by == len(positive),
+        sums.term_counts == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
     )
     required = scores[len(asked.wanted) :]
-    barred = [~_mask(part.slots, slots) for part in required]
-    found = _without(found, [*barred, *(search.mask(needle) for needle in asked.excluded)])
-    return replace(found, title=search.titled(asked, found))
+    excluded = [~_slot_mask(part.slots, slots) for part in required]
+    found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
+    return replace(found, title=search.find_title_matches(asked, found))
 
 
-def _everything(slots: int) -> Match:
+def _match_all(slots: int) -> Match:
     none = np.zeros(slots, np.bool_)
     return Match(slots, np.arange(slots), np.zeros(slots, np.float32), none)
 
 
-def _without(found: Match, barred: Sequence[Mask]) -> Match:
-    """The match without what one of these masks has."""
-    if not barred:
+def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
+    """Remove from the match the slots that are in one of these masks."""
+    if not excluded:
         return found
-    held = ~np.logical_or.reduce(barred)[found.slots]
+    held = ~np.logical_or.reduce(excluded)[found.slots]
     return replace(
         found,
         slots=found.slots[held],
@@ -95,28 +107,28 @@ def _without(found: Match, barred: Sequence[Mask]) -> Match:
     )
 
 
-def _mask(held: Longs, slots: int) -> Mask:
+def _slot_mask(held: Longs, slots: int) -> Mask:
     mask = np.zeros(slots, np.bool_)
     mask[held] = True
     return mask
 
 
 def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
-    """The best tier's score for each slot, and the most that could be reached.
+    """The score of the best tier for each slot, and the highest score that a slot could have.
 
-    `count`: the memories among the slots, by which it is told how rare a word is.
+    `count` is the number of memories, from which the rarity of a word is computed.
     """
-    best = hits.NONE
-    ceiling = 0.0
+    best = hits.NO_HITS
+    highest = 0.0
     for tier in tiers:
         frequency = len(tier.slots)
         if frequency:
             rarity = math.log1p((count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
-            ceiling = max(ceiling, rarity)
-            scores = tier.often * np.float32(rarity)
-            scores /= tier.often + np.float32(K1)
-            best = hits.highest(best, TermHits(tier.slots, scores), slots)
-    return best, ceiling or math.log1p(2.0 * count + 1.0) * (K1 + 1)
+            highest = max(highest, rarity)
+            scores = tier.weights * np.float32(rarity)
+            scores /= tier.weights + np.float32(K1)
+            best = hits.take_maximum(best, TermHits(tier.slots, scores), slots)
+    return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
 class _Search:
@@ -126,7 +138,7 @@ class _Search:
         self,
         segments: Sequence[Segment],
         slots: int,
-        exact: Exact | None,
+        exact: ExactLookup | None,
         cancelled: IsCancelled,
         alive: Mask | None,
     ) -> None:
@@ -136,127 +148,136 @@ class _Search:
         self._exact = exact
         self._cancelled = cancelled
 
-    def mask(self, needle: Needle) -> Mask:
-        """Where the needle is, whatever the score."""
-        found = [tier.slots for tier in self.tiers(needle, {})]
-        return _mask(np.concatenate(found), self._slots)
+    def mask(self, term: QueryTerm) -> Mask:
+        """Whether each slot holds the term."""
+        found = [tier.slots for tier in self.find_tiers(term, {})]
+        return _slot_mask(np.concatenate(found), self._slots)
 
-    def tiers(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
-        """Ways to hold the needle, each as rare as it is: the word itself, then its completions.
+    def find_tiers(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
+        """The memories that hold the term, by each way to hold it: the word, then its completions.
 
-        Adds what should be pointed out to `words`.
+        Each way is scored by its own rarity. Adds the words to highlight to `words`.
         """
-        words.update(dict.fromkeys(needle.words))
-        if self._exact is not None and needle.kind is not TermKind.WORD:
-            slots = self._exact(needle.term)
+        words.update(dict.fromkeys(term.highlights))
+        if self._exact is not None and term.kind is not TermKind.WORD:
+            slots = self._exact(term.term)
             if slots is not None:
                 slots = np.unique(slots[slots < self._slots])
                 if self._alive is not None:
                     slots = slots[self._alive[slots]]
                 yield TermHits(slots, np.ones(len(slots), np.float32))
                 return
-        match needle.kind:
+        match term.kind:
             case TermKind.PHRASE:
-                yield self._gather(lambda segment: _phrase(segment, needle))
+                yield self._gather(lambda segment: _phrase(segment, term))
             case TermKind.WILDCARD:
-                yield self._expanded(needle, expansion.wildcard, words)
+                yield self._expand(term, expansion.expand_wildcard, words)
             case TermKind.FUZZY:
-                yield self._expanded(needle, expansion.fuzzy, words)
+                yield self._expand(term, expansion.expand_fuzzy, words)
             case _:
-                yield from self._words(needle, words)
+                yield from self._words(term, words)
 
-    def _words(self, needle: Needle, words: dict[str, None]) -> Iterator[TermHits]:
-        """A word, or a word written together or its parts; then what it may go on to."""
-        if len(needle.spine) == 1:
-            yield self._forms(needle.spine[0], words)
+    def _words(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
+        """One word; or a compound, or all its parts; then their completions."""
+        if len(term.parts) == 1:
+            yield self._forms(term.parts[0], words)
         else:
-            yield self._forms(needle.whole, words)
-            yield self._together(needle.spine, open_end=False, words=words)
-        if needle.open_end:
-            yield self._begun(needle.whole or needle.spine[-1])
-            if len(needle.spine) > 1:
-                yield self._together(needle.spine, open_end=True, words=words)
+            yield self._forms(term.compound, words)
+            yield self._all_parts(term.parts, last_is_prefix=False, words=words)
+        if term.last_is_prefix:
+            yield self._completions(term.compound or term.parts[-1])
+            if len(term.parts) > 1:
+                yield self._all_parts(term.parts, last_is_prefix=True, words=words)
 
     def _forms(self, word: str, words: dict[str, None]) -> TermHits:
-        """Memories with any form of an English word (others for a little less)."""
+        """Memories with any form of an English word."""
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
             terms = _forms(segment, word, stem)
             forms = [segment.terms[term] for term in terms]
-            words.update(dict.fromkeys(forms[:MOST_WORDS]))
-            shares = [1.0 if form == word else OTHER_FORM for form in forms]
-            return hits.kept(segment, ("forms", word), partial(of_terms, segment, terms, shares))
+            words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
+            shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
+            return hits.get_cached(
+                segment, ("forms", word), partial(read_terms, segment, terms, shares)
+            )
 
         return self._gather(of)
 
-    def _begun(self, start: str) -> TermHits:
+    def _completions(self, start: str) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            return hits.kept(segment, ("begun", start), lambda: hits.of_prefix(segment, start))
+            return hits.get_cached(
+                segment, ("prefix", start), lambda: hits.read_prefix(segment, start)
+            )
 
         return self._gather(of)
 
-    def _together(
-        self, spine: Sequence[str], *, open_end: bool, words: dict[str, None]
+    def _all_parts(
+        self, parts: Sequence[str], *, last_is_prefix: bool, words: dict[str, None]
     ) -> TermHits:
-        """Memories with all parts; as often as the rarest of them."""
-        *before, last = spine
-        parts = [self._forms(word, words) for word in before]
-        parts.append(self._begun(last) if open_end else self._forms(last, words))
-        return hits.common(parts)
+        """Memories with all parts, weighted as the part that they hold least."""
+        *before, last = parts
+        found = [self._forms(word, words) for word in before]
+        found.append(self._completions(last) if last_is_prefix else self._forms(last, words))
+        return hits.intersect_hits(found)
 
-    def _expanded(
+    def _expand(
         self,
-        needle: Needle,
+        term: QueryTerm,
         expand: Callable[[Segment, str, Callable[[], bool]], Ints],
         words: dict[str, None],
     ) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            terms = expand(segment, needle.spine[0], self._cancelled).tolist()
-            for term in terms[: max(0, MOST_WORDS - len(words))]:
-                words[segment.terms[term]] = None
-            return of_terms(segment, terms)
+            numbers = expand(segment, term.parts[0], self._cancelled).tolist()
+            for number in numbers[: max(0, MAX_HIGHLIGHTS - len(words))]:
+                words[segment.terms[number]] = None
+            return read_terms(segment, numbers)
 
         return self._gather(of)
 
     def _gather(self, of: Callable[[Segment], TermHits]) -> TermHits:
-        """What each segment says. Raises Cancelled."""
+        """The hits of all segments, of living memories only. Raises Cancelled."""
         found = []
         for segment in self._segments:
             if self._cancelled():
                 raise Cancelled
             found.append(of(segment))
-        held = hits.joined(found)
-        return held if self._alive is None else hits.among(held, self._alive)
+        held = hits.concat_hits(found)
+        return held if self._alive is None else hits.filter_hits(held, self._alive)
 
-    def titled(self, asked: Needles, found: Match) -> Longs:
-        """Which of these have the asked words, all and no others, as their title."""
-        parts = [_titled(segment, asked.asked, asked.open_end) for segment in self._segments]
-        titled: Longs = np.concatenate([NOWHERE, *parts])
+    def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
+        """The matches whose title is exactly the words of the query."""
+        parts = [
+            _find_titles(segment, asked.title_words, asked.last_is_prefix)
+            for segment in self._segments
+        ]
+        titled: Longs = np.concatenate([NO_SLOTS, *parts])
         if not len(titled):
             return titled
-        all_words = _mask(found.slots[found.all_words], self._slots)
+        all_words = _slot_mask(found.slots[found.all_words], self._slots)
         return titled[all_words[titled]]
 
 
 def _forms(segment: Segment, word: str, stem: str) -> list[int]:
     """Numbers of the word and its other forms in this segment."""
-    terms: list[int] = segment.class_of(stem).tolist()
+    terms: list[int] = segment.words_with_stem(stem).tolist()
     if terms:
         return terms
-    # Words that are their own stem, and the only ones with it, stand in no class.
+    # A word that is its own stem, and the only one with it, is in no class of words.
     alone = {word, stem} if analysis.stem(stem) == stem else {word}
-    return sorted(at for at in map(segment.find, alone) if at is not None)
+    return sorted(at for at in map(segment.find_word, alone) if at is not None)
 
 
-def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tuple[int, int]] | None:
-    """For each word the range of its number; None where one is not in the segment."""
+def _word_ranges(
+    segment: Segment, parts: Sequence[str], last_is_prefix: bool
+) -> list[tuple[int, int]] | None:
+    """The range of word numbers for each word; None if the segment lacks one of them."""
     ranges = []
-    for at, word in enumerate(spine):
-        if open_end and at == len(spine) - 1:
-            first, last = segment.prefix(word)
+    for at, word in enumerate(parts):
+        if last_is_prefix and at == len(parts) - 1:
+            first, last = segment.prefix_range(word)
         else:
-            number = segment.find(word)
+            number = segment.find_word(word)
             first, last = (0, 0) if number is None else (number, number + 1)
         if first == last:
             return None
@@ -264,11 +285,11 @@ def _ranges(segment: Segment, spine: Sequence[str], open_end: bool) -> list[tupl
     return ranges
 
 
-def _phrase(segment: Segment, needle: Needle) -> TermHits:
-    """Memories with these words in this order, as the stream has them."""
-    ranges = _ranges(segment, needle.spine, needle.open_end)
+def _phrase(segment: Segment, term: QueryTerm) -> TermHits:
+    """Memories with these words in this order, found in the token stream."""
+    ranges = _word_ranges(segment, term.parts, term.last_is_prefix)
     if ranges is None:
-        return hits.NONE
+        return hits.NO_HITS
     rarest = min(
         range(len(ranges)),
         key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
@@ -279,17 +300,17 @@ def _phrase(segment: Segment, needle: Needle) -> TermHits:
     for at, (first, last) in enumerate(ranges):
         if at != rarest:
             starts = starts[_in_range(stream[starts + at], first, last)]
-    return hits.counted(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
+    return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
 
 
 def _in_range(values: Ints, first: int, last: int) -> Mask:
     return values == first if last == first + 1 else (values >= first) & (values < last)
 
 
-def _titled(segment: Segment, spine: Sequence[str], open_end: bool) -> Longs:
-    memories = segment.titled.get(len(spine), NOWHERE)
-    ranges = _ranges(segment, spine, open_end) if len(memories) else None
+def _find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
+    memories = segment.by_title_length.get(len(parts), NO_SLOTS)
+    ranges = _word_ranges(segment, parts, last_is_prefix) if len(memories) else None
     for at, (first, last) in enumerate(ranges or ()):
         words = segment.stream[segment.starts[memories] + at]
         memories = memories[_in_range(words, first, last)]
-    return memories + segment.first if ranges else NOWHERE
+    return memories + segment.first if ranges else NO_SLOTS

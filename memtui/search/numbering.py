@@ -16,21 +16,21 @@ from memtui.search.columns import Mask, Slots
 Serials = NDArray[np.int64]
 """The serial of each slot, ascending."""
 
-NONE: Serials = np.empty(0, np.int64)
+NO_SERIALS: Serials = np.empty(0, np.int64)
 
 
-def appended(serials: Serials, first: int, count: int) -> Serials:
+def append_serials(serials: Serials, first: int, count: int) -> Serials:
     """The serials with those of `count` further rows, which begin at `first`."""
     return np.concatenate([serials, np.arange(first, first + count)])
 
 
-def slot_of(serials: Serials, serial: int) -> int:
+def find_slot(serials: Serials, serial: int) -> int:
     """The slot of the row with this serial; -1 where it is no longer in the table."""
     slot = int(np.searchsorted(serials, serial))
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
-def slots_to_keep(alive: Mask, ranges: Iterable[range]) -> Slots:
+def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
     """The slots of what is alive, and all slots of these ranges."""
     keep = alive.copy()
     for slots in ranges:
@@ -38,29 +38,29 @@ def slots_to_keep(alive: Mask, ranges: Iterable[range]) -> Slots:
     return keep.nonzero()[0]
 
 
-def with_later(kept: Slots, before: int, now: int) -> Slots:
+def append_later_slots(kept: Slots, before: int, now: int) -> Slots:
     """Kept slots of a table that had `before` rows, and all rows that came since."""
     return np.concatenate([kept, np.arange(before, now)])
 
 
-def new_slot(kept: Slots, slot: int) -> int:
+def renumber_slot(kept: Slots, slot: int) -> int:
     """The slot of a kept row (or of where one would be) once only the kept ones are numbered."""
     return int(np.searchsorted(kept, slot))
 
 
-def kept_within(kept: Slots, slots: range) -> Sequence[int]:
+def find_kept_in_range(kept: Slots, slots: range) -> Sequence[int]:
     """Which of these slots are kept, counted from their first."""
     start, stop = np.searchsorted(kept, (slots.start, slots.stop))
     inside: list[int] = (kept[start:stop] - slots.start).tolist()
     return inside
 
 
-def only(serials: Serials, mask: Mask) -> Serials:
+def filter_serials(serials: Serials, mask: Mask) -> Serials:
     """The serials of the slots that the mask has."""
     return serials[mask]
 
 
-def turnover(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
+def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
     """The serials that are only among the former, and those that are only among the latter."""
     gone = np.setdiff1d(before, now, assume_unique=True)
     come = np.setdiff1d(now, before, assume_unique=True)

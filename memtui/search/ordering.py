@@ -1,8 +1,8 @@
-"""What was found from the best to the worst, put in order as far as somebody looks.
+"""Sort found slots by score, only as far as they are read.
 
 A short word finds tens of thousands of memories, of which a screen shows some fifty. The first
-`HEAD` are found by one partition and sorted; the rest is sorted when it is asked for, which happens
-when a person jumps to the end or a program wants all.
+`SORTED_FIRST` are selected by one partition and sorted; the rest is sorted when it is read: when
+a person jumps to the end, or a command wants everything.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-HEAD = 256
+SORTED_FIRST = 256
 """Some screens; a partition costs much the same whatever this is."""
 
 
-class Ordered(Sequence[int]):
+class OrderedSlots(Sequence[int]):
     """Slots from the best score to the worst; newest first where equal, then in slot order.
 
     `slots` and their `scores` come in any order; `when` is the time of every slot there is.
@@ -29,7 +29,7 @@ class Ordered(Sequence[int]):
 
     def __init__(self, slots: Longs, scores: Doubles, when: Doubles) -> None:
         self._slots, self._values, self._when = slots, scores, when
-        self._head = self._best(HEAD)
+        self._head = self._best(SORTED_FIRST)
 
     def _best(self, count: int) -> Longs:
         """Positions of the best, in order."""
@@ -55,9 +55,9 @@ class Ordered(Sequence[int]):
         return self._head if stop <= len(self._head) else self._all
 
     @cached_property
-    def scores(self) -> Scores:
+    def scores(self) -> OrderedScores:
         """The score of each, in the same order."""
-        return Scores(self)
+        return OrderedScores(self)
 
     def score(self, index: int) -> float:
         """The score of the one at this place."""
@@ -102,10 +102,10 @@ class Ordered(Sequence[int]):
     __hash__ = None  # type: ignore[assignment]  # equal to lists, which have none
 
 
-class Scores(Sequence[float]):
+class OrderedScores(Sequence[float]):
     """The scores of ordered slots."""
 
-    def __init__(self, of: Ordered) -> None:
+    def __init__(self, of: OrderedSlots) -> None:
         self._of = of
 
     def __len__(self) -> int:

@@ -1,20 +1,20 @@
-"""A segment: which memories hold which word, as arrays that answer a keystroke.
+"""Segments of the search index: for each word the memories that hold it, as arrays.
 
-Memories of a segment are numbered 0..count-1; memory `i` has slot `first + i` (see
-`memtui.search.columns`). A segment never changes. What was changed gets new slots in a further,
-small segment, made by the same `build`.
+The memories of a segment are numbered 0..count-1; memory `i` has slot `first + i` (see
+`memtui.search.columns`). A segment never changes: a changed memory gets a new slot in a further,
+small segment.
 
-    terms      all words in code point order, so that a prefix is a slice
+    terms      all words in code point order, so that a prefix is a range
     indptr     where the postings of each word begin            (CSR)
     ids        memory numbers, ascending within a word
     weights    occurrences weighted by field, in quarters, at most 255
-    stream     the spine of every text as numbers of words, -1 after each field: phrases
+    stream     the words of every text in order, as word numbers, -1 after each field: for phrases
     starts     where the stream of each memory begins
-    heads      beginnings that many memories have (see `memtui.search.prefix_postings`)
-    stems      stems that several words share, in order; stem_ptr, stem_terms: which words
+    prefixes   merged postings of frequent prefixes (see `memtui.search.prefix_postings`)
+    stems      stems that several words share, sorted; stem_ptr, stem_terms: which words
 
-How rare a word is, is summed over all segments when somebody asks, so a small segment ranks like a
-large one.
+The frequency of a word is summed over all segments at search time, so a memory in a small segment
+is scored as one in a large segment.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ from numpy.typing import NDArray
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
-from memtui.search import prefix_postings as heads_module
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
-from memtui.search.prefix_postings import MOST_OFTEN, Heads
+from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings, build_prefix_postings
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 FIELD_END = -1
-_AFTER_ALL = "\U0010ffff"
+_LAST_CHARACTER = "\U0010ffff"
 _BATCH = 256
-"""Documents between two looks at `cancelled`."""
+"""Documents between two checks of `cancelled`."""
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -62,15 +61,15 @@ class Segment:
     stems: list[str]
     stem_ptr: Ints
     stem_terms: Ints
-    heads: Heads
-    whole: bool = True
-    """Whether stems and heads were worked out; without, stems are where they are asked."""
-    recent: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
-    """Answers to the last questions; see `memtui.search.hits.kept`."""
+    prefixes: PrefixPostings
+    is_complete: bool = True
+    """Whether stems and prefixes were computed; if not, stems are computed when asked for."""
+    cached_hits: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
+    """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
-    def titled(self) -> dict[int, Longs]:
-        """The memories whose title has so many words, by that number; untitled ones left out."""
+    def by_title_length(self) -> dict[int, Longs]:
+        """Number of words in the title -> memories with such a title; none for 0."""
         ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
         lengths = ends - self.starts[:-1]
         held = np.flatnonzero(lengths)
@@ -80,19 +79,19 @@ class Segment:
         numbers, firsts = np.unique(lengths[order], return_index=True)
         return dict(zip(numbers.tolist(), np.split(order, firsts[1:]), strict=True))
 
-    def find(self, word: str) -> int | None:
-        """The number of this word, or None."""
+    def find_word(self, word: str) -> int | None:
+        """The number of this word, or None if no memory holds it."""
         at = bisect_left(self.terms, word)
         return at if at < len(self.terms) and self.terms[at] == word else None
 
-    def prefix(self, start: str) -> tuple[int, int]:
-        """The half-open range of the words that begin so."""
-        return bisect_left(self.terms, start), bisect_left(self.terms, start + _AFTER_ALL)
+    def prefix_range(self, start: str) -> tuple[int, int]:
+        """The half-open range of the words with this prefix."""
+        return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)
 
-    def class_of(self, stem: str) -> Ints:
-        """The numbers of the words with this stem, where they are several; else empty."""
-        if not self.whole:
-            first, last = self.prefix(analysis.head_of(stem))
+    def words_with_stem(self, stem: str) -> Ints:
+        """The numbers of the words with this stem if it is in `stems`; else empty."""
+        if not self.is_complete:
+            first, last = self.prefix_range(analysis.prefix_of_stem(stem))
             found = (at for at in range(first, last) if analysis.stem(self.terms[at]) == stem)
             return np.fromiter(found, np.int32)
         at = bisect_left(self.stems, stem)
@@ -100,7 +99,7 @@ class Segment:
             return self.stem_terms[:0]
         return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
 
-    def frequency(self, term: int) -> int:
+    def document_frequency(self, term: int) -> int:
         """How many memories hold the word with this number."""
         return int(self.indptr[term + 1] - self.indptr[term])
 
@@ -110,21 +109,28 @@ def build(
     first: int = 0,
     cancelled: IsCancelled = never,
     *,
-    whole: bool = True,
+    is_complete: bool = True,
 ) -> Segment:
-    """The segment of these documents, in their order. Raises Cancelled.
+    """Build the segment of these documents.
 
-    Not `whole`: for a short while only, without what takes longest to make.
+    Args:
+        documents: In the order of their slots.
+        first: The slot of the first one.
+        cancelled: Is asked once for 256 documents.
+        is_complete: False for a provisional segment, without stems and prefixes.
+
+    Raises:
+        Cancelled: `cancelled` became true.
     """
-    cut = _cut(documents, cancelled)
-    vocabulary, spines, wholes = _vocabulary(cut.chunks)
+    texts = _chunk_texts(documents, cancelled)
+    vocabulary, part_table, compound_table = _vocabulary(texts.chunks)
     if cancelled():
         raise Cancelled
-    stream, source = _expand(cut.numbers, *spines)
-    joined, joined_source = _expand(cut.numbers, *wholes)
-    memory = np.repeat(np.arange(cut.count, dtype=np.int32), np.diff(cut.starts))
-    field = np.zeros(len(cut.numbers), np.int64)
-    ends = cut.numbers == 0
+    stream, source = _expand(texts.numbers, *part_table)
+    joined, joined_source = _expand(texts.numbers, *compound_table)
+    memory = np.repeat(np.arange(texts.count, dtype=np.int32), np.diff(texts.starts))
+    field = np.zeros(len(texts.numbers), np.int64)
+    ends = texts.numbers == 0
     field[1:] = np.cumsum(ends)[:-1] % len(QUARTERS)
     weight = QUARTERS[field]
     held = stream >= 0
@@ -133,20 +139,22 @@ def build(
         np.concatenate([memory[source[held]], memory[joined_source]]),
         np.concatenate([weight[source[held]], weight[joined_source]]),
         len(vocabulary),
-        cut.count,
+        texts.count,
     )
-    lengths = np.diff(spines[0])[cut.numbers]
+    lengths = np.diff(part_table[0])[texts.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
-    stems, stem_ptr, stem_terms = _stem_classes(vocabulary if whole else ())
-    made = heads_module.make(vocabulary if whole else (), indptr, ids, weights, cut.count)
+    stems, stem_ptr, stem_terms = _stem_classes(vocabulary if is_complete else ())
+    prefixes = build_prefix_postings(
+        vocabulary if is_complete else (), indptr, ids, weights, texts.count
+    )
     return Segment(
-        first, cut.count, vocabulary, indptr, ids, weights, stream, before[cut.starts],
-        stems, stem_ptr, stem_terms, made, whole,
+        first, texts.count, vocabulary, indptr, ids, weights, stream, before[texts.starts],
+        stems, stem_ptr, stem_terms, prefixes, is_complete,
     )  # fmt: skip
 
 
-class _Numbers(dict[str, int]):
-    """Numbers chunks as they come; 0 is the end of a field."""
+class _ChunkNumbers(dict[str, int]):
+    """Numbers chunks in the order of their first use, from 1; 0 is the end of a field."""
 
     def __missing__(self, chunk: str) -> int:
         number = len(self) + 1
@@ -155,7 +163,7 @@ class _Numbers(dict[str, int]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _ChunkedTexts:
     """The texts as numbers of chunks, 0 after each field."""
 
     count: int
@@ -165,8 +173,8 @@ class _Cut:
     starts: Longs
 
 
-def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
-    numbers = _Numbers()
+def _chunk_texts(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _ChunkedTexts:
+    numbers = _ChunkNumbers()
     number_of = numbers.__getitem__
     stream = array("i")
     starts = array("q", [0])
@@ -174,11 +182,11 @@ def _cut(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -> _Cut:
         if at % _BATCH == 0 and cancelled():
             raise Cancelled
         for text in document.fields():
-            for piece in analysis.pieces(text):
-                stream.extend(map(number_of, analysis.chunks(piece)))
+            for piece in analysis.split_blocks(text):
+                stream.extend(map(number_of, analysis.find_chunks(piece)))
             stream.append(0)
         starts.append(len(stream))
-    return _Cut(
+    return _ChunkedTexts(
         len(starts) - 1,
         list(numbers),
         np.frombuffer(stream, np.int32) if stream else np.empty(0, np.int32),
@@ -191,19 +199,19 @@ _Table = tuple[Longs, Ints]
 
 
 def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
-    """All words in order, and which of them each chunk has in its spine and as wholes."""
+    """All words in order, and for each chunk the numbers of its parts and of its compounds."""
     seen: dict[str, int] = {}
-    spine_ptr, spine_terms = array("q", [0, 1]), array("i", [FIELD_END])
-    whole_ptr, whole_terms = array("q", [0, 0]), array("i")
+    part_ptr, part_terms = array("q", [0, 1]), array("i", [FIELD_END])
+    compound_ptr, compound_terms = array("q", [0, 0]), array("i")
     number = seen.setdefault
     for chunk in chunks:
-        spine, wholes = analysis.words_of(chunk)
-        for word in spine:
-            spine_terms.append(number(word, len(seen)))
-        for word in wholes:
-            whole_terms.append(number(word, len(seen)))
-        spine_ptr.append(len(spine_terms))
-        whole_ptr.append(len(whole_terms))
+        parts, compounds = analysis.split_chunk(chunk)
+        for word in parts:
+            part_terms.append(number(word, len(seen)))
+        for word in compounds:
+            compound_terms.append(number(word, len(seen)))
+        part_ptr.append(len(part_terms))
+        compound_ptr.append(len(compound_terms))
     words = list(seen)
     order = sorted(range(len(words)), key=words.__getitem__)
     place = np.empty(len(words) + 1, np.int32)
@@ -211,13 +219,13 @@ def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
     place[FIELD_END] = FIELD_END
     return (
         [words[at] for at in order],
-        (np.array(spine_ptr, np.int64), place[np.array(spine_terms, np.int32)]),
-        (np.array(whole_ptr, np.int64), place[np.array(whole_terms, np.int32)]),
+        (np.array(part_ptr, np.int64), place[np.array(part_terms, np.int32)]),
+        (np.array(compound_ptr, np.int64), place[np.array(compound_terms, np.int32)]),
     )
 
 
 def _expand(numbers: Ints, ptr: Longs, terms: Ints) -> tuple[Ints, Longs]:
-    """The terms of each chunk one after the other, and the position of the chunk of each."""
+    """Replace each chunk by its terms; also returns the position of the chunk of each term."""
     lengths = (ptr[1:] - ptr[:-1])[numbers]
     source = np.repeat(np.arange(len(numbers), dtype=np.int64), lengths)
     ends = np.cumsum(lengths)
@@ -228,7 +236,7 @@ def _expand(numbers: Ints, ptr: Longs, terms: Ints) -> tuple[Ints, Longs]:
 def _postings(
     terms: Ints, memories: Ints, weights: NDArray[np.uint16], vocabulary: int, count: int
 ) -> tuple[Longs, Ints, NDArray[np.uint8]]:
-    """One posting for each word and memory, by word and then memory, weights summed."""
+    """One posting for each word and memory, sorted by both, weights summed."""
     keys = terms.astype(np.int64) * max(count, 1) + memories
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
@@ -243,12 +251,12 @@ def _postings(
     return (
         indptr.astype(np.int64),
         (keys % max(count, 1)).astype(np.int32),
-        np.minimum(summed, MOST_OFTEN).astype(np.uint8),
+        np.minimum(summed, MAX_WEIGHT).astype(np.uint8),
     )
 
 
 def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
-    """The stems that more than one word has, or that are not themselves their only word."""
+    """The stems with several words, or with one word other than the stem itself."""
     classes: dict[str, list[int]] = {}
     for number, word in enumerate(vocabulary):
         stem = analysis.stem.__wrapped__(word)
@@ -294,7 +302,7 @@ class ProvisionalIndex:
                 if held and held[-1].count < PROVISIONAL_BATCH:
                     covered = held.pop().first
                 batch = rows[covered : min(covered + PROVISIONAL_BATCH, size)]
-                held.append(build(map(to_document, batch), covered, cancelled, whole=False))
+                held.append(build(map(to_document, batch), covered, cancelled, is_complete=False))
             return tuple(held)
 
 

@@ -1,9 +1,10 @@
-"""Beginnings that many memories have: which ones, added up beforehand.
+"""Precomputed postings for frequent prefixes of two and three letters.
 
-`de` is begun by thousands of words, and adding up who holds one of them is most of what the letter
-costs. So every beginning of two or three letters that has many postings keeps its sum beside them
-(nearly as much again as the postings); longer or rarer ones are added up when they are asked, and
-so are single letters, which would take half as much once more for a keystroke that says nothing.
+Thousands of words begin with `de`, and merging their postings is most of the work for that
+keystroke. So each prefix of two or three letters with many postings is stored merged, which takes
+nearly as much space again as the postings. Longer or rarer prefixes are merged when they are
+asked for, and so are single letters, which would take half as much space once more and are rarely
+searched alone.
 """
 
 from __future__ import annotations
@@ -15,55 +16,55 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-LENGTHS = (2, 3)
-"""Letters; what is longer begins few words."""
-SHARE = 32
-"""Kept are beginnings with more postings than a share of this many of all memories ..."""
-LEAST = 256
-"""... and than this."""
-MOST_OFTEN = 255
-"""What a sum is cut at, in quarters: the score of 64 occurrences is within 2 % of the highest."""
+PREFIX_LENGTHS = (2, 3)
+"""In letters; longer prefixes have few words."""
+SHARE_DIVISOR = 32
+"""A prefix is stored if it has more postings than the number of memories divided by this ..."""
+MIN_POSTINGS = 256
+"""... and more than this."""
+MAX_WEIGHT = 255
+"""Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
 
-_AFTER_ALL = "\U0010ffff"
+_LAST_CHARACTER = "\U0010ffff"
 
 
 @dataclass(frozen=True, eq=False)
-class Heads:
-    """Beginnings in order; for each the memories, ascending, and how often they hold it."""
+class PrefixPostings:
+    """Sorted prefixes; for each the memories, ascending, and their weights."""
 
-    starts: list[str]
+    names: list[str]
     ptr: NDArray[np.int64]
     ids: NDArray[np.int32]
     weights: NDArray[np.uint8]
 
-    def find(self, start: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
-        """The memories and their weights; None where they must be added up."""
-        at = bisect_left(self.starts, start)
-        if at == len(self.starts) or self.starts[at] != start:
+    def find(self, prefix: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
+        """The memories and their weights; None where the prefix is not stored."""
+        at = bisect_left(self.names, prefix)
+        if at == len(self.names) or self.names[at] != prefix:
             return None
         begin, end = int(self.ptr[at]), int(self.ptr[at + 1])
         return self.ids[begin:end], self.weights[begin:end]
 
 
-def make(
+def build_prefix_postings(
     terms: Sequence[str],
     indptr: NDArray[np.int64],
     ids: NDArray[np.int32],
     weights: NDArray[np.uint8],
     count: int,
-) -> Heads:
-    """The heads of these words and postings (see `memtui.search.postings`) of `count` memories."""
-    least = max(LEAST, count // SHARE)
+) -> PrefixPostings:
+    """Merge the postings of the frequent prefixes (arrays as in `memtui.search.postings`)."""
+    least = max(MIN_POSTINGS, count // SHARE_DIVISOR)
     found: list[tuple[str, NDArray[np.int32], NDArray[np.uint8]]] = []
     for start, begin, end in _frequent(terms, indptr, least):
         sums = np.bincount(ids[begin:end], weights[begin:end], count)
         held = np.flatnonzero(sums)
-        often = np.minimum(sums[held], MOST_OFTEN).astype(np.uint8)
+        often = np.minimum(sums[held], MAX_WEIGHT).astype(np.uint8)
         found.append((start, held.astype(np.int32), often))
-    found.sort(key=lambda head: head[0])
+    found.sort(key=lambda entry: entry[0])
     ptr = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(held) for _, held, _ in found], out=ptr[1:])
-    return Heads(
+    return PrefixPostings(
         [start for start, _, _ in found],
         ptr,
         np.concatenate([np.empty(0, np.int32), *(held for _, held, _ in found)]),
@@ -74,22 +75,22 @@ def make(
 def _frequent(
     terms: Sequence[str], indptr: NDArray[np.int64], least: int
 ) -> Iterator[tuple[str, int, int]]:
-    """Beginnings of several words with more than `least` postings, and where those stand."""
+    """Prefixes of several words with more than `least` postings, and the range of those."""
     ranges = [(0, len(terms))]
-    for length in range(1, max(LENGTHS) + 1):
+    for length in range(1, max(PREFIX_LENGTHS) + 1):
         longer: list[tuple[int, int]] = []
         for first, last in ranges:
             longer += _split(terms, first, last, length)
         ranges = [(a, b) for a, b in longer if b - a > 1 and indptr[b] - indptr[a] > least]
-        for first, last in ranges if length in LENGTHS else ():
+        for first, last in ranges if length in PREFIX_LENGTHS else ():
             yield terms[first][:length], int(indptr[first]), int(indptr[last])
 
 
 def _split(terms: Sequence[str], first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
-    """The words of a range that are so long, by their first `length` letters."""
+    """Split a range of words by their first `length` letters; shorter words are left out."""
     while first < last:
         start = terms[first][:length]
-        end = bisect_left(terms, start + _AFTER_ALL, first, last)
+        end = bisect_left(terms, start + _LAST_CHARACTER, first, last)
         if len(start) == length:
             yield first, end
             first = end

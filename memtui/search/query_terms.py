@@ -1,13 +1,13 @@
-"""What a query looks for, as the index knows it: words, words written together, phrases.
+"""Analyze the terms of a query into the words, compounds and phrases of the index.
 
-    deploys?           one needle, any form of the word
-    deplo (typing)     one needle, every word that begins so
-    getUserById        one needle: `getuserbyid`, or else get and user and by and id
-    src/store.ts       two needles
-    東京都              two needles: 東京, 京都
-    "rolled back"      one needle, the words in this order
+    deploys?           one term, any form of the word
+    deplo (typing)     one term, every word with this prefix
+    getUserById        one term: `getuserbyid`, or else get and user and by and id
+    src/store.ts       two terms
+    東京都              two terms: 東京, 京都
+    "rolled back"      one term, the words in this order
 
-Question words (`what did we...`) are dropped as long as anything else is looked for.
+Question words (`what did we...`) are dropped if any other term remains.
 """
 
 from __future__ import annotations
@@ -18,128 +18,130 @@ from dataclasses import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 
-MOST = 200
-"""Things that one query may look for; a pasted page is cut there."""
+MAX_TERMS = 200
+"""Terms of one query; a longer one, such as a pasted page, is cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Needle:
-    """One thing that a memory has or has not."""
+class QueryTerm:
+    """A word, compound, phrase or pattern to look up in the index."""
 
     term: Term = field(compare=False)
-    """What the person wrote it in."""
+    """The term of the query that it comes from."""
     kind: TermKind
     """WORD, PHRASE, WILDCARD or FUZZY."""
-    spine: tuple[str, ...]
-    """Words that must all be there (a phrase: in this order).
+    parts: tuple[str, ...]
+    """Words that must all be there (PHRASE: in this order).
     WILDCARD: the pattern. FUZZY: the one word."""
-    whole: str = ""
-    """The spine written together, which is as good as all of them."""
-    open_end: bool = False
-    """The last word may go on."""
+    compound: str = ""
+    """The parts written together; a memory with it matches as one with all parts does."""
+    last_is_prefix: bool = False
+    """The last word is matched as a prefix."""
 
     @property
-    def words(self) -> tuple[str, ...]:
-        """What to point out on the screen."""
+    def highlights(self) -> tuple[str, ...]:
+        """The words to highlight."""
         if self.kind is TermKind.WILDCARD:
             return ()
-        return (*self.spine, self.whole) if self.whole else self.spine
+        return (*self.parts, self.compound) if self.compound else self.parts
 
 
 @dataclass(frozen=True, slots=True)
-class Needles:
-    """All needles of a query."""
+class QueryTerms:
+    """The analyzed terms of a query."""
 
-    wanted: tuple[Needle, ...] = ()
-    """One of them is enough; memories with all of them come first."""
-    required: tuple[Needle, ...] = ()
-    """Phrases: whoever quotes wants just this."""
-    excluded: tuple[Needle, ...] = ()
-    asked: tuple[str, ...] = ()
-    """The spine of all that is looked for, question words included: to compare with titles."""
-    open_end: bool = False
-    """The last of `asked` is still being typed."""
+    wanted: tuple[QueryTerm, ...] = ()
+    """At least one must match; memories with all of them rank first."""
+    required: tuple[QueryTerm, ...] = ()
+    """Phrases; all must match."""
+    excluded: tuple[QueryTerm, ...] = ()
+    title_words: tuple[str, ...] = ()
+    """All words that are looked for, question words too, to compare with titles."""
+    last_is_prefix: bool = False
+    """The last of `title_words` is still being typed."""
 
 
-def needles(terms: Sequence[Term]) -> Needles:
-    """Analyse the terms of a query. Terms without a letter or digit vanish."""
-    wanted: list[Needle] = []
-    required: list[Needle] = []
-    excluded: list[Needle] = []
+def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
+    """Analyze the terms of a query; terms without a letter or digit are dropped."""
+    wanted: list[QueryTerm] = []
+    required: list[QueryTerm] = []
+    excluded: list[QueryTerm] = []
     for term in terms:
-        found = list(_of_term(term))
+        found = list(_analyze_term(term))
         if term.negated:
             excluded += found
         elif term.kind is TermKind.PHRASE:
             required += found
         else:
             wanted += found
-    telling = [needle for needle in wanted if not _only_asks(needle)]
+    significant = [query_term for query_term in wanted if not _is_question_word(query_term)]
     positive = [term for term in terms if not term.negated]
-    return Needles(
-        tuple(dict.fromkeys(telling if telling or required else wanted))[:MOST],
-        tuple(required)[:MOST],
-        tuple(excluded)[:MOST],
-        tuple(word for term in positive for word in analysis.spine(term.text)),
+    return QueryTerms(
+        tuple(dict.fromkeys(significant if significant or required else wanted))[:MAX_TERMS],
+        tuple(required)[:MAX_TERMS],
+        tuple(excluded)[:MAX_TERMS],
+        tuple(word for term in positive for word in analysis.list_words(term.text)),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
     )
 
 
-def _only_asks(needle: Needle) -> bool:
+def _is_question_word(query_term: QueryTerm) -> bool:
     return (
-        needle.kind is TermKind.WORD
-        and len(needle.spine) == 1
-        and needle.spine[0] in analysis.QUESTION_WORDS
+        query_term.kind is TermKind.WORD
+        and len(query_term.parts) == 1
+        and query_term.parts[0] in analysis.QUESTION_WORDS
     )
 
 
-def _of_term(term: Term) -> Iterable[Needle]:
+def _analyze_term(term: Term) -> Iterable[QueryTerm]:
     if term.kind is TermKind.WILDCARD:
-        pattern = expansion.pattern_of(term.text)
-        return (Needle(term, term.kind, (pattern,)),) if pattern.strip("*?") else ()
-    spine = analysis.spine(term.text)
-    if not spine:
+        pattern = expansion.normalize_pattern(term.text)
+        return (QueryTerm(term, term.kind, (pattern,)),) if pattern.strip("*?") else ()
+    parts = analysis.list_words(term.text)
+    if not parts:
         return ()
     if term.kind is TermKind.FUZZY:
-        return (Needle(term, term.kind, ("".join(spine)[: analysis.LONGEST_WORD],)),)
+        return (QueryTerm(term, term.kind, ("".join(parts)[: analysis.MAX_WORD_CHARS],)),)
     if term.kind is TermKind.PHRASE:
-        return (_sequence(term, spine),)
-    return _of_words(term)
+        return (_make_phrase(term, parts),)
+    return _analyze_words(term)
 
 
-def _sequence(term: Term, spine: Sequence[str]) -> Needle:
-    """A phrase; a last single character of an unspaced script may begin a pair in the text."""
-    kept = _without_last_single(spine)
-    return Needle(term, TermKind.PHRASE, tuple(kept), open_end=_is_single(kept[-1]))
+def _make_phrase(term: Term, parts: Sequence[str]) -> QueryTerm:
+    """A last single character of an unspaced script may be the first of a pair in the text."""
+    kept = _without_last_single(parts)
+    return QueryTerm(term, TermKind.PHRASE, tuple(kept), last_is_prefix=_is_single(kept[-1]))
 
 
 def _is_single(word: str) -> bool:
-    """One character of an unspaced script: it begins pairs in the index."""
+    """Whether this is one character of an unspaced script, a prefix of indexed pairs."""
     return len(word) == 1 and analysis.is_unspaced(word)
 
 
-def _without_last_single(spine: Sequence[str]) -> Sequence[str]:
-    """`東京 京` asks no more than `東京`: the single is how a run ends in the index."""
+def _without_last_single(parts: Sequence[str]) -> Sequence[str]:
+    """Drop the single character that ends a run in the index: `東京 京` becomes `東京`."""
     repeats = (
-        len(spine) > 1
-        and len(spine[-2]) == 2
-        and spine[-2][1] == spine[-1]
-        and _is_single(spine[-1])
+        len(parts) > 1
+        and len(parts[-2]) == 2
+        and parts[-2][1] == parts[-1]
+        and _is_single(parts[-1])
     )
-    return spine[:-1] if repeats else spine
+    return parts[:-1] if repeats else parts
 
 
-def _of_words(term: Term) -> Iterable[Needle]:
-    """One needle for each chunk, or for each pair of characters in an unspaced script."""
-    found: list[Needle] = []
-    for chunk in analysis.chunks(term.text):
-        spine, wholes = analysis.words_of(chunk)
-        if any(analysis.is_unspaced(word) for word in spine):
-            for word in _without_last_single(spine):
-                found.append(Needle(term, TermKind.WORD, (word,), open_end=_is_single(word)))
-        elif spine:
-            found.append(Needle(term, TermKind.WORD, spine, wholes[-1] if wholes else ""))
+def _analyze_words(term: Term) -> Iterable[QueryTerm]:
+    """One term for each chunk, or for each pair of characters in an unspaced script."""
+    found: list[QueryTerm] = []
+    for chunk in analysis.find_chunks(term.text):
+        parts, compounds = analysis.split_chunk(chunk)
+        if any(analysis.is_unspaced(word) for word in parts):
+            for word in _without_last_single(parts):
+                found.append(
+                    QueryTerm(term, TermKind.WORD, (word,), last_is_prefix=_is_single(word))
+                )
+        elif parts:
+            found.append(QueryTerm(term, TermKind.WORD, parts, compounds[-1] if compounds else ""))
     typing = term.kind is TermKind.PREFIX and term.text[-1:].isalnum()
     if found and typing:
-        found[-1] = replace(found[-1], open_end=True)
+        found[-1] = replace(found[-1], last_is_prefix=True)
     return found

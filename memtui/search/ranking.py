@@ -1,4 +1,4 @@
-"""How matches are ordered: small named parts that add up to the score. All weights stand here.
+"""How matches are ordered: small id_matches parts that add up to the score. All weights stand here.
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
             + neighbours + meaning
@@ -87,7 +87,7 @@ class Weights:
 DEFAULTS = Weights()
 
 
-def weights_of(settings: Mapping[str, Any]) -> Weights:
+def read_weights(settings: Mapping[str, Any]) -> Weights:
     """Weights with those that the settings name; unknown names and values are left out.
 
     Factors are kept within -0.9..9 and the half-life above a minute.
@@ -201,18 +201,18 @@ def _tier(match: Match, weights: Weights) -> float:
     return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
 
 
-def rank(
+def score_matches(
     match: Match,
     columns: Columns,
     at: Longs | None,
     now: datetime,
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
-    named: Collection[int] = (),
+    id_matches: Collection[int] = (),
 ) -> Doubles:
     """The score of what stands at these positions of the match; None: of all that it found.
 
-    `named`: slots whose id is what was asked.
+    `id_matches`: slots whose id is what was asked.
     """
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
@@ -225,30 +225,30 @@ def rank(
     score += tier * all_words
     if meaning is not None:
         score += meaning
-    for special, worth in ((match.title, TITLE_TIERS), (list(named), ID_TIERS)):
+    for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
     score += _neighbours(match, columns, slots, factors)
     return score
 
 
-def parts(
+def explain_score(
     match: Match,
     columns: Columns,
     slot: int,
     now: datetime,
     weights: Weights = DEFAULTS,
     wanted_types: Collection[str] = (),
-    named: Collection[int] = (),
+    id_matches: Collection[int] = (),
 ) -> tuple[ScorePart, ...]:
-    """Why this slot has its score: the parts that are not 0; they add up to what `rank` gives."""
+    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)
-    at = match.position(slot)
+    at = match.find_position(slot)
     text = float(match.text[at])
     neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
     found = [
-        ScorePart("exact id", ID_TIERS * tier * (slot in named)),
+        ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
         ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),

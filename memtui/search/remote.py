@@ -21,18 +21,18 @@ import numpy as np
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Counts, Floats, unit, well_formed
-from memtui.text import masked, visible
+from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
+from memtui.text import mask_urls, visible
 
 TIME_LIMIT = 60.0
 """Seconds for one batch; a model may have to be loaded first."""
 BATCH = 32
-LARGEST_ANSWER = 64 << 20
-LARGEST_VECTOR = 16_384
-USUAL = {"ollama": "http://127.0.0.1:11434", "openai": ""}
+MAX_RESPONSE_BYTES = 64 << 20
+MAX_VECTOR_SIZE = 16_384
+DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434", "openai": ""}
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirection."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
@@ -45,13 +45,13 @@ def _login(url: str) -> str:
     return base64.b64encode(unquote_to_bytes(login)).decode("ascii") if at else ""
 
 
-class Endpoint:
+class EmbeddingServer:
     """One model of one server."""
 
     remote = True
 
     def __init__(self, choice: Embedding, time_limit: float = TIME_LIMIT) -> None:
-        url = (choice.url or USUAL[choice.kind]).rstrip("/")
+        url = (choice.url or DEFAULT_URLS[choice.kind]).rstrip("/")
         if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).netloc:
             raise ConfigError(
                 "needs the http:// or https:// address of the server",
@@ -66,16 +66,16 @@ class Endpoint:
         self._url = url + ("/api/embed" if choice.kind == "ollama" else "/embeddings")
         self._key_variable = choice.key_variable
         self._time_limit = time_limit
-        self._opener = urllib.request.build_opener(_Stay)
-        self.name = masked(f"{choice.kind}:{url}:{choice.model}")
+        self._opener = urllib.request.build_opener(_NoRedirect)
+        self.name = mask_urls(f"{choice.kind}:{url}:{choice.model}")
 
-    def counts(self, texts: Iterable[str]) -> Counts | None:  # noqa: ARG002
+    def counts(self, texts: Iterable[str]) -> PieceCounts | None:  # noqa: ARG002
         return None
 
     def embed(
         self,
         texts: Sequence[str],
-        counts: Counts | None = None,  # noqa: ARG002
+        counts: PieceCounts | None = None,  # noqa: ARG002
         cancelled: IsCancelled = never,
     ) -> Floats:
         """One row for each text. Raises EmbeddingError or Cancelled."""
@@ -84,8 +84,8 @@ class Endpoint:
             if cancelled():
                 raise Cancelled
             # Servers refuse empty texts; a space means as little.
-            batch = [well_formed(text) or " " for text in texts[at : at + BATCH]]
-            parts.append(unit(self._rows(self._ask(batch), len(batch))))
+            batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH]]
+            parts.append(normalize_rows(self._rows(self._ask(batch), len(batch))))
         if not parts:
             return np.empty((0, 0), np.float32)
         if len({part.shape[1] for part in parts}) != 1:
@@ -107,7 +107,7 @@ class Endpoint:
         request = urllib.request.Request(self._url, body, headers, method="POST")
         try:
             with self._opener.open(request, timeout=self._time_limit) as answer:
-                read = answer.read(LARGEST_ANSWER + 1)
+                read = answer.read(MAX_RESPONSE_BYTES + 1)
         except urllib.error.HTTPError as error:
             with error:
                 why = visible(error.read(300).decode("utf-8", "replace")).strip()
@@ -119,7 +119,7 @@ class Endpoint:
                 where=self._url,
                 do="see [search.embedding] in config.toml",
             ) from None
-        if len(read) > LARGEST_ANSWER:
+        if len(read) > MAX_RESPONSE_BYTES:
             raise self._odd("too long an answer")
         try:
             return json.loads(read)
@@ -136,7 +136,7 @@ class Endpoint:
             rows = np.array(lists, np.float32)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise self._odd("an answer without vectors") from None
-        if rows.ndim != 2 or len(rows) != count or not 0 < rows.shape[1] <= LARGEST_VECTOR:
+        if rows.ndim != 2 or len(rows) != count or not 0 < rows.shape[1] <= MAX_VECTOR_SIZE:
             raise self._odd(f"vectors of shape {rows.shape} for {count} texts")
         return rows
 

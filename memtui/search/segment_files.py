@@ -22,11 +22,11 @@ from memtui import __version__
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
 from memtui.search.postings import Segment
-from memtui.search.prefix_postings import Heads
+from memtui.search.prefix_postings import PrefixPostings
 
 log = logging.getLogger(__name__)
 
-FORM = 2
+FORMAT_VERSION = 3
 """Raised whenever the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -36,17 +36,17 @@ _ARRAYS = {
     "starts": np.int64,
     "stem_ptr": np.int32,
     "stem_terms": np.int32,
-    "head_ptr": np.int64,
-    "head_ids": np.int32,
-    "head_weights": np.uint8,
+    "prefix_ptr": np.int64,
+    "prefix_ids": np.int32,
+    "prefix_weights": np.uint8,
 }
-_WORDS = ("terms", "stems", "head_starts")
-_HEAD = "segment.json"
+_WORDS = ("terms", "stems", "prefix_names")
+_HEADER = "segment.json"
 
 
 def _versions() -> dict[str, Any]:
     return {
-        "form": FORM,
+        "form": FORMAT_VERSION,
         "memtui": __version__,
         "analysis": analysis.VERSION,
         "weights": list(FIELD_WEIGHTS),
@@ -55,19 +55,20 @@ def _versions() -> dict[str, Any]:
 
 
 def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
-    """Write the segment into this private folder; it is there when its head is, never in part.
+    """Write the segment into this private folder; it is there when its header is, never in part.
 
     `stamp` names what was indexed. Raises OSError.
     """
-    heads = segment.heads
-    of_heads: dict[str, NDArray[Any]] = {
-        "head_ptr": heads.ptr,
-        "head_ids": heads.ids,
-        "head_weights": heads.weights,
+    prefixes = segment.prefixes
+    prefix_arrays: dict[str, NDArray[Any]] = {
+        "prefix_ptr": prefixes.ptr,
+        "prefix_ids": prefixes.ids,
+        "prefix_weights": prefixes.weights,
     }
-    words = {"terms": segment.terms, "stems": segment.stems, "head_starts": heads.starts}
+    words = {"terms": segment.terms, "stems": segment.stems, "prefix_names": prefixes.names}
     arrays = {
-        name: of_heads[name] if name in of_heads else getattr(segment, name) for name in _ARRAYS
+        name: prefix_arrays[name] if name in prefix_arrays else getattr(segment, name)
+        for name in _ARRAYS
     }
     for name, texts in words.items():
         text = "\n".join(texts).encode("utf-8", "surrogatepass")
@@ -76,31 +77,33 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
     for name, values in arrays.items():
         cache_files.save_array(folder / f"segment.{name}.npy", values)
         sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
-    head = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
-    draft = folder / f"{_HEAD}.draft"
-    cache_files.write_text(draft, json.dumps(head))
-    draft.replace(folder / _HEAD)
+    header = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
+    draft = folder / f"{_HEADER}.draft"
+    cache_files.write_text(draft, json.dumps(header))
+    draft.replace(folder / _HEADER)
 
 
 def has_segment(folder: Path) -> bool:
     """Whether a segment was saved here; `load_segment` tells whether it can be trusted."""
-    return (folder / _HEAD).exists()
+    return (folder / _HEADER).exists()
 
 
 def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
     """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
     try:
-        head = json.loads((folder / _HEAD).read_bytes())
-        if {name: head[name] for name in _versions()} != _versions() or head["stamp"] != stamp:
+        header = json.loads((folder / _HEADER).read_bytes())
+        if {name: header[name] for name in _versions()} != _versions() or header["stamp"] != stamp:
             return None
-        sums = head["sums"]
+        sums = header["sums"]
         arrays = {name: _load_array(folder, name, sums[name]) for name in (*_ARRAYS, *_WORDS)}
         values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
         for name in _WORDS:
             text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
             values[name] = text.split("\n") if text else []
-        heads = Heads(*(values.pop(f"head_{name}") for name in ("starts", "ptr", "ids", "weights")))
-        return Segment(first=first, count=int(head["count"]), heads=heads, **values)
+        prefixes = PrefixPostings(
+            *(values.pop(f"prefix_{name}") for name in ("names", "ptr", "ids", "weights"))
+        )
+        return Segment(first=first, count=int(header["count"]), prefixes=prefixes, **values)
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is made again

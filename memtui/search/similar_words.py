@@ -20,7 +20,7 @@ from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.embedding import Floats
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
-from memtui.search.vector_search import nearest
+from memtui.search.vector_search import find_nearest
 
 MOST_WORDS = 12
 """Words that are looked for: more blur what the memory is about (Lucene's MoreLikeThis: 25)."""
@@ -32,7 +32,7 @@ SHORTEST = 2
 """Characters of a word that may tell something."""
 
 
-def telling_words(
+def find_distinctive_words(
     document: IndexedDocument, segments: Sequence[Segment], alive: Mask | None = None
 ) -> list[tuple[str, float]]:
     """The words that tell this memory from the others, each with its worth, the rarest first.
@@ -41,7 +41,7 @@ def telling_words(
     """
     often: Counter[str] = Counter()
     for text, weight in zip(document.fields(), FIELD_WEIGHTS, strict=True):
-        for word in analysis.tokens(text):
+        for word in analysis.list_tokens(text):
             often[word] += weight  # type: ignore[assignment]  # halves and quarters
     if alive is None:
         count = sum(segment.count for segment in segments)
@@ -52,9 +52,9 @@ def telling_words(
         if len(word) < SHORTEST or word in analysis.QUESTION_WORDS:
             continue
         held = sum(
-            hits.holders(segment, at, alive)
+            hits.count_holders(segment, at, alive)
             for segment in segments
-            if (at := segment.find(word)) is not None
+            if (at := segment.find_word(word)) is not None
         )
         if 1 < held <= max(FEW, MOST_COMMON * count):
             rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))
@@ -62,7 +62,7 @@ def telling_words(
     return sorted(worth, key=lambda one: (-one[1], one[0]))[:MOST_WORDS]
 
 
-def by_words(
+def score_by_words(
     telling: Sequence[tuple[str, float]],
     segments: Sequence[Segment],
     slots: int,
@@ -75,19 +75,19 @@ def by_words(
         if cancelled():
             raise Cancelled
         for segment in segments:
-            at = segment.find(word)
+            at = segment.find_word(word)
             if at is not None:
-                held = hits.of_terms(segment, [at]).slots
+                held = hits.read_terms(segment, [at]).slots
                 near[held[held < slots]] += worth / whole
     return near
 
 
-def nearest_current(
+def find_nearest_current(
     near: Floats, columns: Columns, slot: int, limit: int
 ) -> tuple[list[int], list[float]]:
     """The current memories that are nearest, without the one they are compared with."""
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
     among = columns.alive & current
     among[slot] = False
-    slots = nearest(near, among, limit)
+    slots = find_nearest(near, among, limit)
     return slots.tolist(), near[slots].tolist()

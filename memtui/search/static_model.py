@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Counts, Floats, unit, well_formed
+from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
 
-CARRIER = "wordllama"
-A = 1e-3
+WEIGHTS_PACKAGE = "wordllama"
+SIF_A = 1e-3
 """Arora et al. use 1e-3 to 1e-4."""
-MOST_PIECES = 1024
+MAX_PIECES = 1024
 """Pieces of one text that count: what comes later in a long document blurs what it is about."""
 _BATCH = 256
 _LONGEST_HEADER = 1 << 20
@@ -41,17 +41,17 @@ Longs = NDArray[np.int64]
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 
-class Files(NamedTuple):
+class ModelFiles(NamedTuple):
     """Where the weights and the tokenizer lie."""
 
     weights: Path
     tokenizer: Path
 
 
-def locate() -> Files | None:
+def find_files() -> ModelFiles | None:
     """The files of the installed carrier; None where it, or what reads it, is not installed."""
     try:
-        found = importlib.util.find_spec(CARRIER)
+        found = importlib.util.find_spec(WEIGHTS_PACKAGE)
         reader = importlib.util.find_spec("tokenizers")
     except (ImportError, ValueError):
         return None
@@ -61,7 +61,7 @@ def locate() -> Files | None:
         weights = sorted((folder / "weights").glob("*_256.safetensors"))
         tokenizers = sorted((folder / "tokenizers").glob("*.json"))
         if weights and tokenizers:
-            return Files(weights[0], tokenizers[0])
+            return ModelFiles(weights[0], tokenizers[0])
     return None
 
 
@@ -107,7 +107,7 @@ class StaticModel:
 
     remote = False
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: ModelFiles) -> None:
         self._files = files
         self.name = f"sif:{files.weights.stem}"
 
@@ -122,11 +122,11 @@ class StaticModel:
     def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
         most = len(self._table)
         return [
-            [piece for piece in pieces[:MOST_PIECES] if piece < most]
-            for pieces in self._tokenize([well_formed(text) for text in texts])
+            [piece for piece in pieces[:MAX_PIECES] if piece < most]
+            for pieces in self._tokenize([replace_surrogates(text) for text in texts])
         ]
 
-    def counts(self, texts: Iterable[str]) -> Counts:
+    def counts(self, texts: Iterable[str]) -> PieceCounts:
         """In how many of these texts each piece stands."""
         counts = np.zeros(len(self._table), np.int32)
         for batch in _batches(texts):
@@ -137,7 +137,7 @@ class StaticModel:
         return counts
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
+        self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
         """One row for each text. Raises Cancelled, OSError, ValueError."""
         weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
@@ -145,7 +145,7 @@ class StaticModel:
         for batch in _batches(texts):
             if cancelled():
                 raise Cancelled
-            parts.append(pool(self._pieces(batch), self._table, weights))
+            parts.append(pool_rows(self._pieces(batch), self._table, weights))
         return np.concatenate(parts)
 
 
@@ -153,10 +153,10 @@ def piece_weights(counts: NDArray[Any]) -> Floats:
     """What each piece counts. One that no memory holds counts as much as the rarest."""
     held = np.maximum(counts, 1.0)
     share = held / max(1.0, float(np.sum(counts)))
-    return np.asarray(A / (A + share), np.float32)
+    return np.asarray(SIF_A / (SIF_A + share), np.float32)
 
 
-def pool(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
+def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
     """The weighted mean of the rows of each text's pieces, at length 1."""
     lengths = np.array([len(one) for one in pieces], np.int64)
     rows = np.zeros((len(pieces), table.shape[1]), np.float32)
@@ -166,7 +166,7 @@ def pool(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) 
         weighted = table[ids].astype(np.float32) * weights[ids, None]
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
         rows[held] = np.add.reduceat(weighted, starts[held], axis=0)
-    return unit(rows)
+    return normalize_rows(rows)
 
 
 def _batches(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -17,26 +17,26 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
 from memtui.search import builder, catalog, documents, vectors
 from memtui.search.catalog import CachedRows
-from memtui.search.embedding import Counts, Embedder, text_of
-from memtui.search.vector_search import Nearness, StoreVectors
-from memtui.search.vectors import Head, Keys, Vectors
+from memtui.search.embedding import Embedder, PieceCounts, embedded_text
+from memtui.search.vector_search import StoreVectors, VectorIndex
+from memtui.search.vectors import Keys, StoredVectors, VectorsHeader
 
 BATCH = 512
 REMOTE_BATCH = 32
 """Texts between two looks at `cancelled`, and lost at most when the process dies."""
-IN_PROCESS = 1_000
+MAX_IN_PROCESS = 1_000
 """Memories up to which no process is started: a third of a second."""
-AT_ONCE = 500
+MAX_NEW_AT_ONCE = 500
 """Changed memories that are embedded as soon as they are read."""
-COUNTED = 8_000
+COUNT_SAMPLE = 8_000
 """Memories whose pieces are counted; more tell no more about how common a piece is."""
-GROWN = 1.5
+RECOUNT_GROWTH = 1.5
 """Pieces are counted again, and all is embedded again, when the memories are so many times more."""
-MOSTLY_DEAD = 2
+MAX_ROWS_PER_TEXT = 2
 """With so many times more rows than texts, the rows of no text are let go."""
 
 
-Place = tuple[Path, Path, Sequence[int]]
+StorePlace = tuple[Path, Path, Sequence[int]]
 """Of one store: its cache folder, its catalog generation, the slot of each row there (-1: none)."""
 
 
@@ -57,19 +57,19 @@ def choose_embedder(choice: Embedding) -> Embedder | None:
     if choice.kind == "static":
         from memtui.search import static_model
 
-        files = static_model.locate()
+        files = static_model.find_files()
         return None if files is None else static_model.StaticModel(files)
     from memtui.search import remote
 
-    return remote.Endpoint(choice)
+    return remote.EmbeddingServer(choice)
 
 
-def make(
+def build_vectors(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
-    """As `vectorize`; what keeps a processor busy for long is done by a process of its own."""
-    if embedder.remote or len(catalog.load_generation(generation).rows) <= IN_PROCESS:
-        return vectorize(generation, embedder, report, cancelled)
+    """As `embed_missing`; what keeps a processor busy for long is done by a process of its own."""
+    if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_IN_PROCESS:
+        return embed_missing(generation, embedder, report, cancelled)
     before = _count(generation, embedder)
     if not builder.build_vectors(generation, report, cancelled):
         if cancelled():
@@ -83,14 +83,14 @@ def _count(generation: Path, embedder: Embedder) -> int:
     return 0 if held is None else len(held.keys)
 
 
-def gather(places: Sequence[Place], model: str, slots: int) -> Nearness:
+def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
     """All vectors in the cache, by slot."""
     parts: list[StoreVectors] = []
     row_of = np.full(slots, -1, np.int64)
     before = 0
     for home, generation, slot_of_row in places:
         held = vectors.load(home, model)
-        keys = vectors.keys_of_rows(generation)
+        keys = vectors.load_row_keys(generation)
         where = np.asarray(slot_of_row, np.int64)
         if held is None or not len(held.keys) or keys is None or len(keys) != len(where):
             continue
@@ -99,31 +99,31 @@ def gather(places: Sequence[Place], model: str, slots: int) -> Nearness:
         row_of[where[known]] = rows[known] + before
         parts.append(StoreVectors(held.rows, held.counts, held.keys))
         before += len(held.rows)
-    return Nearness(tuple(parts), row_of)
+    return VectorIndex(tuple(parts), row_of)
 
 
-def covered(state: Nearness, rows: Sequence[Memory], embedder: Embedder) -> Nearness:
+def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder) -> VectorIndex:
     """The same with the slots that came since. A text that has a vector keeps it; a few new ones
     are embedded at once, unless a server would have to be waited for.
 
     Raises what `embed` raises.
     """
     size = len(state.row_of)
-    texts = [text_of(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
-    keys = np.array([vectors.key_of(text) for text in texts], vectors.KEY)
+    texts = [embedded_text(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
+    keys = np.array([vectors.hash_text(text) for text in texts], vectors.KEY)
     held = np.concatenate([part.keys for part in state.parts])
     found = vectors.find_rows(held, keys)
     new = np.flatnonzero(found < 0)
     parts = state.parts
-    if len(new) and len(new) <= AT_ONCE and not embedder.remote:
+    if len(new) and len(new) <= MAX_NEW_AT_ONCE and not embedder.remote:
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
         found[new] = len(held) + np.arange(len(new))
-        parts = state.with_part(StoreVectors(made, counts, keys[new]))
-    return Nearness(parts, np.concatenate([state.row_of, found]))
+        parts = state.append_part(StoreVectors(made, counts, keys[new]))
+    return VectorIndex(parts, np.concatenate([state.row_of, found]))
 
 
-def vectorize(
+def embed_missing(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
     """Embed what has no vector yet: how many texts were embedded, of how many different ones.
@@ -142,7 +142,7 @@ def vectorize(
             held = _without_dead(home, held, wanted)
         missing = np.ones(len(wanted), np.bool_) if held is None else held.find(wanted) < 0
         todo = np.sort(first[missing])
-        counts: Counts | None
+        counts: PieceCounts | None
         if held is None:
             head, counts = None, embedder.counts(_sample(rows))
         else:
@@ -151,18 +151,18 @@ def vectorize(
     return len(todo), len(wanted)
 
 
-def _outgrown(held: Vectors, count: int) -> bool:
-    return held.counts is None or count > GROWN * max(1, held.head.counted)
+def _outgrown(held: StoredVectors, count: int) -> bool:
+    return held.counts is None or count > RECOUNT_GROWTH * max(1, held.head.counted)
 
 
-def _without_dead(home: Path, held: Vectors, wanted: Keys) -> Vectors:
+def _without_dead(home: Path, held: StoredVectors, wanted: Keys) -> StoredVectors:
     """The same, or new files without the rows that belong to nothing."""
-    if len(held.keys) <= MOSTLY_DEAD * len(wanted):
+    if len(held.keys) <= MAX_ROWS_PER_TEXT * len(wanted):
         return held
-    kept = vectors.taken(held, np.flatnonzero(np.isin(held.keys, wanted)))
+    kept = vectors.take_rows(held, np.flatnonzero(np.isin(held.keys, wanted)))
     head = held.head
-    fresh = vectors.start(home, head.model, head.size, head.counted, held.counts, kept)
-    return Vectors(fresh, kept.keys, kept.rows, held.counts)
+    fresh = vectors.create_files(home, head.model, head.size, head.counted, held.counts, kept)
+    return StoredVectors(fresh, kept.keys, kept.rows, held.counts)
 
 
 def _embed(
@@ -171,8 +171,8 @@ def _embed(
     keys: Keys,
     todo: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]],
     embedder: Embedder,
-    head: Head | None,
-    counts: Counts | None,
+    head: VectorsHeader | None,
+    counts: PieceCounts | None,
     report: Report,
     cancelled: IsCancelled,
 ) -> None:
@@ -185,27 +185,27 @@ def _embed(
         made = embedder.embed([_text(rows, int(row)) for row in batch], counts, cancelled)
         if head is None or made.shape[1] != head.size:
             # A server may have another model under the old name: its vectors are not mixed.
-            head = vectors.start(home, embedder.name, made.shape[1], len(rows), counts, None)
-        vectors.append(home, head, keys[np.asarray(batch, np.int64)], made)
+            head = vectors.create_files(home, embedder.name, made.shape[1], len(rows), counts, None)
+        vectors.append_rows(home, head, keys[np.asarray(batch, np.int64)], made)
     report(Progress("embedding", len(todo), len(todo)))
 
 
 def _text(rows: CachedRows, row: int) -> str:
-    return text_of(documents.document_from_record(json.loads(rows.raw(row))))
+    return embedded_text(documents.document_from_record(json.loads(rows.raw(row))))
 
 
 def _sample(rows: CachedRows) -> Iterator[str]:
-    step = max(1, -(-len(rows) // COUNTED))
+    step = max(1, -(-len(rows) // COUNT_SAMPLE))
     return (_text(rows, row) for row in range(0, len(rows), step))
 
 
 def _keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
     """The key of each row; worked out once for each generation."""
-    known = vectors.keys_of_rows(generation)
+    known = vectors.load_row_keys(generation)
     if known is not None and len(known) == len(rows):
         return known
-    keys = np.array([vectors.key_of(text) for text in _texts(rows, cancelled)], vectors.KEY)
-    vectors.save_keys_of_rows(generation, keys)
+    keys = np.array([vectors.hash_text(text) for text in _texts(rows, cancelled)], vectors.KEY)
+    vectors.save_row_keys(generation, keys)
     return keys
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.embedding import Counts, Embedder, Floats
+from memtui.search.embedding import Embedder, Floats, PieceCounts
 from memtui.search.vectors import Keys
 
 Longs = NDArray[np.int64]
@@ -24,14 +24,14 @@ class StoreVectors:
     """The vectors of one store."""
 
     rows: Floats
-    counts: Counts | None
+    counts: PieceCounts | None
     """What a query for these rows is embedded with."""
     keys: Keys
     """The key of the text of each row."""
 
 
 @dataclass(frozen=True, eq=False)
-class Nearness:
+class VectorIndex:
     """The vectors of all slots at one moment. Never changed."""
 
     parts: tuple[StoreVectors, ...] = ()
@@ -41,7 +41,7 @@ class Nearness:
     def __len__(self) -> int:
         return int((self.row_of >= 0).sum())
 
-    def vector(self, slot: int) -> Floats | None:
+    def vector_of(self, slot: int) -> Floats | None:
         """The vector of this slot."""
         row = int(self.row_of[slot]) if slot < len(self.row_of) else -1
         if row < 0:
@@ -53,7 +53,7 @@ class Nearness:
             row -= len(part.rows)
         return None
 
-    def only(self, slots: Longs) -> Nearness:
+    def keep_slots(self, slots: Longs) -> VectorIndex:
         """The vectors of these slots (ascending), numbered anew; a part that is mostly of no slot
         any more lets go of those."""
         row_of = self.row_of[slots[slots < len(self.row_of)]]
@@ -72,9 +72,9 @@ class Nearness:
             first = last
         moved = np.cumsum(used) - 1
         known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
-        return Nearness(tuple(parts), known)
+        return VectorIndex(tuple(parts), known)
 
-    def with_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
+    def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
         """The parts and a further one, which is joined with those before it that are asked the same
         way unless they are far longer: each part costs a query a look."""
         parts = [*self.parts]
@@ -89,7 +89,7 @@ class Nearness:
             )
         return (*parts, part)
 
-    def cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
+    def compute_cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each of `slots` slots to the query, as each part has it; 0 where none."""
         near = np.zeros(slots, np.float32)
         if not self.parts:
@@ -110,7 +110,7 @@ def _products(rows: Floats, vector: Floats) -> Floats:
     return np.asarray(np.einsum("ij,j->i", rows, vector))
 
 
-def nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
+def find_nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
     """The slots nearest to the query, nearest first; none that is not near at all."""
     near = np.where(among, cosines, np.float32(0))
     least = np.partition(near, len(near) - limit)[len(near) - limit] if len(near) > limit else 0.0
@@ -118,7 +118,7 @@ def nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
     return slots[np.argsort(-near[slots], kind="stable")][:limit]
 
 
-def ask(embedder: Embedder, state: Nearness, text: str) -> tuple[Floats, ...]:
+def embed_query(embedder: Embedder, state: VectorIndex, text: str) -> tuple[Floats, ...]:
     """The vector of a query for each part. Raises EmbeddingError, OSError, ValueError."""
     if embedder.remote:
         vector = embedder.embed([text], None)[0]
@@ -132,10 +132,10 @@ def _fitting(vector: Floats, part: StoreVectors) -> Floats:
     return vector
 
 
-def around(state: Nearness, slot: int, slots: int) -> Floats | None:
+def compare_to_slot(state: VectorIndex, slot: int, slots: int) -> Floats | None:
     """The cosine of each slot to this one; None where it has no vector."""
-    vector = state.vector(slot)
+    vector = state.vector_of(slot)
     if vector is None:
         return None
     same_length = all(part.rows.shape[1] == len(vector) for part in state.parts)
-    return state.cosines([vector] * len(state.parts), slots) if same_length else None
+    return state.compute_cosines([vector] * len(state.parts), slots) if same_length else None

@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search import cache_files
-from memtui.search.embedding import Counts, Floats
+from memtui.search.embedding import Floats, PieceCounts
 
 log = logging.getLogger(__name__)
 
-FORM = 1
+FORMAT_VERSION = 1
 """Raised whenever the files, or what is embedded of a memory, change."""
 HALF = np.dtype("<f2")
 KEY = np.dtype("<u8")
@@ -44,14 +44,14 @@ Keys = NDArray[np.uint64]
 Longs = NDArray[np.int64]
 
 
-def key_of(text: str) -> int:
+def hash_text(text: str) -> int:
     """What stands for a text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY.itemsize)
     return int.from_bytes(digest.digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class VectorsHeader:
     """What `vectors.json` says."""
 
     form: int
@@ -64,13 +64,13 @@ class Head:
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors:
+class StoredVectors:
     """Vectors as they lie in the cache, in memory."""
 
-    head: Head
+    head: VectorsHeader
     keys: Keys
     rows: Floats
-    counts: Counts | None
+    counts: PieceCounts | None
 
     def find(self, keys: Keys) -> Longs:
         """The row of each key; -1 where there is none."""
@@ -88,22 +88,22 @@ def find_rows(held: Keys, keys: Keys) -> Longs:
     return np.where(held[rows] == keys, rows, -1)
 
 
-def _head(home: Path) -> Head | None:
+def _read_header(home: Path) -> VectorsHeader | None:
     try:
         said = json.loads((home / "vectors.json").read_bytes())
-        head = Head(**said)
+        head = VectorsHeader(**said)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         log.warning("vectors in %s are not used: %r", home, error)
         return None
-    sound = head.form == FORM and isinstance(head.size, int) and 0 < head.size < 1 << 15
+    sound = head.form == FORMAT_VERSION and isinstance(head.size, int) and 0 < head.size < 1 << 15
     return head if sound and isinstance(head.name, str) and head.name.isalnum() else None
 
 
-def load(home: Path, model: str) -> Vectors | None:
+def load(home: Path, model: str) -> StoredVectors | None:
     """The vectors of this model; None where there are none that can be used."""
-    head = _head(home)
+    head = _read_header(home)
     if head is None or head.model != model:
         return None
     try:
@@ -115,16 +115,16 @@ def load(home: Path, model: str) -> Vectors | None:
         return None
     whole = min(len(keys), len(halves) // head.size)
     rows = halves[: whole * head.size].astype(np.float32).reshape(whole, head.size)
-    return Vectors(head, keys[:whole], rows, counts)
+    return StoredVectors(head, keys[:whole], rows, counts)
 
 
-def _file(home: Path, head: Head, ending: str) -> Path:
+def _file(home: Path, head: VectorsHeader, ending: str) -> Path:
     return home / f"vectors-{head.name}.{ending}"
 
 
-def _counts(home: Path, head: Head) -> Counts | None:
+def _counts(home: Path, head: VectorsHeader) -> PieceCounts | None:
     try:
-        counts: Counts = np.load(_file(home, head, "npy"), allow_pickle=False)
+        counts: PieceCounts = np.load(_file(home, head, "npy"), allow_pickle=False)
     except FileNotFoundError:
         return None
     return counts
@@ -148,18 +148,23 @@ def locked(home: Path) -> Iterator[None]:
         yield
 
 
-def start(
-    home: Path, model: str, size: int, counted: int, counts: Counts | None, kept: Vectors | None
-) -> Head:
+def create_files(
+    home: Path,
+    model: str,
+    size: int,
+    counted: int,
+    counts: PieceCounts | None,
+    kept: StoredVectors | None,
+) -> VectorsHeader:
     """Begin new files, with the rows of `kept` in them, and put them in force. Raises OSError."""
-    head = Head(FORM, model, size, secrets.token_hex(6), counted)
+    head = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
         cache_files.save_array(_file(home, head, "npy"), counts)
     for ending in ("f16", "keys"):
         _file(home, head, ending).touch(mode=0o600)
     if kept is not None:
-        append(home, head, kept.keys, kept.rows)
-    said: dict[str, Any] = {name: getattr(head, name) for name in Head.__slots__}
+        append_rows(home, head, kept.keys, kept.rows)
+    said: dict[str, Any] = {name: getattr(head, name) for name in VectorsHeader.__slots__}
     fresh = home / f"vectors-{head.name}.json"
     cache_files.write_text(fresh, json.dumps(said))
     fresh.replace(home / "vectors.json")
@@ -169,7 +174,7 @@ def start(
     return head
 
 
-def append(home: Path, head: Head, keys: Keys, rows: Floats) -> None:
+def append_rows(home: Path, head: VectorsHeader, keys: Keys, rows: Floats) -> None:
     """Add rows; what a former writer left half-done is cut off first. Raises OSError."""
     with (
         _file(home, head, "f16").open("r+b") as numbers,
@@ -190,13 +195,13 @@ def _size(stream: Any) -> int:
     return os.fstat(stream.fileno()).st_size
 
 
-def taken(vectors: Vectors, at: Sequence[int] | Longs) -> Vectors:
+def take_rows(vectors: StoredVectors, at: Sequence[int] | Longs) -> StoredVectors:
     """Only these rows."""
     rows = np.asarray(at, np.int64)
-    return Vectors(vectors.head, vectors.keys[rows], vectors.rows[rows], vectors.counts)
+    return StoredVectors(vectors.head, vectors.keys[rows], vectors.rows[rows], vectors.counts)
 
 
-def keys_of_rows(generation: Path) -> Keys | None:
+def load_row_keys(generation: Path) -> Keys | None:
     """The key of each row of a catalog generation, where they were worked out already."""
     try:
         keys: Keys = np.load(generation / "vector_keys.npy", allow_pickle=False)
@@ -205,7 +210,7 @@ def keys_of_rows(generation: Path) -> Keys | None:
     return keys
 
 
-def save_keys_of_rows(generation: Path, keys: Keys) -> None:
+def save_row_keys(generation: Path, keys: Keys) -> None:
     """Keep the key of each row beside the rows. Raises OSError."""
     fresh = generation / "vector_keys.new.npy"
     cache_files.save_array(fresh, keys)

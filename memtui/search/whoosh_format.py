@@ -88,7 +88,7 @@ def _restrict_unpickling() -> None:
 
 _restrict_unpickling()
 
-FORM = 1
+FORMAT_VERSION = 1
 """Raised whenever documents or terms are written otherwise."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _POSITION_BYTES = 4
@@ -127,14 +127,14 @@ class _Text(fields.FieldType):  # type: ignore[misc]
         self.multitoken_query = "default"
 
 
-def schema() -> Any:
+def make_schema() -> Any:
     """The fields. Always passed to Whoosh, which then does not unpickle the one in the index."""
     return fields.Schema(
         **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Text()}
     )
 
 
-def codec() -> Any:
+def make_codec() -> Any:
     """Uncompressed blocks: a tenth faster to write, and the files carry sums of their own."""
     made = W3Codec(compression=0)
     made.length_stats = False
@@ -145,7 +145,7 @@ Posting = tuple[str, bytes, int, float, bytes]
 """Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
 
 
-def postings(
+def list_postings(
     segment: Segment, documents: Iterable[IndexedDocument], first: int
 ) -> Iterator[Posting]:
     """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
@@ -215,7 +215,7 @@ def commit(
     `segment`: the arrays of exactly these documents. `whole`: the index is empty, and gets all it
     will hold, straight in the order of the arrays. Raises Cancelled or anything of Whoosh's.
     """
-    writer = index.writer(codec=codec(), limitmb=MEMORY_MB)
+    writer = index.writer(codec=make_codec(), limitmb=MEMORY_MB)
     try:
         if gone:
             with index.reader() as reader:
@@ -225,7 +225,7 @@ def commit(
                         for number in list(matcher.all_ids()):
                             writer.delete_document(number)
         first = writer.docnum
-        held = schema()
+        held = make_schema()
         for at, document in enumerate(documents):
             if at % _TICK == 0 and cancelled():
                 raise Cancelled
@@ -238,7 +238,7 @@ def commit(
             writer._added = True
         if segment is None:
             segment = arrays.build(documents, 0, cancelled)
-        items = postings(segment, documents, first)
+        items = list_postings(segment, documents, first)
         if whole:
             total = len(segment.ids) + len(documents)
             writer.pool = _Sorted(_watched(items, total, report, cancelled))

@@ -28,7 +28,7 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, cache_files, expansion
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 from memtui.search.postings import Segment
-from memtui.search.query_terms import Needle, needles
+from memtui.search.query_terms import QueryTerm, analyze_terms
 from memtui.search.whoosh_format import TEXT
 
 log = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class WhooshIndex:
 
         def ask() -> list[str]:
             searcher = self._open()
-            looked_for, left_out = queries_for(terms, searcher.reader(), every=every)
+            looked_for, left_out = build_queries(terms, searcher.reader(), every=every)
             hidden = frozenset(searcher.docs_for_query(left_out))
             found = searcher.docs_for_query(looked_for)
             numbers = (number for number in found if number not in hidden)
@@ -90,7 +90,7 @@ class WhooshIndex:
 
         return self._trying(ask)
 
-    def sums(self) -> dict[str, str] | None:
+    def digests(self) -> dict[str, str] | None:
         """The sum of each indexed document by ref; None as in `search`."""
 
         def ask() -> dict[str, str]:
@@ -125,9 +125,9 @@ class WhooshIndex:
             self._check(self.folder / name, expected)
         from whoosh import index, scoring
 
-        from memtui.search.whoosh_format import schema
+        from memtui.search.whoosh_format import make_schema
 
-        self._index = index.open_dir(str(self.folder), schema=schema())
+        self._index = index.open_dir(str(self.folder), schema=make_schema())
         if self._index.latest_generation() != told["generation"]:
             raise ValueError("a commit was cut short")
         self._searcher = self._index.searcher(weighting=scoring.TF_IDF())
@@ -181,14 +181,14 @@ class WhooshIndex:
     ) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_format import commit, schema
+        from memtui.search.whoosh_format import commit, make_schema
 
         for left in self.home.glob("whoosh.*-*"):  # by a process that was killed
             cache_files.remove_tree(left)
         draft = self.home / f"whoosh.new-{secrets.token_hex(4)}"
         draft.mkdir(mode=0o700)
         try:
-            made = index.create_in(str(draft), schema())
+            made = index.create_in(str(draft), make_schema())
             commit(made, documents, (), report, cancelled, segment, whole=True)
             generation = made.latest_generation()
             made.close()
@@ -245,10 +245,10 @@ def _versions() -> dict[str, Any]:
     """Whatever decides what the files mean."""
     from whoosh import versionstring
 
-    from memtui.search.whoosh_format import FORM
+    from memtui.search.whoosh_format import FORMAT_VERSION
 
     return {
-        "form": FORM,
+        "form": FORMAT_VERSION,
         "memtui": __version__,
         "python": ".".join(platform.python_version_tuple()[:2]),
         "whoosh": versionstring(),
@@ -258,15 +258,15 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def queries_for(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
+def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
     """What the terms look for (`every`: all of them) and what they leave out, as two queries.
 
     Two, because AndNot over several segments was seen to let through what it should leave out.
     """
-    asked = needles(terms)
-    wanted = [_needle(needle, reader) for needle in asked.wanted]
-    required = [_needle(needle, reader) for needle in asked.required]
-    excluded = [_needle(needle, reader) for needle in asked.excluded]
+    asked = analyze_terms(terms)
+    wanted = [_build_query(query_term, reader) for query_term in asked.wanted]
+    required = [_build_query(query_term, reader) for query_term in asked.required]
+    excluded = [_build_query(query_term, reader) for query_term in asked.excluded]
     if every:
         required, wanted = [*required, *wanted], []
     if required:
@@ -278,44 +278,44 @@ def queries_for(terms: Sequence[Term], reader: Any, *, every: bool = False) -> t
     return found, wq.Or(excluded) if excluded else wq.NullQuery
 
 
-def _needle(needle: Needle, reader: Any) -> Any:
-    match needle.kind:
+def _build_query(query_term: QueryTerm, reader: Any) -> Any:
+    match query_term.kind:
         case TermKind.PHRASE:
-            return _phrase(needle)
+            return _phrase(query_term)
         case TermKind.WILDCARD:
-            return wq.Wildcard(TEXT, needle.spine[0])
+            return wq.Wildcard(TEXT, query_term.parts[0])
         case TermKind.FUZZY:
-            return _fuzzy(needle.spine[0])
+            return _fuzzy(query_term.parts[0])
         case _:
-            return _words(needle, reader)
+            return _words(query_term, reader)
 
 
-def _phrase(needle: Needle) -> Any:
-    if needle.open_end:
-        *before, last = needle.spine
+def _phrase(query_term: QueryTerm) -> Any:
+    if query_term.last_is_prefix:
+        *before, last = query_term.parts
         parts = [wq.Term(TEXT, word) for word in before]
         prefix = wq.Prefix(TEXT, last)
         return wq.Sequence([*parts, prefix]) if parts else prefix
-    if len(needle.spine) == 1:
-        return wq.Term(TEXT, needle.spine[0])
-    return wq.Phrase(TEXT, list(needle.spine))
+    if len(query_term.parts) == 1:
+        return wq.Term(TEXT, query_term.parts[0])
+    return wq.Phrase(TEXT, list(query_term.parts))
 
 
 def _fuzzy(word: str) -> Any:
-    most = expansion.reach(word)
+    most = expansion.max_edit_distance(word)
     return wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1) if most else wq.Term(TEXT, word)
 
 
-def _words(needle: Needle, reader: Any) -> Any:
-    *before, last = needle.spine
+def _words(query_term: QueryTerm, reader: Any) -> Any:
+    *before, last = query_term.parts
     if not before:
         ways = [_forms(last, reader)]
-        ways += [wq.Prefix(TEXT, last)] if needle.open_end else []
+        ways += [wq.Prefix(TEXT, last)] if query_term.last_is_prefix else []
         return wq.Or(ways)
     parts = [_forms(word, reader) for word in before]
-    ways = [_forms(needle.whole, reader), wq.And([*parts, _forms(last, reader)])]
-    if needle.open_end:
-        ways += [wq.Prefix(TEXT, needle.whole), wq.And([*parts, wq.Prefix(TEXT, last)])]
+    ways = [_forms(query_term.compound, reader), wq.And([*parts, _forms(last, reader)])]
+    if query_term.last_is_prefix:
+        ways += [wq.Prefix(TEXT, query_term.compound), wq.And([*parts, wq.Prefix(TEXT, last)])]
     return wq.Or(ways)
 
 
@@ -324,6 +324,6 @@ def _forms(word: str, reader: Any) -> Any:
     stem = analysis.stem(word)
     if stem == word and not analysis.has_forms(word):
         return wq.Term(TEXT, word)
-    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.stem_head(word)))
+    words = (text.decode() for text in reader.expand_prefix(TEXT, analysis.shared_prefix(word)))
     found = [other for other in words if other == word or analysis.stem(other) == stem]
     return wq.Or([wq.Term(TEXT, other) for other in found]) if found else wq.NullQuery

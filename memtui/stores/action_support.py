@@ -10,9 +10,9 @@ from memtui.changes import Act, Change, Plan
 from memtui.model import Memory
 from memtui.stores.plan_context import PlanContext
 
-AnyDesk = TypeVar("AnyDesk", bound=PlanContext)
+AnyContext = TypeVar("AnyContext", bound=PlanContext)
 
-Doing = Callable[[Change, Memory, AnyDesk], Plan]
+ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
 
 
@@ -25,7 +25,7 @@ def _no_tags(_memory: Memory) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class ActionSupport(Generic[AnyDesk]):
+class ActionSupport(Generic[AnyContext]):
     """How a format does what it can, and why it cannot do the rest.
 
     The acts that lie beside any store (`sidecar_acts.BESIDE`) need not be named here.
@@ -33,9 +33,9 @@ class ActionSupport(Generic[AnyDesk]):
 
     editable: frozenset[str]
     """The fields that EDIT can change."""
-    add: Callable[[Change, AnyDesk], Plan]
+    add: Callable[[Change, AnyContext], Plan]
     """Plans an ADD. Raises Refused."""
-    handlers: Mapping[Act, Doing[AnyDesk]]
+    handlers: Mapping[Act, ActHandler[AnyContext]]
     unsupported: Mapping[Act, str]
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]

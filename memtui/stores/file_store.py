@@ -17,23 +17,21 @@ from typing import Generic
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.action_support import ActionSupport, AnyDesk
+from memtui.stores.action_support import ActionSupport, AnyContext
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.overlay import KEPT, laid_over, read_kept
+from memtui.stores.plan_context import ContextFields
 from memtui.stores.scanning import FoundShard, SidecarReader, scan_of, stamped
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import BESIDE, plan_beside
 from memtui.stores.values import utc_now
 
-Held = tuple[Path, str, Sidecar, datetime, StoreView, Callable[[Memory], str]]
-"""What `Desk` is made of."""
 
-
-class FileStore(ABC, Generic[AnyDesk]):
+class FileStore(ABC, Generic[AnyContext]):
     """One store at a root, under a label."""
 
     format: str
-    acts: ActionSupport[AnyDesk]
+    acts: ActionSupport[AnyContext]
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         self.root = root
@@ -52,8 +50,8 @@ class FileStore(ABC, Generic[AnyDesk]):
         """The memories of one shard as its files have them."""
 
     @abstractmethod
-    def desk(self, view: StoreView) -> AnyDesk:
-        """What planning a change starts from."""
+    def plan_context(self, view: StoreView) -> AnyContext:
+        """What planning a change starts from: `context_fields` and the format's own."""
 
     # ---- what follows from it ---------------------------------------------------------------
 
@@ -68,10 +66,16 @@ class FileStore(ABC, Generic[AnyDesk]):
         """The fields that EDIT can change."""
         return self.acts.editable
 
-    def held(self, view: StoreView) -> Held:
-        """What any desk begins with."""
-        sidecar = self.sidecar.current()
-        return self.root, self.label, sidecar, self.now(), view, self.acts.shard_of
+    def context_fields(self, view: StoreView) -> ContextFields:
+        """The fields that every format's context has, as of now."""
+        return {
+            "root": self.root,
+            "label": self.label,
+            "sidecar": self.sidecar.current(),
+            "now": self.now(),
+            "view": view,
+            "shard_of": self.acts.shard_of,
+        }
 
     def scan(self) -> Scan:
         """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
@@ -113,14 +117,14 @@ class FileStore(ABC, Generic[AnyDesk]):
         why = self.refusal(change.act, memory)
         if why:
             raise Refused(why, where=change.ref or str(self.root))
-        desk = self.desk(view)
+        context = self.plan_context(view)
         if memory is None:
-            return self.acts.add(change, desk)
+            return self.acts.add(change, context)
         doing = self.acts.handlers.get(change.act)
         if doing is not None:
-            return doing(change, memory, desk)
+            return doing(change, memory, context)
         native_tags = self.acts.native_tags(memory)
-        return plan_beside(change, desk.beside(memory), desk.now, native_tags)
+        return plan_beside(change, context.beside(memory), context.now, native_tags)
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits. Raises Conflict or SaveError."""

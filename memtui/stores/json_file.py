@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import Edit, RecordEdit, TextEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import Record, load, load_records, new_record, put_member
+from memtui.files.json.editing import Record, load_records, new_record, put_member
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import as_refused
@@ -74,12 +74,8 @@ def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
     """
     text = decode(read_bytes(path, root))
     top: dict[str, Any] = {}
-    if array:
-        whole = load(text, str(path))
-        if not isinstance(whole, dict):
-            raise UnreadableFile("it does not hold a JSON object", where=str(path))
-        top = {key: value for key, value in whole.items() if key != array[0]}
-    return JsonFile(path, text, array, tuple(load_records(text, array, str(path))), top)
+    records = load_records(text, array, str(path), top)
+    return JsonFile(path, text, array, tuple(records), top)
 
 
 def to_be_made(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -> JsonFile:

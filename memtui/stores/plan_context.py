@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from memtui.changes import Change, SidecarEdit
 from memtui.errors import Refused
@@ -16,9 +16,20 @@ from memtui.stores.sidecar import Sidecar, sidecar_edits
 from memtui.stores.sidecar_acts import Beside
 
 
+class ContextFields(TypedDict):
+    """The fields of every `PlanContext`, for formats that add fields of their own."""
+
+    root: Path
+    label: str
+    sidecar: Sidecar
+    now: datetime
+    view: StoreView
+    shard_of: Callable[[Memory], str]
+
+
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """One store, while one change is planned."""
+    """One store, while one change is planned. A format whose acts need more makes a subclass."""
 
     root: Path
     label: str

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
     from memtui.library.losses import LossDetector
-    from memtui.library.snapshot import Present
+    from memtui.library.snapshot import MemorySet
     from memtui.progress import Progress
 
 Answer = TypeVar("Answer")
@@ -55,7 +55,7 @@ class LibraryWorker:
         self._watcher: FileWatcher | None = None
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
-        self._present: Present | None = None
+        self._present: MemorySet | None = None
         """The memories that were there at the last look, whatever their status."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
@@ -82,7 +82,7 @@ class LibraryWorker:
         try:
             library.load(report, job.is_cancelled)
             job.post(messages.RowsChanged(complete=True))
-            self._present = library.present()
+            self._present = library.current_memories()
             self._losses = self._loss_detector(library)
             self._learn(library, job)
             import_module(EDITING)  # here, so that neither the screen nor the rows wait for it
@@ -93,8 +93,8 @@ class LibraryWorker:
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())
-            library.keep_index(cancelled=job.is_cancelled)
-            library.keep_good_copies(job.is_cancelled)
+            library.save_index(cancelled=job.is_cancelled)
+            library.back_up_files(job.is_cancelled)
             self._embed(library, job)
 
     def _loss_detector(self, library: Library) -> LossDetector:
@@ -106,7 +106,7 @@ class LibraryWorker:
 
     def _embed(self, library: Library, job: Job) -> None:
         """Compute embeddings last of all: nothing waits for them."""
-        if library.embeds and not job.is_cancelled():
+        if library.can_embed and not job.is_cancelled():
             try:
                 library.embed(cancelled=job.is_cancelled)
             except EmbeddingBusy:
@@ -128,16 +128,16 @@ class LibraryWorker:
         if library.refresh():
             self._show_news(library, job)
             news = True
-        if self._losses is not None and (reports := self._losses.look(library)):
+        if self._losses is not None and (reports := self._losses.check(library)):
             job.post(messages.LossesSeen(reports))
         if news:
             self._learn(library, job)
-            library.keep_good_copies(job.is_cancelled)
+            library.back_up_files(job.is_cancelled)
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Have the list show what there is now, and what of it is new."""
-        before, self._present = self._present, library.present()
-        went, came = library.turnover(before, self._present)
+        before, self._present = self._present, library.current_memories()
+        went, came = library.diff_memories(before, self._present)
         gone = before.rows.with_serials(went) if before is not None else {}
         come = self._present.rows.with_serials(came)
         fresh, again = cursor_restore.fresh(gone, come), cursor_restore.read_again(gone, come)
@@ -154,7 +154,7 @@ class LibraryWorker:
     def accept_own_change(self, job: Job) -> None:
         """In a job: take what is there now for known, because memtui wrote it."""
         if self.library is not None:
-            self._present = self.library.present()
+            self._present = self.library.current_memories()
             if self._losses is not None:
                 self._losses.accept(self.library)
             self._learn(self.library, job)
@@ -201,7 +201,7 @@ class LibraryWorker:
         timeline = library.timeline(whole, unit)
         if not job.is_cancelled():
             job.post(messages.Overviewed(messages.Overview(statistics, timeline), number))
-            if library.ponder(query, job.is_cancelled) and not job.is_cancelled():
+            if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
     def find_fresh(self, query: Query) -> None:

@@ -9,7 +9,7 @@ from memtui.changes import Outcome
 from memtui.errors import MemtuiError
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -33,7 +33,7 @@ def told(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, .
 
 def _outcome(planned: Planned) -> list[OutcomeLine]:
     outcome, reason = planned.outcome, planned.reason
-    if outcome is Outcome.NOTHING and not planned.does_something:
+    if outcome is Outcome.NOTHING and not planned.has_edits:
         return [OutcomeLine(reason or "nothing would change", Tone.QUIET)]
     if outcome is Outcome.DONE:
         return [OutcomeLine(reason, Tone.QUIET)] if reason else []
@@ -62,14 +62,14 @@ def _headline(ref: str, get: Callable[[str], Memory]) -> str:
 
 
 def places(
-    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[Store]
+    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[WritableStore]
 ) -> tuple[OutcomeLine, ...]:
     """Which files would change, as they are called in their store."""
     files = [line.words for line in lines if line.kind == "file"]
     roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
     for root in reversed(roots):
         files = [file.removeprefix(root) for file in files]
-    if not files or not planned.does_something:
+    if not files or not planned.has_edits:
         return ()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
     return (OutcomeLine(f"{files[0]}{more}", Tone.QUIET, "changes"),)

@@ -63,9 +63,9 @@ class SessionState:
         memory = screen.memories.memory
         view = screen.view.settled(now)
         # As it was typed: the last word matches as a prefix in the next session by itself.
-        query = replace(view.query(now), terms=queries.parse(view.text, now).terms)
+        query = replace(view.query(now), terms=queries.parse_query(view.text, now).terms)
         kept = Session(
-            query=queries.show(query),
+            query=queries.format_query(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
             zoomed=screen.pane if screen.zoomed else "",

@@ -64,7 +64,9 @@ class StatusText:
         if found.how == "scan":
             right = f"scanning, the index is not ready · {right}"
         order = ORDER_WORDS[found.query.order]
-        status = "current memories" if not queries.values_of(found.query, "status") else "memories"
+        status = (
+            "current memories" if not queries.filter_values(found.query, "status") else "memories"
+        )
         hint = found.hint or found.query.hint
         count = self._unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
@@ -110,7 +112,7 @@ class StatusText:
         for heading, field, counts in groups:
             if field == "kind" and len(counts) < 2:
                 continue
-            rows += [Row(heading), *_group(field, counts, queries.values_of(query, field))]
+            rows += [Row(heading), *_group(field, counts, queries.filter_values(query, field))]
         rows += [Row("Times and sizes"), *self._facts(statistics)]
         return rows
 

@@ -35,8 +35,8 @@ class ViewState:
         The last word goes on matching as a prefix when typing has ended: what was found while it
         was typed does not go away on Enter. A blank or quotes end it.
         """
-        typed = queries.parse(self.text, now, typing=typing)
-        begun = queries.parse(self.text, now, typing=True).terms
+        typed = queries.parse_query(self.text, now, typing=typing)
+        begun = queries.parse_query(self.text, now, typing=True).terms
         if len(begun) == len(typed.terms):
             typed = replace(typed, terms=begun)
         conditions = {(part.field, part.negated): part for part in self.chips.conditions}
@@ -53,19 +53,21 @@ class ViewState:
     def settled(self, now: datetime) -> ViewState:
         """The filters in the search line become chips; the words stay."""
         query = self.query(now)
-        typed = queries.parse(self.text, now)
-        words = queries.show(replace(queries.without_filters(typed), sort=None))
+        typed = queries.parse_query(self.text, now)
+        words = queries.format_query(replace(queries.without_filters(typed), sort=None))
         understood = bool(typed.conditions or typed.since or typed.until or typed.sort)
         return ViewState(words if understood else self.text, replace(query, terms=(), hint=""))
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """This field filtered by exactly these values."""
-        return replace(self, chips=queries.with_values(self.chips, field, values))
+        return replace(self, chips=queries.with_filter_values(self.chips, field, values))
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filtered by this value alone, or no longer when that is so already."""
         wanted = "" if field == "type" and value == UNTYPED else value.casefold()
-        if queries.values_of(self.chips, field) == (wanted,) or (field == "entity" and not value):
+        if queries.filter_values(self.chips, field) == (wanted,) or (
+            field == "entity" and not value
+        ):
             return self.with_values(field, ())
         return self.with_values(field, (wanted,))
 
@@ -96,7 +98,7 @@ class ViewState:
 
     def has_typed_filters(self, now: datetime) -> bool:
         """The search line holds filters besides words."""
-        typed = queries.parse(self.text, now)
+        typed = queries.parse_query(self.text, now)
         return queries.without_filters(typed) != typed
 
     def chip_list(self) -> list[Chip]:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from memtui.model import Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.text import hidden_count
-from memtui.upkeep.instructions import domains, suspicions
+from memtui.upkeep.instructions import find_domains, find_suspicions
 from memtui.upkeep.secrets import find_secrets
 
 
@@ -42,12 +42,12 @@ def _at(kind: FindingKind, memory: Memory, message: str, place: Place | None = N
     return Finding(kind, where.file, where.line, memory.ref, message)
 
 
-def unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
+def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
     for item in unreadable:
         yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
 
 
-def duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
+def check_duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
     """Two memories of one store under one id (one memory in two places is not two)."""
     seen: dict[tuple[str, str], Memory] = {}
     for memory in memories:
@@ -57,7 +57,7 @@ def duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
             yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
 
 
-def dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
+def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
     """`supersedes` that names nothing in the store, and links to nothing but an entity's name."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
@@ -76,24 +76,24 @@ def dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
                 yield _at(FindingKind.DANGLING, memory, message)
 
 
-def secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
+def check_secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
     for memory in memories:
         for text in (memory.title, memory.content):
             for secret in find_secrets(text):
                 yield _at(FindingKind.SECRET, memory, f"{secret.what}: {secret.masked}")
 
 
-def instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
+def check_instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Memories that speak to the agent instead of stating something, with the reasons."""
-    named = Counter(domain for memory in memories for domain in domains(memory.content))
+    named = Counter(domain for memory in memories for domain in find_domains(memory.content))
     known = {domain for domain, count in named.items() if count > 1}
     for memory in memories:
-        reasons = suspicions(f"{memory.title}\n{memory.content}", known)
+        reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
 
-def hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
+def check_hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
     """Characters that a person does not see: escapes, zero-width, bidi."""
     for memory in memories:
         count = hidden_count(memory.title) + hidden_count(memory.content)
@@ -102,11 +102,11 @@ def hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
             yield _at(FindingKind.HIDDEN, memory, f"{count} hidden character{plural}")
 
 
-def all_findings(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
+def check_all(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
     """Every check, the gravest first."""
-    yield from unreadable_files(unreadable)
-    yield from secrets(memories)
-    yield from instructions(memories)
-    yield from duplicate_ids(memories)
-    yield from hidden_characters(memories)
-    yield from dangling_references(memories)
+    yield from check_unreadable_files(unreadable)
+    yield from check_secrets(memories)
+    yield from check_instructions(memories)
+    yield from check_duplicate_ids(memories)
+    yield from check_hidden_characters(memories)
+    yield from check_dangling_references(memories)

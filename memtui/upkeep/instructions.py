@@ -187,7 +187,7 @@ _LATIN = str.maketrans(
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
-def domains(text: str) -> set[str]:
+def find_domains(text: str) -> set[str]:
     """The domains of all addresses in the text: `https://a.b.example/x` gives `b.example`."""
     return {_domain(found[1]) for found in _HOST.finditer(text)} - _LOCAL
 
@@ -197,7 +197,7 @@ def _domain(host: str) -> str:
     return host if host.replace(".", "").isdigit() else ".".join(host.split(".")[-2:])
 
 
-def suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
+def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
     """Why this may be an instruction to the agent: no reason, or several.
 
     `known` are domains that other memories name too; without them no address is called new.

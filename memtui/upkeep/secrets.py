@@ -135,7 +135,7 @@ class Secret:
     masked: str
 
 
-def mask(text: str) -> str:
+def mask_secret(text: str) -> str:
     """`ghp_…R8`: enough to recognise it, not enough to use it."""
     return f"{text[:_HEAD]}…{text[-_TAIL:]}"
 
@@ -154,10 +154,10 @@ def _issued(text: str) -> Iterator[Secret]:
             whole = found[0]
             if not _BLANK.search(whole) and len(set(whole[8:] or whole)) >= _FEWEST:
                 name = _ISSUED_NAMES[int((found.lastgroup or "p0")[1:])]
-                yield Secret(name, *found.span(), mask(whole))
+                yield Secret(name, *found.span(), mask_secret(whole))
     if "-----BEGIN" in text:
         for found in _KEY.finditer(text):
-            yield Secret("private key", *found.span(), mask(found[0]))
+            yield Secret("private key", *found.span(), mask_secret(found[0]))
 
 
 def _named(text: str) -> Iterator[Secret]:
@@ -165,7 +165,7 @@ def _named(text: str) -> Iterator[Secret]:
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group == "given"):
-            yield Secret(_NAMED_AS[group], *found.span(), mask(value.strip("\"'`")))
+            yield Secret(_NAMED_AS[group], *found.span(), mask_secret(value.strip("\"'`")))
 
 
 def _is_secret(value: str, *, strict: bool) -> bool:

@@ -22,13 +22,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from memtui.query import parse, values_of
+from memtui.query import filter_values, parse_query
 from memtui.search import columns as columns_module
 from memtui.search import postings, ranking, segment_files
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.matching import match
+from memtui.search.matching import match_terms
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
 from tests.bench.speed import keystroke
@@ -79,19 +79,21 @@ class Screen:
         size = len(self.columns)
         ones, none = np.ones(size, np.float32), np.zeros(size, np.bool_)
         everything = Match(size, np.arange(size), ones, none)
-        factors: list[float] = ranking.rank(everything, self.columns, None, corpus.NOW).tolist()
+        factors: list[float] = ranking.score_matches(
+            everything, self.columns, None, corpus.NOW
+        ).tolist()
         return factors
 
     @property
     def types(self) -> list[int]:
         """Codes of the types that pass; empty: all do."""
-        wanted = values_of(parse(self.filters, corpus.NOW), "type")
+        wanted = filter_values(parse_query(self.filters, corpus.NOW), "type")
         return [code for code, name in enumerate(self.columns.types) if name in wanted]
 
     @property
     def since(self) -> float:
         """Unix seconds; 0: whenever."""
-        since = parse(self.filters, corpus.NOW).since
+        since = parse_query(self.filters, corpus.NOW).since
         return since.time.timestamp() if since else 0.0
 
     @cached_property
@@ -99,7 +101,7 @@ class Screen:
         """Type, status, time, entity, combination of what has few values, factor."""
         table = self.columns
         arrays: tuple[Any, ...] = (
-            table.type, table.status, table.when, table.entity, table.joint.of,
+            table.type, table.status, table.when, table.entity, table.combinations.of_slot,
         )  # fmt: skip
         return list(zip(*(array.tolist() for array in arrays), self.factors, strict=True))
 
@@ -126,8 +128,10 @@ class Memtui:
 
     def ask(self, line: str) -> int:
         for segment in self.segments:
-            segment.recent.clear()  # as if nothing had been typed before
-        found = match(self.segments, self.size, parse(line, corpus.NOW, typing=True).terms)
+            segment.cached_hits.clear()  # as if nothing had been typed before
+        found = match_terms(
+            self.segments, self.size, parse_query(line, corpus.NOW, typing=True).terms
+        )
         scores = found.text + found.all_words
         least = np.partition(scores, -BEST)[-BEST] if len(scores) > BEST else 0.0
         best = np.flatnonzero(scores >= least)
@@ -135,7 +139,7 @@ class Memtui:
 
     def change(self, changed: IndexedDocument) -> None:
         self.segments = [*self.segments[:1], postings.build([changed], self.size)]
-        match(self.segments, self.size + 1, parse("memory", corpus.NOW).terms)
+        match_terms(self.segments, self.size + 1, parse_query("memory", corpus.NOW).terms)
 
 
 class MemtuiScreen(Memtui):
@@ -172,10 +176,10 @@ class PlainWhoosh:
     def open(self) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_format import schema
+        from memtui.search.whoosh_format import make_schema
 
         folder = str(WhooshIndex(self.home).folder)
-        self.searcher = index.open_dir(folder, schema=schema()).searcher()
+        self.searcher = index.open_dir(folder, schema=make_schema()).searcher()
 
     def ask(self, line: str) -> int:
         from whoosh import query, scoring

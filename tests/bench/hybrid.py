@@ -18,7 +18,7 @@ from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder, Floats
 from memtui.search.hits import Match
-from memtui.search.ordering import Ordered
+from memtui.search.ordering import OrderedSlots
 
 
 class Way(NamedTuple):
@@ -41,11 +41,11 @@ WAYS = (
 )
 CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
 VARIANTS: list[tuple[str, str, object]] = [
-    ("vectors add at most 10", "DEPTH", 10),
-    ("vectors add at most 1,000", "DEPTH", 1_000),
-    ("vectors add however far", "NEAR_ENOUGH", 0.0),
-    ("vectors add from half of the best", "NEAR_ENOUGH", 0.5),
-    ("vectors add from .7 of the best", "NEAR_ENOUGH", 0.7),
+    ("vectors add at most 10", "MAX_ADDED", 10),
+    ("vectors add at most 1,000", "MAX_ADDED", 1_000),
+    ("vectors add however far", "MIN_COSINE_SHARE", 0.0),
+    ("vectors add from half of the best", "MIN_COSINE_SHARE", 0.5),
+    ("vectors add from .7 of the best", "MIN_COSINE_SHARE", 0.7),
 ]
 """What else could have been chosen for the vectors."""
 
@@ -60,7 +60,7 @@ class Meant:
     """The vectors of one pool, and of what is asked of it."""
 
     def __init__(self, documents: Sequence[IndexedDocument], embedder: Embedder) -> None:
-        texts = [embedding.text_of(document) for document in documents]
+        texts = [embedding.embedded_text(document) for document in documents]
         self._embedder = embedder
         self._counts = embedder.counts(texts)
         self._rows = embedder.embed(texts, self._counts)
@@ -82,11 +82,11 @@ def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
         return found
     everything = np.ones(len(cosines), np.bool_)
     if way.how == "vectors":
-        return fusion.meaning_alone(cosines, everything)
-    return fusion.fuse(found, cosines, everything, way.weight, way.how)
+        return fusion.match_by_meaning(cosines, everything)
+    return fusion.fuse_scores(found, cosines, everything, way.weight, way.how)
 
 
 def ordered(found: Match, table: Columns, now: datetime, weights: ranking.Weights) -> list[int]:
     """Slots, the best first."""
-    scores = ranking.rank(found, table, None, now, weights)
-    return list(Ordered(found.slots, scores, table.when))
+    scores = ranking.score_matches(found, table, None, now, weights)
+    return list(OrderedSlots(found.slots, scores, table.when))

@@ -20,7 +20,7 @@ import numpy as np
 
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
 from memtui.search.documents import to_document
 from memtui.search.hits import Match
@@ -71,7 +71,7 @@ def ranks_in(pool: Pool, weights: ranking.Weights, way: hybrid.Way) -> Iterator[
     segment = postings.build(held)
     meant = None if way is hybrid.TEXT else hybrid.meant(tuple(held))
     for slot, text in asked:
-        found = matching.match([segment], len(memories), parse(f"{text} ", NOW).terms)
+        found = matching.match_terms([segment], len(memories), parse_query(f"{text} ", NOW).terms)
         found = hybrid.fused(found, way, meant and meant.cosines(text))
         order = hybrid.ordered(found, table, NOW, weights)
         yield order.index(slot) + 1 if slot in order else 0
@@ -90,8 +90,8 @@ def setting(module: object, name: str, value: object) -> Iterator[None]:
 VARIANTS: list[tuple[str, object, str, object]] = [
     ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
     ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
-    ("other forms count in full", matching, "OTHER_FORM", 1.0),
-    ("other forms count half", matching, "OTHER_FORM", 0.5),
+    ("other forms count in full", matching, "OTHER_FORM_WEIGHT", 1.0),
+    ("other forms count half", matching, "OTHER_FORM_WEIGHT", 0.5),
     ("K1 0.6", matching, "K1", 0.6),
     ("K1 2.0", matching, "K1", 2.0),
 ]
@@ -120,13 +120,13 @@ def main() -> None:
     for name, module, attribute, value in VARIANTS:
         with setting(module, attribute, value):
             line(name, measure(pools))
-    original: Callable[..., Match] = matching.match
+    original: Callable[..., Match] = matching.match_terms
 
     def any_order(*arguments: object, **options: object) -> Match:
         found = original(*arguments, **options)
         return replace(found, all_words=np.zeros_like(found.all_words))
 
-    with setting(matching, "match", any_order):
+    with setting(matching, "match_terms", any_order):
         line("all words not first", measure(pools))
     if hybrid.model() is None:
         print("  no vectors: pip install memtui[semantic]")

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import columns, fusion, matching, postings, ranking
 from memtui.search.documents import to_document
 from tests.bench import hybrid
@@ -90,7 +90,7 @@ def measure(
     rows = []
     for question in asked:
         plain = re.sub(r'["~*?:-]', " ", question.text)
-        found = matching.match([segment], len(memories), parse(plain, NOW).terms)
+        found = matching.match_terms([segment], len(memories), parse_query(plain, NOW).terms)
         found = hybrid.fused(found, way, meant and meant.cosines(question.text))
         order = hybrid.ordered(found, table, NOW, weights)
         hits = [at for at, slot in enumerate(order) if slot in question.evidence]

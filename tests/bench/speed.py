@@ -19,11 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import columns as columns_module
 from memtui.search import finder, postings
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.matching import match
+from memtui.search.matching import match_terms
 from memtui.search.segment_files import load_segment, save_segment
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
@@ -45,9 +45,9 @@ def keystroke(
 ) -> int:
     """Ask as the screen does; returns how many were found."""
     for segment in segments:
-        segment.recent.clear()  # as if nothing had been typed before
-    query = parse(f"{filters} {line}".strip(), NOW, typing=True)
-    hits = finder.find(query, columns, match(segments, len(columns), query.terms), NOW)
+        segment.cached_hits.clear()  # as if nothing had been typed before
+    query = parse_query(f"{filters} {line}".strip(), NOW, typing=True)
+    hits = finder.find_hits(query, columns, match_terms(segments, len(columns), query.terms), NOW)
     hits.slots[:BEST]
     return len(hits.slots)
 
@@ -63,7 +63,7 @@ def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings
         build = timed(partial(index.build, documents, segment=segment))
         size = sum(file.stat().st_size for file in index.folder.iterdir()) / 1e6
         print(f"  whoosh build     {build:8.0f} ms   {size:.1f} MB on disk")
-        opened = timed(lambda: index.search(parse("zzz", NOW).terms))
+        opened = timed(lambda: index.search(parse_query("zzz", NOW).terms))
         print(f"  whoosh open      {opened:8.0f} ms   import and sums of all files included")
         for kind, line in (
             ("word", "{0}"),
@@ -76,7 +76,7 @@ def whoosh(folder: Path, documents: Sequence[IndexedDocument], segment: postings
             for number in range(40):
                 words = documents[number * 31 % len(documents)].content.split()
                 at = number % (len(words) - 3)
-                terms = parse(line.format(*words[at : at + 3]).lower(), NOW).terms
+                terms = parse_query(line.format(*words[at : at + 3]).lower(), NOW).terms
                 times.append(timed(partial(index.search, terms, limit=50)))
             print(f"    {kind:14} {percentiles(times)}")
         changed = replace(documents[0], content=documents[1].content)
@@ -118,8 +118,8 @@ def run(count: int) -> None:
             times = []
             for number in range(30):
                 text = documents[number * 31 % count].content.lower().split()
-                query = parse(line.format(*text[3:6], "x", "y", "z"), NOW)
-                times.append(timed(partial(match, [segment], count, query.terms)))
+                query = parse_query(line.format(*text[3:6], "x", "y", "z"), NOW)
+                times.append(timed(partial(match_terms, [segment], count, query.terms)))
             print(f"    {kind:14} {percentiles(times)}")
         whoosh(folder, documents, segment)
         update = timed(lambda: postings.build(documents[:1], count))

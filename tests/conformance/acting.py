@@ -14,7 +14,7 @@ from memtui.errors import RefError, Refused
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import CURRENT, Memory
-from memtui.query import parse
+from memtui.query import parse_query
 
 from .samples import memories
 
@@ -51,7 +51,7 @@ def first_plan(
         except (Refused, RefError) as error:
             said.append(str(error))
             continue
-        if planned.does_something:
+        if planned.has_edits:
             return change, planned, said
         said.append(f"{planned.outcome}: {planned.reason}")
     raise LookupError("\n".join(dict.fromkeys(said)))
@@ -138,7 +138,7 @@ def effect(library: Library, change: Change, planned: Planned, before: Memory | 
 
 def _found(library: Library) -> list[str]:
     """Refs of what search finds by the mark."""
-    found = library.find(parse(f"{MARK} status:all", library.now()))
+    found = library.find(parse_query(f"{MARK} status:all", library.now()))
     return [library.snapshot.rows[slot].ref for slot in found.slots]
 
 

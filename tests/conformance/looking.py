@@ -16,7 +16,7 @@ from memtui.bundle.exporting import export, export_forms
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 
 from .samples import memories
 
@@ -29,11 +29,11 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
     library = Library.open([place], state=state, cache=cache)
     library.load()
     library.index()
-    library.keep_index()
-    library.keep_good_copies()
+    library.save_index()
+    library.back_up_files()
     now = library.now()
     for text in ("the", "status:all bell", '"in the" -of', "b* ~time", "since:400d type:decision"):
-        found = library.find(parse(text, now))
+        found = library.find(parse_query(text, now))
         library.statistics(found)
         library.timeline(found)
         if found.slots and found.scores is not None:

@@ -76,7 +76,7 @@ def two_agents(folder: Path, breaks: int) -> str:
     path.write_text(json.dumps(facts, indent=2) + "\n")
     library = Library.open([folder / "memory"], state=state)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     assert library.snapshot.count == SEEDS
     longest, seen = 0.0, 0
     touched = threading.Event()
@@ -107,7 +107,7 @@ def _broken_once(
             touched.clear()
             still = _trace(path)
             library.refresh()
-            library.keep_good_copies()
+            library.back_up_files()
             held = _ids_of(library)
             if held and still == _trace(path):
                 missing = held - _kept(path, state)
@@ -117,7 +117,7 @@ def _broken_once(
     finally:
         agents.end()
     kept = _kept(path, state)
-    library.apply(repair.restoration(library.stores[0], str(path), state))
+    library.apply(repair.plan_restore_copy(library.stores[0], str(path), state))
     library.refresh()
     assert not _fault(library), fault
     restored = _ids_of(library)

@@ -10,7 +10,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.unit.text.gallery import ALL, FORBIDDEN
+
+pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
 

@@ -10,6 +10,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 Start = Callable[..., AbstractContextManager[Any]]
 
 NOISE = "\x1b[3;5HBroadcast message from root@host\r\n\r\nNOISE " + "\n" * 12 + "NOISE NOISE"

@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from memtui import __file__ as package
 from tests.bench import corpus
 from tests.bench.probe import Terminal
+
+pytestmark = pytest.mark.slow
 
 MANY = 33_000
 EVERY = 1_100

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
 from memtui.tui.dialogs.history import HistoryScreen
@@ -113,7 +113,7 @@ async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
 
 async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: Path) -> None:
     async with stage(root) as on:
-        worker, query = on.browse.worker, parse("tea", NOW)
+        worker, query = on.browse.worker, parse_query("tea", NOW)
         library = worker.library
         assert library is not None
         worker.jobs.start("find", lambda _: library.find(query, lambda: True))

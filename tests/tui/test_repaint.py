@@ -20,6 +20,8 @@ from memtui.tui.app_interface import Launch
 
 from .stage import Stage, fact, stage, write_store
 
+pytestmark = pytest.mark.slow
+
 COLUMNS, LINES = 100, 28
 STEPS = 25
 KEYS = (

@@ -70,16 +70,24 @@ def load(text: str, where: str = "") -> Any:
     return value
 
 
-def load_records(text: str, array: tuple[str, ...] = (), where: str = "") -> list[Record]:
+def load_records(
+    text: str,
+    array: tuple[str, ...] = (),
+    where: str = "",
+    others: dict[str, Any] | None = None,
+) -> list[Record]:
     """The items of the array that `array` leads to, in order, on one pass over the whole file.
 
-    Raises UnreadableFile when the file is not valid JSON or has no such array. Of a key that
-    stands there twice the last one counts, as it does for every JSON reader.
+    The other members of the top object are put into `others`. Raises UnreadableFile when the file
+    is not valid JSON or has no such array. Of a key that stands there twice the last one counts, as
+    it does for every JSON reader.
     """
     with _faults(text, where):
-        items, end = _array_below(text, begin(text), array)
+        items, end = _array_below(text, begin(text), array, {} if others is None else others)
         _nothing_follows(text, end)
     if items is None:
+        if array and text[begin(text)] != "{":
+            raise UnreadableFile("it does not hold a JSON object", where=where)
         name = f"list named {array[-1]!r}" if array else "list of records"
         raise UnreadableFile(f"the file has no {name}", where=where)
     records, line, seen = [], 1, 0
@@ -175,8 +183,13 @@ def _members(
         at = _skip(text, at + 1)
 
 
-def _array_below(text: str, at: int, array: tuple[str, ...]) -> tuple[list[Item] | None, int]:
-    """The items of the array below the value at `at` (None: no such array); the value's end."""
+def _array_below(
+    text: str, at: int, array: tuple[str, ...], others: dict[str, Any]
+) -> tuple[list[Item] | None, int]:
+    """The items of the array below the value at `at` (None: no such array); the value's end.
+
+    `others` takes the members of an object that do not lead to the array.
+    """
     if text[at : at + 1] != ("{" if array else "["):
         return None, value_at(text, at)[1]
     if not array:
@@ -185,9 +198,10 @@ def _array_below(text: str, at: int, array: tuple[str, ...]) -> tuple[list[Item]
 
     def end_of(text: str, key: str, start: int) -> int:
         nonlocal found
-        if key != array[0]:
-            return _end_of_value(text, key, start)
-        found, end = _array_below(text, start, array[1:])
+        if key == array[0]:
+            found, end = _array_below(text, start, array[1:], {})
+        else:
+            others[key], end = value_at(text, start)
         return end
 
     _, end = _members(text, at, end_of)

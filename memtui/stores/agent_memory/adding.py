@@ -65,8 +65,8 @@ def _type(change: Change, file: FactFile, stated: str) -> str:
     return word_of(change, "type", "") or file.type or stated or UNTYPED_FACT
 
 
-def _plan_carried(change: Change, desk: FactContext, file: FactFile, stated: str) -> Plan:
-    value = carried_fact(change, _type(change, file, stated), desk.now)
+def _plan_carried(change: Change, context: FactContext, file: FactFile, stated: str) -> Plan:
+    value = carried_fact(change, _type(change, file, stated), context.now)
     id = value["id"]
     if any(named.id == id for named in file.records):
         return plan_duplicate(change, "a fact with this id")
@@ -74,11 +74,11 @@ def _plan_carried(change: Change, desk: FactContext, file: FactFile, stated: str
         changes=(change,),
         edits=(
             *file.items.insert(value, INDENT),
-            *desk.noted_fact(file.slug, id, **beside_fact(change)),
+            *context.noted_fact(file.slug, id, **beside_fact(change)),
         ),
         outcome=Outcome.ADDED,
         reason=_reason(id, file.slug, []),
-        refs=(desk.ref(id),),
+        refs=(context.ref(id),),
         warnings=_no_importance(change),
     )
 
@@ -111,39 +111,39 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
     return Plan((change,), outcome=Outcome.ADDED)
 
 
-def plan_add(change: Change, desk: FactContext) -> Plan:
+def plan_add(change: Change, context: FactContext) -> Plan:
     """What adding this fact would come to. Writes nothing."""
     if change.fields.get("kind") == "note":
-        return plan_add_note(change, desk)
+        return plan_add_note(change, context)
     slug, stated = slug_and_type(word_of(change, "entity", ""))
-    file = desk.open(slug)
+    file = context.open(slug)
     if slug == NOTES and not file.items.path.parent.exists():
         raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
     if is_import(change):
-        return _plan_carried(change, desk, file, stated)
+        return _plan_carried(change, context, file, stated)
     content = content_of(change)
     active = file.active
-    coming = file.coming(planned_before(desk.view), desk.label)
-    verdict = _refused_by_rule(change, content, [*active, *coming], desk.rules)
+    coming = file.coming(planned_before(context.view), context.label)
+    verdict = _refused_by_rule(change, content, [*active, *coming], context.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
-    value = new_fact(change, file, stated, desk.now)
-    replaced = asking.contradicted(content, active, desk.rules)
+    value = new_fact(change, file, stated, context.now)
+    replaced = asking.contradicted(content, active, context.rules)
     blocked = [fact for fact, _ in replaced if UNADDRESSABLE in fact.extra]
     old = [fact for fact, _ in replaced if fact not in blocked]
     warnings = [f"forced: {verdict.reason}"] if verdict.reason else []
     warnings += [f"{_quoted(fact)} stays: {fact.extra[UNADDRESSABLE]}" for fact in blocked]
     warnings += [
         f"{_quoted(fact)}, added along with it, says otherwise"
-        for fact, _ in asking.contradicted(content, coming, desk.rules)
+        for fact, _ in asking.contradicted(content, coming, context.rules)
     ]
     warnings += _no_importance(change)
     if old:
         value["supersedes"] = old[-1].id
-    ref = desk.ref(value["id"])
+    ref = context.ref(value["id"])
     return Plan(
         changes=(change,),
-        edits=_edits(change, desk, file, value, old),
+        edits=_edits(change, context, file, value, old),
         outcome=Outcome.SUPERSEDED if old else Outcome.ADDED,
         reason=_reason(value["id"], slug, old),
         refs=(ref, *(fact.ref for fact in old)),
@@ -158,7 +158,7 @@ def _reason(id: str, slug: str, old: list[Memory]) -> str:
 
 
 def _edits(
-    change: Change, desk: FactContext, file: FactFile, value: dict[str, Any], old: list[Memory]
+    change: Change, context: FactContext, file: FactFile, value: dict[str, Any], old: list[Memory]
 ) -> tuple[Edit, ...]:
     """Old facts first, then the new one; what the file cannot hold goes beside.
 
@@ -167,7 +167,7 @@ def _edits(
     edits = [edit for fact in old for edit in made_historical(file, fact.id)]
     edits += file.items.insert(value, INDENT)
     earlier = [fact.id for fact in old[:-1]]
-    edits += desk.noted_fact(
+    edits += context.noted_fact(
         file.slug,
         value["id"],
         supersedes=earlier,

@@ -78,35 +78,35 @@ def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
     return named
 
 
-def _edit(change: Change, memory: Memory, desk: FactContext) -> Plan:
+def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
     if memory.kind == "note":
-        return edit_note(change, memory, desk)
+        return edit_note(change, memory, context)
     asked = asked_values(change, memory, FACT_FIELDS)
-    file = desk.open(slug_of(memory))
+    file = context.open(slug_of(memory))
     wanted = content_of(change) if "content" in asked else None
     named = _seen(memory, file, wanted)
     raw = named.record.raw
     warnings: list[str] = []
     if wanted is not None:
         raw = put_member(raw, "content", wanted)
-        broken = asking.broken_rule(wanted, desk.rules)
+        broken = asking.broken_rule(wanted, context.rules)
         warnings += [f"agent-memory would reject this as new: {broken}"] if broken else []
     if "type" in asked:
         raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
     edits: tuple[Edit, ...] = ()
     if "entity" in asked:
-        edits = _moved(change, memory, desk, file, named, raw)
+        edits = _moved(change, memory, context, file, named, raw)
         warnings += _moved_warnings(memory, file, named)
     elif raw != named.record.raw:
         edits = (file.items.edit(named, raw),)
         warnings += _renamed_entity(file, named, raw)
     if "tags" in asked:
-        edits += tag_edits(desk.beside(memory), asked["tags"])
+        edits += tag_edits(context.beside(memory), asked["tags"])
     return plan_one(change, memory, edits, tuple(warnings))
 
 
 def _moved(
-    change: Change, memory: Memory, desk: FactContext, file: FactFile, named: Named, raw: str
+    change: Change, memory: Memory, context: FactContext, file: FactFile, named: Named, raw: str
 ) -> tuple[Edit, ...]:
     """Take the fact out of one entity's file and put it into another's."""
     slug, stated = slug_and_type(word_of(change, "entity", memory.entity))
@@ -115,14 +115,14 @@ def _moved(
             "the entity's first word follows from the type of its first fact",
             do="change the type instead",
         )
-    target = desk.open(slug)
+    target = context.open(slug)
     if any(other.id == memory.id for other in target.records):
         raise Refused(f"{slug} holds a fact with this id already")
     if stated and not target.items.exists:
         raw = put_member(raw, "entityType", stated)
-    entry = dict(desk.sidecar.entry(memory.id))
+    entry = dict(context.sidecar.entry(memory.id))
     entry.pop("shard", None)
-    noted = desk.noted_fact(slug, memory.id, **entry) if entry else ()
+    noted = context.noted_fact(slug, memory.id, **entry) if entry else ()
     return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *noted)
 
 
@@ -150,31 +150,31 @@ def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
     return [f"{was} becomes {will}: an entity goes by the type of its first fact"]
 
 
-def _retire(change: Change, memory: Memory, desk: FactContext) -> Plan:
-    file = desk.open(slug_of(memory))
+def _retire(change: Change, memory: Memory, context: FactContext) -> Plan:
+    file = context.open(slug_of(memory))
     _seen(memory, file)
     return plan_one(change, memory, made_historical(file, memory.id), ends=True)
 
 
-def _restore(change: Change, memory: Memory, desk: FactContext) -> Plan:
-    file = desk.open(slug_of(memory))
+def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
+    file = context.open(slug_of(memory))
     edits = file.items.put(file.record(memory.id), {"status": ACTIVE})
     return plan_one(change, memory, edits, successor_warnings(memory))
 
 
-def _supersede(change: Change, memory: Memory, desk: FactContext) -> Plan:
-    file = desk.open(slug_of(memory))
+def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
+    file = context.open(slug_of(memory))
     content = content_of(change)
     named = _seen(memory, file, content)
-    broken = asking.broken_rule(content, desk.rules)
+    broken = asking.broken_rule(content, context.rules)
     if broken and not change.force:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
-    value = new_fact(change, file, text_of(named.value.get("entityType")), desk.now)
+    value = new_fact(change, file, text_of(named.value.get("entityType")), context.now)
     value["supersedes"] = memory.id
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
     others = [fact for fact in file.active if fact.id != memory.id]
-    same = asking.most_similar(content, others, desk.rules)
+    same = asking.most_similar(content, others, context.rules)
     warnings = [f"forced: {broken}"] if broken else []
     if same is not None:
         warnings.append(f"it is {same[1]:.2f} similar to another active fact, {same[0].id}")
@@ -183,82 +183,82 @@ def _supersede(change: Change, memory: Memory, desk: FactContext) -> Plan:
         edits=(
             *made_historical(file, memory.id),
             *file.items.insert(value, INDENT),
-            *desk.noted_fact(file.slug, value["id"], tags=texts_in(change, "tags")),
+            *context.noted_fact(file.slug, value["id"], tags=texts_in(change, "tags")),
         ),
         outcome=Outcome.SUPERSEDED,
         reason=f"Added fact {value['id']} to {file.slug}, marked {memory.id} historical",
-        refs=(desk.ref(value["id"]), memory.ref),
+        refs=(context.ref(value["id"]), memory.ref),
         supersedes=(memory.ref,),
         warnings=tuple(warnings),
     )
 
 
-def _delete(change: Change, memory: Memory, desk: FactContext) -> Plan:
+def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
     if memory.kind == "note":
-        return delete_note(change, memory, desk)
-    file = desk.open(slug_of(memory))
+        return delete_note(change, memory, context)
+    file = context.open(slug_of(memory))
     named = _seen(memory, file)
-    edits: tuple[Edit, ...] = (file.items.edit(named, None), *desk.beside(memory).forget())
+    edits: tuple[Edit, ...] = (file.items.edit(named, None), *context.beside(memory).forget())
     warnings = (*dangling_warnings(memory, file.memories), *_renamed_entity(file, named, None))
     return plan_one(change, memory, edits, warnings)
 
 
-def _merge(change: Change, memory: Memory, desk: FactContext) -> Plan:
+def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
     """Keep this fact, with a new text if one is given; the others become historical."""
-    others = desk.others(change, memory)
+    others = context.others(change, memory)
     if any(other.kind != "fact" for other in others):
         raise Refused("only facts can be merged", where=memory.ref)
-    file = desk.open(slug_of(memory))
+    file = context.open(slug_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         named = _seen(memory, file, content_of(change))
         edits = file.items.put(named, {"content": content_of(change)})
-    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
+    known = ids_in(context.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    edits += desk.noted_fact(file.slug, memory.id, supersedes=ids)
+    edits += context.noted_fact(file.slug, memory.id, supersedes=ids)
     for other in others:
-        edits += _merged_away(other, memory, desk)
+        edits += _merged_away(other, memory, context)
     return plan_merge(change, memory, others, edits)
 
 
-def _merged_away(other: Memory, into: Memory, desk: FactContext) -> tuple[Edit, ...]:
+def _merged_away(other: Memory, into: Memory, context: FactContext) -> tuple[Edit, ...]:
     why = not_on(Act.SUPERSEDE, other)
     if why:
         raise Refused(why, where=other.ref)
-    file = desk.open(slug_of(other))
+    file = context.open(slug_of(other))
     _seen(other, file)
     edits: tuple[Edit, ...] = ()
     if other.extra.get("status") != HISTORICAL:
         edits = made_historical(file, other.id)
-    return edits + desk.succeeded(file.slug, other.id, into.id)
+    return edits + context.succeeded(file.slug, other.id, into.id)
 
 
-def _by_slug(change: Change, memory: Memory, desk: FactContext) -> Change:
+def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
     """The change with an entity's path as its slug, which is what edges of the format name.
 
     `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
     has already, stay as they are.
     """
     _, target = asked_link(change, memory)
-    known = {other.id for other in desk.view.memories(desk.label)}
+    known = {other.id for other in context.view.memories(context.label)}
     if target in known or any(link.target == target for link in memory.links):
         return change
-    if any(other.entity == target for other in desk.view.memories(desk.label)):
+    if any(other.entity == target for other in context.view.memories(context.label)):
         return replace(change, fields={**change.fields, "target": slug_and_type(target)[0]})
     return change
 
 
-def _link(change: Change, memory: Memory, desk: FactContext) -> Plan:
-    return plan_beside(_by_slug(change, memory, desk), desk.beside(memory), desk.now)
+def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
+    return plan_beside(_by_slug(change, memory, context), context.beside(memory), context.now)
 
 
-def _unlink(change: Change, memory: Memory, desk: FactContext) -> Plan:
+def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:
     """A fact's own edge becomes null, which the format reads as none."""
-    change = _by_slug(change, memory, desk)
+    change = _by_slug(change, memory, context)
     edge = edge_link(memory.extra.get("edge"))
     if edge is None or asked_link(change, memory) != (edge.relation, edge.target):
-        return plan_beside(change, desk.beside(memory), desk.now)
-    file = desk.open(slug_of(memory))
+        return plan_beside(change, context.beside(memory), context.now)
+    file = context.open(slug_of(memory))
     return plan_one(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
 
 

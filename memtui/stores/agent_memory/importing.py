@@ -106,10 +106,10 @@ def _note_path(root: Path, id: str) -> Path:
     )
 
 
-def plan_add_note(change: Change, desk: PlanContext) -> Plan:
+def plan_add_note(change: Change, context: PlanContext) -> Plan:
     """A new daily note, summary or MEMORY.md; its id says which. Without one: today's note."""
-    id = word_of(change, "id", f"{desk.now:%Y-%m-%d}.md")
-    path = _note_path(desk.root, id)
+    id = word_of(change, "id", f"{context.now:%Y-%m-%d}.md")
+    path = _note_path(context.root, id)
     if os.path.lexists(path):
         return plan_duplicate(change, "this note")
     extra = extra_in(change)
@@ -120,7 +120,7 @@ def plan_add_note(change: Change, desk: PlanContext) -> Plan:
         crlf=extra.get("line_endings") == "crlf",
     )
     edits: tuple[Edit, ...] = (TextEdit(str(path), None, to_text(content_of(change), like)),)
-    return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (desk.ref(id),))
+    return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 
 SOURCE = "import"

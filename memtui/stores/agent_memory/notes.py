@@ -171,7 +171,7 @@ def _opened(memory: Memory) -> tuple[str, NoteText]:
     return text, to_prose(path, text)
 
 
-def edit_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
+def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     before, prose = _opened(memory)
     asked = asked_values(change, memory, NOTE_FIELDS)
     edits: tuple[Edit, ...] = ()
@@ -180,13 +180,13 @@ def edit_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
         same_as_seen(memory, prose.content, path, asked["content"])
         edits = (TextEdit(path, before, to_text(content_of(change), prose)),)
     if "tags" in asked:
-        edits += tag_edits(desk.beside(memory), asked["tags"])
+        edits += tag_edits(context.beside(memory), asked["tags"])
     return plan_one(change, memory, edits)
 
 
-def delete_note(change: Change, memory: Memory, desk: PlanContext) -> Plan:
+def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     before, prose = _opened(memory)
     path = str(prose.path)
     same_as_seen(memory, prose.content, path, None)
-    edits: tuple[Edit, ...] = (TextEdit(path, before, None), *desk.beside(memory).forget())
+    edits: tuple[Edit, ...] = (TextEdit(path, before, None), *context.beside(memory).forget())
     return plan_one(change, memory, edits)

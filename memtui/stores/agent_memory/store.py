@@ -41,8 +41,8 @@ class AgentMemory(FileStore[FactContext]):
         yield from layout.entities(self.root)
         yield from layout.notes(self.root)
 
-    def desk(self, view: StoreView) -> FactContext:
-        return FactContext(*self.held(view), self.rules, self._last)
+    def plan_context(self, view: StoreView) -> FactContext:
+        return FactContext(**self.context_fields(view), rules=self.rules, last=self._last)
 
     def read(self, shard: Shard) -> Reading:
         """The memories, with what only the sidecar knows of their lineage said on both sides."""

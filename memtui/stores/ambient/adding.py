@@ -66,19 +66,19 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
     return next(iter(best.items()))
 
 
-def target_of(entity: str, desk: EventContext) -> EventTarget:
+def target_of(entity: str, context: EventContext) -> EventTarget:
     """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
         raise Refused("an event belongs to a project", do="for example: shop-api/main")
-    found = _named_project(entity, desk.keys())
+    found = _named_project(entity, context.keys())
     if found is not None:
-        return EventTarget(desk.open(found[0]), found[1])
+        return EventTarget(context.open(found[0]), found[1])
     name, _, branch = entity.partition("/")
-    return EventTarget(desk.open(layout.key_of_name(name)), branch, new_name=name)
+    return EventTarget(context.open(layout.key_of_name(name)), branch, new_name=name)
 
 
-def new_event(change: Change, content: str, desk: EventContext) -> dict[str, Any]:
+def new_event(change: Change, content: str, context: EventContext) -> dict[str, Any]:
     """The event's keys in the order in which Ambient writes them.
 
     Type and importance default to what `r remember` gives: a decision, high.
@@ -86,7 +86,7 @@ def new_event(change: Change, content: str, desk: EventContext) -> dict[str, Any
     event = {
         "id": str(uuid.uuid4()),
         "type": word_of(change, "type", DECISION),
-        "timestamp": to_milliseconds(created_of(change, desk.now)),
+        "timestamp": to_milliseconds(created_of(change, context.now)),
         "content": content,
         "importance": importance_of(change, "high"),
     }
@@ -190,10 +190,10 @@ def _one_replaced(
     return Replaced(id, score, leaving, staying)
 
 
-def _warnings(files: Iterable[EventFile], desk: EventContext) -> tuple[str, ...]:
+def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, ...]:
     """A warning for each file that Ambient will shorten next, or had given up."""
-    warnings = list(revived(files, desk.now))
-    rules = desk.rules
+    warnings = list(revived(files, context.now))
+    rules = context.rules
     for file in files:
         limit = rules.project_limit if file.is_project else rules.task_limit
         if len(file.file.records) >= limit:
@@ -204,24 +204,24 @@ def _warnings(files: Iterable[EventFile], desk: EventContext) -> tuple[str, ...]
     return tuple(warnings)
 
 
-def plan_add(change: Change, desk: EventContext) -> Plan:
+def plan_add(change: Change, context: EventContext) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_import(change):
-        return plan_carried(Arrival(change, desk))
-    content, cut = fitted(content_of(change), desk.rules, change.force)
-    target = target_of(word_of(change, "entity", ""), desk)
-    event = new_event(change, content, desk)
-    destination = _destination(target, event, desk.milliseconds)
+        return plan_carried(Arrival(change, context))
+    content, cut = fitted(content_of(change), context.rules, change.force)
+    target = target_of(word_of(change, "entity", ""), context)
+    event = new_event(change, content, context)
+    destination = _destination(target, event, context.milliseconds)
     is_decision = event["type"] == DECISION
     into = destination.existing if is_decision else ()
-    old = _replaced(content, into, target.files, desk.rules)
-    gone = tuple(desk.ref(each.id) for each in old if not each.staying)
+    old = _replaced(content, into, target.files, context.rules)
+    gone = tuple(context.ref(each.id) for each in old if not each.staying)
     return Plan(
         changes=(change,),
-        edits=_edits(change, desk, target, event, destination, old),
+        edits=_edits(change, context, target, event, destination, old),
         outcome=Outcome.SUPERSEDED if gone else Outcome.ADDED,
         reason=_reason(event["id"], target, old),
-        refs=(desk.ref(event["id"]), *(desk.ref(each.id) for each in old)),
+        refs=(context.ref(event["id"]), *(context.ref(each.id) for each in old)),
         supersedes=gone,
         warnings=(
             *((cut,) if cut else ()),
@@ -231,7 +231,7 @@ def plan_add(change: Change, desk: EventContext) -> Plan:
                 if each.staying
             ),
             *destination.warnings,
-            *_warnings(destination.existing, desk),
+            *_warnings(destination.existing, context),
             *target.files.warnings,
         ),
     )
@@ -245,7 +245,7 @@ def _reason(id: str, target: EventTarget, old: Iterable[Replaced]) -> str:
 
 def _edits(
     change: Change,
-    desk: EventContext,
+    context: EventContext,
     target: EventTarget,
     event: Mapping[str, Any],
     destination: Destination,
@@ -256,12 +256,12 @@ def _edits(
         if each.staying:
             edits += (copy.set(None) for copy in each.leaving)
         else:
-            edits += taken_out(desk, target.files, each.id, "superseded", (event["id"],))
+            edits += taken_out(context, target.files, each.id, "superseded", (event["id"],))
     for file in destination.existing:
         edits += insert_into(file, event)
     edits += destination.made
-    edits += touched(destination.existing, desk.milliseconds)
-    edits += desk.noted(
+    edits += touched(destination.existing, context.milliseconds)
+    edits += context.noted(
         event["id"],
         target.files.shard,
         supersedes=[each.id for each in old if not each.staying],

@@ -73,13 +73,13 @@ def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> lis
 
 
 def _asked_keys(
-    change: Change, asked: dict[str, Any], desk: EventContext
+    change: Change, asked: dict[str, Any], context: EventContext
 ) -> tuple[dict[str, str], str]:
     """The event's keys that the change sets, and a warning when the text had to be cut."""
     values: dict[str, str] = {}
     cut = ""
     if "content" in asked:
-        values["content"], cut = fitted(content_of(change), desk.rules, change.force)
+        values["content"], cut = fitted(content_of(change), context.rules, change.force)
     if "type" in asked:
         values["type"] = word_of(change, "type", "")
     if "importance" in asked:
@@ -96,10 +96,10 @@ def _put(
     return edits, [where for where, found in made if found]
 
 
-def _edit(change: Change, memory: Memory, desk: EventContext) -> Plan:
+def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
     asked = asked_values(change, memory, EDITABLE)
-    files = desk.open(key_of(memory))
-    values, cut = _asked_keys(change, asked, desk)
+    files = context.open(key_of(memory))
+    values, cut = _asked_keys(change, asked, context)
     edits: tuple[Edit, ...] = ()
     warnings = ((cut,) if cut else ()) + files.warnings
     if values:
@@ -110,10 +110,10 @@ def _edit(change: Change, memory: Memory, desk: EventContext) -> Plan:
         if promoted and files.own is not None:
             edits += promoted
             holding.append(files.own)
-        edits += touched(holding, desk.milliseconds)
-        warnings += revived(holding, desk.now)
+        edits += touched(holding, context.milliseconds)
+        warnings += revived(holding, context.now)
     if "tags" in asked:
-        edits += tag_edits(desk.beside(memory), asked["tags"], _native_tags(memory))
+        edits += tag_edits(context.beside(memory), asked["tags"], _native_tags(memory))
     return plan_one(change, memory, edits, warnings if edits else ())
 
 
@@ -127,21 +127,21 @@ def _promotion(
     return insert_into(own, {**copies[0].named.value, **values})
 
 
-def _delete(change: Change, memory: Memory, desk: EventContext) -> Plan:
-    forgotten = desk.beside(memory).forget()
+def _delete(change: Change, memory: Memory, context: EventContext) -> Plan:
+    forgotten = context.beside(memory).forget()
     if _is_kept(memory):
         return plan_one(change, memory, forgotten)
-    files = desk.open(key_of(memory))
+    files = context.open(key_of(memory))
     removals = tuple(copy.set(None) for copy in _seen(memory, files))
     return plan_one(change, memory, (*removals, *forgotten), files.warnings)
 
 
-def _retire(change: Change, memory: Memory, desk: EventContext) -> Plan:
-    files = desk.open(key_of(memory))
+def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
+    files = context.open(key_of(memory))
     _seen(memory, files)
     return Plan(
         changes=(change,),
-        edits=taken_out(desk, files, memory.id, "retired"),
+        edits=taken_out(context, files, memory.id, "retired"),
         reason="removed from Ambient's files; memtui keeps it",
         refs=(memory.ref,),
         supersedes=(memory.ref,),
@@ -149,8 +149,8 @@ def _retire(change: Change, memory: Memory, desk: EventContext) -> Plan:
     )
 
 
-def _restore(change: Change, memory: Memory, desk: EventContext) -> Plan:
-    edits = put_back(desk, desk.open(key_of(memory)), memory.id)
+def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
+    edits = put_back(context, context.open(key_of(memory)), memory.id)
     return plan_one(change, memory, edits, successor_warnings(memory))
 
 
@@ -162,12 +162,12 @@ def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[Event
     return live or [copies[0].where]
 
 
-def _supersede(change: Change, memory: Memory, desk: EventContext) -> Plan:
-    files = desk.open(key_of(memory))
-    content, cut = fitted(content_of(change), desk.rules, change.force)
+def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
+    files = context.open(key_of(memory))
+    content, cut = fitted(content_of(change), context.rules, change.force)
     copies = _seen(memory, files, content)
     old = copies[0].named.value
-    event = new_event(change, content, desk)
+    event = new_event(change, content, context)
     id = event["id"]
     event["type"] = word_of(change, "type", text_of(old.get("type")) or event["type"])
     event["importance"] = importance_of(change, memory.importance)
@@ -178,38 +178,38 @@ def _supersede(change: Change, memory: Memory, desk: EventContext) -> Plan:
     return Plan(
         changes=(change,),
         edits=(
-            *taken_out(desk, files, memory.id, "superseded", (id,)),
+            *taken_out(context, files, memory.id, "superseded", (id,)),
             *(edit for file in into for edit in insert_into(file, event)),
-            *touched(into, desk.milliseconds),
-            *desk.noted(id, files.shard, supersedes=[memory.id], tags=tags),
+            *touched(into, context.milliseconds),
+            *context.noted(id, files.shard, supersedes=[memory.id], tags=tags),
         ),
         outcome=Outcome.SUPERSEDED,
         reason=f"added {id}; memtui keeps {memory.id}",
-        refs=(desk.ref(id), memory.ref),
+        refs=(context.ref(id), memory.ref),
         supersedes=(memory.ref,),
         warnings=((cut,) if cut else ()) + files.warnings,
     )
 
 
-def _merge(change: Change, memory: Memory, desk: EventContext) -> Plan:
+def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
     """Keep this event, with a new text if one is given; the others leave and are kept."""
-    others = desk.others(change, memory)
-    files = desk.open(key_of(memory))
+    others = context.others(change, memory)
+    files = context.open(key_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
-        content, _ = fitted(content_of(change), desk.rules, change.force)
+        content, _ = fitted(content_of(change), context.rules, change.force)
         edits, holding = _put(_seen(memory, files, content), {"content": content})
-        edits += touched(holding, desk.milliseconds)
+        edits += touched(holding, context.milliseconds)
     for other in others:
         why = _not_on(Act.SUPERSEDE, other)
         if why:
             raise Refused(why, where=other.ref)
-        home = desk.open(key_of(other))
+        home = context.open(key_of(other))
         _seen(other, home)
-        edits += taken_out(desk, home, other.id, "superseded", (memory.id,))
-    known = ids_in(desk.sidecar.entry(memory.id), "supersedes")
+        edits += taken_out(context, home, other.id, "superseded", (memory.id,))
+    known = ids_in(context.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    return plan_merge(change, memory, others, edits + desk.beside(memory).set(supersedes=ids))
+    return plan_merge(change, memory, others, edits + context.beside(memory).set(supersedes=ids))
 
 
 ACTS = ActionSupport(

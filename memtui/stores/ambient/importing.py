@@ -59,7 +59,7 @@ class Arrival:
     """A change that brings an event, and the store it comes to."""
 
     change: Change
-    desk: EventContext
+    context: EventContext
 
     @property
     def extra(self) -> Mapping[str, Any]:
@@ -123,7 +123,7 @@ def carried_event(arrival: Arrival) -> dict[str, Any]:
     """The event's record, its keys in the order in which Ambient writes them."""
     change, extra = arrival.change, arrival.extra
     written = extra.get("timestamp")
-    created = to_milliseconds(created_of(change, arrival.desk.now))
+    created = to_milliseconds(created_of(change, arrival.context.now))
     native = extra.get("importance")
     event: dict[str, Any] = {
         "id": arrival.id,
@@ -142,7 +142,7 @@ def _key(arrival: Arrival) -> str:
     stated = arrival.extra.get("projectKey")
     if isinstance(stated, str) and layout.PROJECT_KEY.fullmatch(stated):
         return stated
-    for key, known in arrival.desk.keys().items():
+    for key, known in arrival.context.keys().items():
         if arrival.project in (key, known):
             return key
     return layout.key_of_name(arrival.project)
@@ -158,7 +158,7 @@ def _into_branch(
     for file in files.project.files:
         if file.file.path == path:
             return [*insert_into(file, said)]
-    now = arrival.desk.milliseconds
+    now = arrival.context.milliseconds
     return new_branch_file(files, branch, said, now, archived=archived)
 
 
@@ -171,7 +171,7 @@ def _into_project(arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any
 def _new_project(
     arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any] | None
 ) -> list[Edit]:
-    now = arrival.desk.milliseconds
+    now = arrival.context.milliseconds
     return new_project_file(files, arrival.project, arrival.remote, event, now)
 
 
@@ -186,9 +186,9 @@ def _named(arrival: Arrival, files: ProjectFiles) -> list[Edit]:
 
 def plan_carried(arrival: Arrival) -> Plan:
     """The plan of taking in one event. Raises Refused."""
-    change, desk = arrival.change, arrival.desk
-    files = desk.open(_key(arrival))
-    if desk.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
+    change, context = arrival.change, arrival.context
+    files = context.open(_key(arrival))
+    if context.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
         return plan_duplicate(change, "an event with this id")
     edits: list[Edit] = []
     if not arrival.is_gone:
@@ -198,12 +198,12 @@ def plan_carried(arrival: Arrival) -> Plan:
         edits += _named(arrival, files)
         for branch in arrival.branches:
             edits += _into_branch(arrival, files, branch, event)
-    edits += desk.noted(arrival.id, files.shard, **_beside(arrival))
+    edits += context.noted(arrival.id, files.shard, **_beside(arrival))
     return Plan(
         changes=(change,),
         edits=tuple(edits),
         outcome=Outcome.ADDED,
-        refs=(desk.ref(arrival.id),),
+        refs=(context.ref(arrival.id),),
         warnings=files.warnings,
     )
 
@@ -220,14 +220,14 @@ def _memory(arrival: Arrival) -> Memory:
     fields = arrival.change.fields
     extra = {key: value for key, value in arrival.extra.items() if key != "kept"}
     return Memory(
-        ref=arrival.desk.ref(arrival.id),
+        ref=arrival.context.ref(arrival.id),
         id=arrival.id,
-        store=arrival.desk.label,
+        store=arrival.context.label,
         kind="event",
         type=str(fields.get("type") or ""),
         content=content_of(arrival.change),
         entity=arrival.entity,
-        created=created_of(arrival.change, arrival.desk.now),
+        created=created_of(arrival.change, arrival.context.now),
         importance=importance_of(arrival.change, "medium"),
         status=str(fields.get("status")),
         superseded_by=tuple(texts_in(arrival.change, "superseded_by")),

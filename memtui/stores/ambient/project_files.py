@@ -149,26 +149,30 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
 
 
 def taken_out(
-    desk: EventContext, files: ProjectFiles, id: str, status: str, successors: tuple[str, ...] = ()
+    context: EventContext,
+    files: ProjectFiles,
+    id: str,
+    status: str,
+    successors: tuple[str, ...] = (),
 ) -> tuple[Edit, ...]:
     """Take an event out of every file that holds it, and keep it."""
     copies = files.copies(id)
-    now = event(files.project, id, copies, desk.label, desk.now)
+    now = event(files.project, id, copies, context.label, context.now)
     memory = replace(now, status=status, superseded_by=successors)
-    kept = keep(memory, (_place(copy, desk) for copy in copies))
+    kept = keep(memory, (_place(copy, context) for copy in copies))
     removals = tuple(copy.set(None) for copy in copies)
-    return (*removals, *desk.noted(id, files.shard, kept=kept))
+    return (*removals, *context.noted(id, files.shard, kept=kept))
 
 
-def _place(copy: EventCopy, desk: EventContext) -> Mapping[str, Any]:
+def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
     return {
-        "file": os.path.relpath(copy.where.file.path, desk.root),
+        "file": os.path.relpath(copy.where.file.path, context.root),
         "index": copy.named.index,
         "raw": copy.named.record.raw,
     }
 
 
-def put_back(desk: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
+def put_back(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
     """Put a kept event into the files it stood in, where they still exist.
 
     Raises Refused when none of them does.
@@ -176,8 +180,8 @@ def put_back(desk: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ..
     present = {str(file.file.path): file for file in files.project.files}
     into: list[EventFile] = []
     edits: list[Edit] = []
-    for place in _places(desk.sidecar.entry(id)):
-        file = present.get(str(desk.root / place["file"]))
+    for place in _places(context.sidecar.entry(id)):
+        file = present.get(str(context.root / place["file"]))
         if file is None or any(named.id == id for named in file.records):
             continue
         index = place["index"] if place["index"] < len(file.file.records) else None
@@ -189,7 +193,11 @@ def put_back(desk: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ..
             where=str(files.folder),
             do="add it anew",
         )
-    return (*edits, *touched(into, desk.milliseconds), *desk.noted(id, files.shard, kept=None))
+    return (
+        *edits,
+        *touched(into, context.milliseconds),
+        *context.noted(id, files.shard, kept=None),
+    )
 
 
 def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Edit, ValueEdit
-from memtui.files.reading import stamp
+from memtui.files.reading import file_stamp
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
@@ -48,9 +48,13 @@ class Ambient(FileStore[EventContext]):
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
 
-    def desk(self, view: StoreView) -> EventContext:
+    def plan_context(self, view: StoreView) -> EventContext:
         return EventContext(
-            *self.held(view), self.rules, self._marked_at, self._project_names, self._last
+            **self.context_fields(view),
+            rules=self.rules,
+            marked_at=self._marked_at,
+            keys=self._project_names,
+            last=self._last,
         )
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
@@ -72,7 +76,7 @@ class Ambient(FileStore[EventContext]):
                 continue
             key = found.key.removeprefix(f"{layout.PROJECTS}/")
             own = [file for file in found.files if file.endswith(f"/{layout.PROJECT}")][:1]
-            mark = stamp(own)
+            mark = file_stamp(own)
             known = self._names.get(key)
             if known is None or known[0] != mark:
                 project, _ = read_project(self.root, found.key, tuple(own))

@@ -15,13 +15,14 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError, StoreError
 from memtui.stores.engram.connection import look, sole_use
 from memtui.stores.engram.records import encode, is_whole
+from memtui.stores.engram.schema import UPDATE_INSERT_TRIGGERS
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
 _KINDS = ("table", "virtual", "view", "index", "trigger")
@@ -198,15 +199,39 @@ def _build(connection: sqlite3.Connection, lines: Iterator[str]) -> None:
                 later.append(record)
         else:
             head = _insert(connection, record)
+    names = {str(record["name"]) for record in later}
     for table in indexes:
-        name = _quoted(table)
-        connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
-    for record in later:
+        _fill_index(connection, table, names)
+    for record in sorted(later, key=_creation_order):
         _create(connection, record)
     connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode = WAL")
     if connection.execute("PRAGMA integrity_check").fetchone()[0] != "ok":
         raise BundleError("its rows make no sound database")
+
+
+def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection[str]) -> None:
+    """Index the rows of the table behind a full-text index, as the database's own triggers do."""
+    name = _quoted(index)
+    if index != "observations_fts" or "obs_fts_update_insert" not in triggers:
+        connection.execute(f"INSERT INTO {name}({name}) VALUES ('rebuild')")
+        return
+    # These triggers index no deleted row: restoring one would index it a second time.
+    columns = ", ".join(_quoted(row[1]) for row in connection.execute(f"PRAGMA table_info({name})"))
+    connection.execute(
+        f"INSERT INTO {name}(rowid, {columns})"
+        f" SELECT id, {columns} FROM observations WHERE deleted_at IS NULL"
+    )
+
+
+def _creation_order(record: Row) -> tuple[int, bool]:
+    """Indexes and views, then triggers, `_update_insert` first.
+
+    SQLite runs the trigger that was created last first: of the pair on an update the one that takes
+    the former text out of the index. The other way round, words of both texts would be lost.
+    """
+    name = str(record["name"])
+    return _KINDS.index(record["kind"]), name not in UPDATE_INSERT_TRIGGERS
 
 
 def _set(connection: sqlite3.Connection, settings: Row) -> None:

@@ -29,6 +29,9 @@ VERSION_COLUMNS = _names("id observation_id title content version created_at")
 
 FTS_TRIGGERS = frozenset({"obs_fts_insert", "obs_fts_delete", "obs_fts_update"})
 PROMPT_TRIGGERS = frozenset({"prompt_fts_insert", "prompt_fts_delete", "prompt_fts_update"})
+UPDATE_INSERT_TRIGGERS = frozenset({"obs_fts_update_insert", "prompt_fts_update_insert"})
+"""In v3 since September 2026 (Engram pull request 924) the `_update` triggers only take the former
+text out of the index, and these put the new one in. Soft-deleted rows are not indexed."""
 
 _NEEDED = {
     "observations": _names(
@@ -143,7 +146,7 @@ def _unknown(connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]
         tuple(tables),
     ).fetchall()
     triggers = {str(name) for (name,) in rows}
-    foreign = triggers - FTS_TRIGGERS - PROMPT_TRIGGERS
+    foreign = triggers - FTS_TRIGGERS - PROMPT_TRIGGERS - UPDATE_INSERT_TRIGGERS
     if foreign:
         return f"it has a trigger memtui does not know: {min(foreign)!r}"
     missing = FTS_TRIGGERS - triggers

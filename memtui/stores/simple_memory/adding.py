@@ -17,7 +17,6 @@ from memtui.model import Memory
 from memtui.stores.change_validation import RATING_OF, content_of, created_of
 from memtui.stores.importing import texts_in
 from memtui.stores.plans import planned_before
-from memtui.stores.simple_memory.editing import schema_kind
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -30,6 +29,7 @@ from memtui.stores.simple_memory.records import (
     SCHEMA_KINDS,
     RecordKind,
     importance,
+    parse_schema_kind,
 )
 
 ID_DIGITS = 6
@@ -43,30 +43,33 @@ DEFAULT_KIND = "preference"
 """Of a schema item that is added without one."""
 
 
-def add(change: Change, desk: RecordContext) -> Plan:
+def add(change: Change, context: RecordContext) -> Plan:
     """The plan of an ADD. Raises Refused."""
     part = _part_for(change)
-    value = new_value(part, change, desk)
-    id = new_id(part, content_of(change), desk)
+    value = new_value(part, change, context)
+    id = new_id(part, content_of(change), context)
     record = {"id": id, **value}
     beside = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
     return Plan(
         changes=(change,),
-        edits=(*desk.open(part).file.insert(record, INDENT), *desk.noted_record(id, **beside)),
+        edits=(
+            *context.open(part).file.insert(record, INDENT),
+            *context.noted_record(id, **beside),
+        ),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
-        refs=(desk.ref(id),),
+        refs=(context.ref(id),),
     )
 
 
-def supersede(change: Change, memory: Memory, desk: RecordContext) -> Plan:
+def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
     """The plan of a SUPERSEDE: a successor, and the old one no longer current."""
-    old = desk.target(memory)
+    old = context.target(memory)
     text = content_of(change)
-    id = new_id(old.part, text, desk)
-    successor = {**_inherited(old), **_said(old, text, desk), "id": id}
+    id = new_id(old.part, text, context)
+    successor = {**_inherited(old), **_said(old, text, context), "id": id}
     edits: list[Edit] = [*old.file.insert(successor, INDENT)]
-    edits += desk.noted_record(id, supersedes=[memory.id])
+    edits += context.noted_record(id, supersedes=[memory.id])
     if old.part is SCHEMA:
         edits += [
             *old.with_members({"status": OUTDATED}),
@@ -79,7 +82,7 @@ def supersede(change: Change, memory: Memory, desk: RecordContext) -> Plan:
         edits=tuple(edits),
         outcome=Outcome.SUPERSEDED,
         reason=f"Added {old.part.noun}, {id}, in place of {memory.id}",
-        refs=(desk.ref(id), memory.ref),
+        refs=(context.ref(id), memory.ref),
         supersedes=(memory.ref,),
     )
 
@@ -90,10 +93,10 @@ def _inherited(old: RecordTarget) -> dict[str, Any]:
     return {key: item for key, item in old.value.items() if key not in gone}
 
 
-def _said(old: RecordTarget, text: str, desk: RecordContext) -> dict[str, Any]:
+def _said(old: RecordTarget, text: str, context: RecordContext) -> dict[str, Any]:
     if old.part is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
-    words = {**_fact_words(text), "time": _today(desk.now), "source_ids": []}
+    words = {**_fact_words(text), "time": _today(context.now), "source_ids": []}
     return {**words, "confidence": CERTAIN}
 
 
@@ -108,14 +111,14 @@ def _part_for(change: Change) -> RecordKind:
 
 
 def new_value(
-    part: RecordKind, change: Change, desk: RecordContext, words: Mapping[str, Any] | None = None
+    part: RecordKind, change: Change, context: RecordContext, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keys of a new record; `words` are a fact's own three, where they are known."""
     text = content_of(change)
     domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
     place = {"domain": domain, "topic": topic}
     source = change.fields.get("source")
-    when = created_of(change, desk.now)
+    when = created_of(change, context.now)
     if part is FACTS:
         confidence = change.fields.get("confidence")
         return {
@@ -130,7 +133,7 @@ def new_value(
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
         links: dict[str, Any] = {"participants": [], "facts": []}
         return {"title": title, "summary": text, "start": moment, "end": moment, **links, **place}
-    kind = schema_kind(change.fields.get("type") or DEFAULT_KIND)
+    kind = parse_schema_kind(change.fields.get("type") or DEFAULT_KIND)
     proposed = change.fields.get("status") == PROPOSED
     status = PROPOSED if proposed else CONFIRMED
     new = {"kind": kind, "text": text, "status": status, "evidence": []}
@@ -166,7 +169,7 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def new_id(part: RecordKind, text: str, desk: RecordContext) -> str:
+def new_id(part: RecordKind, text: str, context: RecordContext) -> str:
     """An id that nothing in the store has or names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can
@@ -174,13 +177,13 @@ def new_id(part: RecordKind, text: str, desk: RecordContext) -> str:
     """
     used = {
         name
-        for memory in desk.view.memories(desk.label)
+        for memory in context.view.memories(context.label)
         for name in (memory.id, *(link.target for link in memory.links))
     }
-    seed = f"{text}\0{desk.now.isoformat()}".encode("utf-8", "surrogatepass")
+    seed = f"{text}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
     used.update(
-        ref.removeprefix(f"{desk.label}:")
-        for plan in planned_before(desk.view)
+        ref.removeprefix(f"{context.label}:")
+        for plan in planned_before(context.view)
         for ref in plan.refs
     )
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")

@@ -40,7 +40,7 @@ _LISTS = {"fact": "facts", "evidence": "evidence"}
 """Relations whose links stand in a list of their own."""
 
 
-def plan_carried(change: Change, desk: RecordContext) -> Plan:
+def plan_carried(change: Change, context: RecordContext) -> Plan:
     """The plan of taking in one record. Raises Refused."""
     fields = change.fields
     id, kind = str(fields["id"]), str(fields.get("kind") or "")
@@ -48,26 +48,26 @@ def plan_carried(change: Change, desk: RecordContext) -> Plan:
         raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
     part = PART_OF_KIND[kind]
     if extra_in(change).get("kept"):
-        return _plan_kept(change, desk, id)
-    opened = desk.open(part)
+        return _plan_kept(change, context, id)
+    opened = context.open(part)
     if id in opened.by_id:
         return plan_duplicate(change, "a record with this id")
-    record = {"id": id, **_record(part, change, desk)}
-    beside = desk.noted_record(id, **_beside(part, record, change))
+    record = {"id": id, **_record(part, change, context)}
+    beside = context.noted_record(id, **_beside(part, record, change))
     return Plan(
         changes=(change,),
         edits=(*opened.file.insert(record, INDENT), *beside),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
-        refs=(desk.ref(id),),
+        refs=(context.ref(id),),
     )
 
 
-def _record(part: RecordKind, change: Change, desk: RecordContext) -> dict[str, Any]:
+def _record(part: RecordKind, change: Change, context: RecordContext) -> dict[str, Any]:
     extra = extra_in(change)
     native = part is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
-    value = new_value(part, change, desk, words)
+    value = new_value(part, change, context, words)
     if part is EPISODES and change.fields.get("source") and "start" not in extra:
         value["source_ids"] = [str(change.fields["source"])]
     value |= _links(change, value)
@@ -104,15 +104,15 @@ def _beside(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict
     }
 
 
-def _plan_kept(change: Change, desk: RecordContext, id: str) -> Plan:
+def _plan_kept(change: Change, context: RecordContext, id: str) -> Plan:
     """A former text that only memtui keeps stays with memtui."""
-    if desk.sidecar.entry(id):
+    if context.sidecar.entry(id):
         return plan_duplicate(change, "a record with this id")
     fields = change.fields
     memory = Memory(
-        ref=desk.ref(id),
+        ref=context.ref(id),
         id=id,
-        store=desk.label,
+        store=context.label,
         kind=str(fields["kind"]),
         type=str(fields.get("type") or ""),
         title=str(fields.get("title") or ""),
@@ -123,7 +123,7 @@ def _plan_kept(change: Change, desk: RecordContext, id: str) -> Plan:
         superseded_by=tuple(texts_in(change, "superseded_by")),
         extra={key: value for key, value in extra_in(change).items() if key != "kept"},
     )
-    edits = desk.noted_record(id, kept=keep(memory))
+    edits = context.noted_record(id, kept=keep(memory))
     return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
 
 

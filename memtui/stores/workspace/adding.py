@@ -18,7 +18,7 @@ from memtui.stores.importing import texts_in
 from memtui.stores.plans import planned_before
 from memtui.stores.values import to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import TASKS, DocumentContext
 
 JOURNAL = "journal"
@@ -30,24 +30,24 @@ NEW_TASK_STATE = "backlog"
 _NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 
-def new_document(change: Change, desk: DocumentContext) -> tuple[str, TextEdit]:
+def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdit]:
     """The id and the edit of a new document. Raises Refused when it cannot be there."""
     content = content_of(change)
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
-    path = _path(change, folder, title or outline(content).title or content.strip(), desk)
-    made = TextEdit(str(_file(desk.root, path)), None, _text(change, desk, folder, title))
-    if desk.ref(path) in {ref for plan in planned_before(desk.view) for ref in plan.refs}:
+    path = _path(change, folder, title or outline(content).title or content.strip(), context)
+    made = TextEdit(str(_file(context.root, path)), None, _text(change, context, folder, title))
+    if context.ref(path) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
         raise Refused("another new document gets this name", where=path, do="give it a title")
     return path, made
 
 
-def _path(change: Change, folder: str, name: str, desk: DocumentContext) -> str:
+def _path(change: Change, folder: str, name: str, context: DocumentContext) -> str:
     stem = _stem(name)
     if not stem:
         raise Refused("no file name can be made of this title", do="give it a title in letters")
     if folder.split("/")[0] == JOURNAL:
-        stem = f"{created_of(change, desk.now).date().isoformat()}-{stem}"
+        stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
     return f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
 
 
@@ -86,17 +86,17 @@ def _twin(folder: Path, name: str) -> str:
     return next((found for found in names if found.casefold() == name.casefold()), "")
 
 
-def _text(change: Change, desk: DocumentContext, folder: str, title: str) -> str:
+def _text(change: Change, context: DocumentContext, folder: str, title: str) -> str:
     body = content_of(change)
     if title and outline(body).title != title:
         body = f"# {title}\n\n{body}"
     text = body if body.endswith("\n") else body + "\n"
-    for key, value in _fields(change, desk, folder).items():
+    for key, value in _fields(change, context, folder).items():
         text = set_field(text, key, value)
     return text
 
 
-def _fields(change: Change, desk: DocumentContext, folder: str) -> dict[str, Any]:
+def _fields(change: Change, context: DocumentContext, folder: str) -> dict[str, Any]:
     """What stands in the frontmatter: a task always has some, another document where needed."""
     fields: dict[str, Any] = {}
     importance = change.fields.get("importance")
@@ -104,9 +104,9 @@ def _fields(change: Change, desk: DocumentContext, folder: str) -> dict[str, Any
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     if folder.split("/")[0] == TASKS:
         fields["state"] = NEW_TASK_STATE
-        fields["created"] = to_iso_seconds(created_of(change, desk.now))
+        fields["created"] = to_iso_seconds(created_of(change, context.now))
     elif change.fields.get("created"):
-        fields["date"] = to_iso_seconds(created_of(change, desk.now))
+        fields["date"] = to_iso_seconds(created_of(change, context.now))
     if importance and (fields.get("state") or importance != "medium"):
         fields["priority"] = importance
     tags = [tag for tag in texts_in(change, "tags") if tag.strip()]

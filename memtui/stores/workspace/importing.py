@@ -13,7 +13,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import real, safe_join
+from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import content_of, created_of
 from memtui.stores.format import ConvertedMemory
@@ -31,7 +31,7 @@ from memtui.stores.importing import (
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _TOLD = frozenset(
@@ -41,17 +41,17 @@ _TOLD = frozenset(
 """Of `extra`: what never stood in the frontmatter, or stands in another field."""
 
 
-def plan_carried(change: Change, desk: DocumentContext) -> Plan:
+def plan_carried(change: Change, context: DocumentContext) -> Plan:
     """The plan of taking in one document. Raises Refused."""
     path = str(change.fields["id"])
-    file = _file(desk.root, path)
+    file = _file(context.root, path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a document of this name")
     whole = change.fields.get("document")
-    text = whole if isinstance(whole, str) else _text(change, desk)
+    text = whole if isinstance(whole, str) else _text(change, context)
     made = TextEdit(str(file), None, text)
-    edits: tuple[Edit, ...] = (made, *desk.noted(path, path, **_beside(change)))
-    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (desk.ref(path),))
+    edits: tuple[Edit, ...] = (made, *context.noted(path, path, **_beside(change)))
+    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
 
 
 def _file(root: Path, path: str) -> Path:
@@ -61,24 +61,24 @@ def _file(root: Path, path: str) -> Path:
         if name in SKIPPED:
             raise Refused("documents in hidden folders are not memory", where=path)
         file = safe_join(file, name)
-    if not path.endswith(SUFFIX) or not real(file).is_relative_to(real(root)):
+    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(root)):
         raise Refused("this is no place for a document", where=path)
     return file
 
 
-def _text(change: Change, desk: DocumentContext) -> str:
+def _text(change: Change, context: DocumentContext) -> str:
     body = content_of(change)
     title = str(change.fields.get("title") or "")
     said = outline(body)
     if title and "created_from" not in extra_in(change) and said.title != title:
         body = f"# {title}\n\n{body}"
     text = body if body.endswith("\n") else body + "\n"
-    for key, value in _front(change, desk).items():
+    for key, value in _front(change, context).items():
         text = set_field(text, key, value)
     return text
 
 
-def _front(change: Change, desk: DocumentContext) -> dict[str, Any]:
+def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
     """The frontmatter: the keys it had, else what another format says in its own fields."""
     front = {
         str(key).removeprefix(FRONTMATTER): value
@@ -87,7 +87,7 @@ def _front(change: Change, desk: DocumentContext) -> dict[str, Any]:
     }
     fields = change.fields
     if fields.get("created") and not {"created", "date"} & front.keys():
-        when = created_of(change, desk.now)
+        when = created_of(change, context.now)
         if str(extra_in(change).get("created_from", "file time")) == "file time":
             front["created"] = to_iso_seconds(when)
     updated = fields.get("updated")

@@ -109,7 +109,7 @@ class ChangeActions:
         planned, library = found.planned, self._doing.library
         if library is None:
             return
-        if not planned.does_something:
+        if not planned.has_edits:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
             told = (*plan_summary.told(planned, library.get), *said)
@@ -128,7 +128,7 @@ class ChangeActions:
         words = done_words(planned, self._name)
 
         def done(action: JournalAction) -> None:
-            self.told(planned.as_written(action.refs), words)
+            self.told(planned.with_written_refs(action.refs), words)
             if then is not None:
                 then()
 

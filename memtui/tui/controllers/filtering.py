@@ -53,8 +53,8 @@ class FilterActions:
 
     def _clear(self) -> None:
         screen = self._screen
-        text = queries.without_filters(queries.parse(screen.view.text, screen.now()))
-        screen.set_view(ViewState(queries.show(text), screen.view.cleared().chips))
+        text = queries.without_filters(queries.parse_query(screen.view.text, screen.now()))
+        screen.set_view(ViewState(queries.format_query(text), screen.view.cleared().chips))
 
     def _order(self) -> None:
         view = self._screen.view
@@ -63,7 +63,7 @@ class FilterActions:
     def _pick(self, field: str) -> None:
         screen = self._screen
         screen.settle()
-        chosen = queries.values_of(screen.view.chips, field)
+        chosen = queries.filter_values(screen.view.chips, field)
         counts: Mapping[str, int] = getattr(screen.found.facets, field) if screen.found else {}
 
         def done(values: tuple[str, ...] | None) -> None:
@@ -85,14 +85,14 @@ class FilterActions:
             if values is None:
                 return
             span = values[0] if values else ""
-            moment = queries.moment(span, screen.now()) if span else None
+            moment = queries.parse_time(span, screen.now()) if span else None
             screen.set_view(screen.view.between(moment, None))
 
         picker = Picker("Filter by recency", choices, several=False)
         screen.app.push_screen(picker, done)
         spans = {
             span: screen.view.between(
-                queries.moment(span, screen.now()) if span else None, None
+                queries.parse_time(span, screen.now()) if span else None, None
             ).query(screen.now())
             for span in ("", *RECENCIES)
         }
@@ -101,8 +101,8 @@ class FilterActions:
     def _pick_saved(self) -> None:
         screen = self._screen
         screen.settle()
-        words = queries.parse(screen.view.text, screen.now()).terms
-        current = queries.show(replace(screen.view.query(screen.now()), terms=words))
+        words = queries.parse_query(screen.view.text, screen.now()).terms
+        current = queries.format_query(replace(screen.view.query(screen.now()), terms=words))
         saved = screen.app.saved
         choices = [
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()

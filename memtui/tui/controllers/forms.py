@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.stores.base import Store
+    from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -132,8 +132,8 @@ class FormActions:
         """What types, entities and tags the store knows, to be offered while typing."""
 
         def look(library: Library) -> dict[str, tuple[str, ...]]:
-            query = queries.parse("status:all", self._screen.now())
-            query = queries.with_values(query, "store", (store.casefold(),))
+            query = queries.parse_query("status:all", self._screen.now())
+            query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
             return {
                 "type": _common(facets.type),
@@ -160,7 +160,7 @@ class FormActions:
             return
         self._pick_store(open_for_writing, memory)
 
-    def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
+    def _pick_store(self, stores: Sequence[WritableStore], memory: Memory | None) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
 
         here = memory.store if memory else ""
@@ -181,9 +181,9 @@ class FormActions:
 
         self._screen.app.push_screen(Picker("New memory in", choices, several=False), picked)
 
-    def _new_in(self, store: Store, memory: Memory | None) -> None:
+    def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
-        types = queries.values_of(self._screen.view.query(self._screen.now()), "type")
+        types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
         def known(values: Mapping[str, Sequence[str]]) -> None:
@@ -258,7 +258,7 @@ class FormActions:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.command(app.settings.editor, str(draft.path))
+            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
             status = external_programs.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()
@@ -275,7 +275,7 @@ class FormActions:
 
     def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
-            content = draft.now()
+            content = draft.read_result()
         except SaveError as error:
             self._screen.app.notify(str(error), severity="warning")
             return
@@ -304,7 +304,7 @@ class FormActions:
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:
                 draft.discard()
-                self._changing.told(found.planned.as_written(action.refs))
+                self._changing.told(found.planned.with_written_refs(action.refs))
 
             self._doing.apply(found.planned, done, failed)
 

@@ -81,7 +81,7 @@ class CopyScreen(TransferScreen):
             return
         plan, planned = found
         said = import_summary.told(plan)
-        if planned.does_something:
+        if planned.has_edits:
             self._plan, self._planned = plan, planned
         else:
             said.insert(0, OutcomeLine("nothing would be added there", Tone.WARNING))

@@ -165,8 +165,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         )
 
     def _found(self, words: str, library: Library) -> list[Memory]:
-        query = queries.parse(words, self._now(), typing=True)
-        query = queries.with_values(query, "store", (self._memory.store.casefold(),))
+        query = queries.parse_query(words, self._now(), typing=True)
+        query = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
         found = library.find(query)
         memories = (found.rows[slot] for slot in found.slots[: SHOWN + 1])
         return [memory for memory in memories if memory.ref != self._memory.ref][:SHOWN]
@@ -194,7 +194,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         chosen = (relation, target.id)
 
         def planned(found: Preview) -> None:
-            if found.planned.does_something:
+            if found.planned.has_edits:
                 self.dismiss(chosen)
             else:
                 reason = found.planned.reason or "it is so already"

@@ -194,7 +194,7 @@ class SearchableScreen(PaneScreen):
         return next((path for path in paths if path.casefold() == chosen[0]), "")
 
     def _chosen_entities(self) -> tuple[str, ...]:
-        return queries.values_of(self.view.query(self.now()), "entity")
+        return queries.filter_values(self.view.query(self.now()), "entity")
 
 
 def _type_width(found: SearchResult) -> int:

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
-from memtui.insight.timeline import range_of
+from memtui.insight.timeline import find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
@@ -33,7 +33,7 @@ def span_words(start: date, unit: Unit) -> str:
     """A bar's time in words: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
     if unit == "month":
         return f"{_MONTHS[start.month - 1]} {start.year}"
-    end = range_of(start, unit)[1]
+    end = find_bar_range(start, unit)[1]
     tail = f"{end.day} {_MONTHS[end.month - 1]} {end.year}"
     if start == end:
         return tail
@@ -83,7 +83,7 @@ class TimelinePane(ThemedWidget, can_focus=True):
         if not self._timeline or not self._bars:
             return
         bar = self._bars[self.cursor]
-        since, until = (end.isoformat() for end in range_of(bar.start, self._timeline.unit))
+        since, until = (end.isoformat() for end in find_bar_range(bar.start, self._timeline.unit))
         if (since, until) == (self._since, self._until):
             since = until = ""
         self.post_message(SpanChosen(since, until))

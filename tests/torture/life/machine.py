@@ -17,7 +17,7 @@ from memtui.bundle.restoring import plan_restore
 from memtui.files import failpoints
 from memtui.library import Library
 from memtui.library.planning import planned_import
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.conformance.samples import memories, open_library
 from tests.conformance.trees import paths
 from tests.torture.life import effects, others
@@ -203,8 +203,8 @@ class Life(Living):
         """The index, in whatever state, finds what looking at every memory finds."""
         self.library.index()
         if self.thorough:
-            self.library.keep_index()
-        asked = parse(f"{word} status:all", self.library.now())
+            self.library.save_index()
+        asked = parse_query(f"{word} status:all", self.library.now())
         assert refs(self.library, asked) == refs(self.seen(), asked)
 
     # ---- moving house --------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Life(Living):
             }
             wrong = [key for key in old.keys() - gone if new.get(key) != old[key]]
             assert not wrong, f"{wrong[0]} becomes {new.get(wrong[0])}"
-        if planned.does_something:
+        if planned.has_edits:
             self.apply((planned, self.changes_of(planned)))
 
     # ---- what must hold after every step -------------------------------------------------------

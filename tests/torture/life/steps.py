@@ -91,7 +91,7 @@ class Living(RuleBasedStateMachine):
             changes = [change_of(self.library, act, which, word) for act, which in tried]
             with suppress(Refused, RefError, Conflict):
                 planned = self.library.plan([change for change in changes if change is not None])
-                if planned.does_something:
+                if planned.has_edits:
                     return planned, self.changes_of(planned)
         return None
 

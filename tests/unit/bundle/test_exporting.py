@@ -22,7 +22,7 @@ from memtui.progress import Cancelled
 @pytest.fixture
 def library(tmp_path: Path) -> Library:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
     opened = Library.open([root])
     opened.load()
     return opened

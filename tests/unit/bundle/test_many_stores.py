@@ -17,6 +17,8 @@ from memtui.errors import BundleError
 from memtui.library import Library
 from tests.unit.bundle import small_stores
 
+pytestmark = pytest.mark.slow
+
 STORES = 6
 """Of each of the five formats."""
 FLIPS = 20

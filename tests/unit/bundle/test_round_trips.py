@@ -16,7 +16,7 @@ from memtui.bundle.bundle_reader import ImportDocument, read_document, verified
 from memtui.bundle.bundle_writer import pack
 from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
-from memtui.journal import State
+from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump, rebuild
 
@@ -204,7 +204,7 @@ def test_an_import_is_in_the_journal_and_is_taken_back_whole(tmp_path: Path) -> 
     library = Library.open(roots, state=tmp_path / "state")
     library.load()
     (action,) = library.log()
-    assert action.state is State.DONE
+    assert action.state is ActionState.DONE
     library.undo()
     assert files(tmp_path / "there") == {}
     assert library.snapshot.count == 0

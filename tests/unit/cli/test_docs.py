@@ -7,17 +7,23 @@ from pathlib import Path
 from memtui import themes
 from memtui.cli.commands import COMMANDS
 from memtui.cli.group import memtui
-from memtui.paths import shipped
+from memtui.paths import bundled_folder
 from memtui.stores.registry import FORMATS
-from tests.keys_page import page
+from tests import commands_page, keys_page
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_keys_is_what_the_screen_has() -> None:
-    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == page(), (
+    assert (ROOT / "docs" / "keys.md").read_text(encoding="utf-8") == keys_page.page(), (
         "python -m tests.keys_page > docs/keys.md writes it anew"
+    )
+
+
+def test_the_page_of_commands_is_what_the_program_has() -> None:
+    assert (ROOT / "docs" / "commands.md").read_text(encoding="utf-8") == commands_page.page(), (
+        "python -m tests.commands_page > docs/commands.md writes it anew"
     )
 
 
@@ -31,7 +37,7 @@ def test_the_readme_names_every_command_and_every_command_has_help() -> None:
 
 
 def test_the_readme_names_every_theme_and_every_format() -> None:
-    for name in themes.load_all([shipped("themes")]).by_name:
+    for name in themes.load_all([bundled_folder("themes")]).by_name:
         assert name == themes.MONO or f"`{name}`" in README, name
     for known in FORMATS:
         assert known.name.split("-")[0] in README.lower(), known.name

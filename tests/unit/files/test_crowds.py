@@ -9,6 +9,8 @@ import pytest
 
 from tests.torture import agents, busy, crowds
 
+pytestmark = pytest.mark.slow
+
 
 def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
     figures(crowds.two_writers(tmp_path, 1000, 1))

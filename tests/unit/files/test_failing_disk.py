@@ -9,6 +9,8 @@ import pytest
 
 from tests.torture import errors, power
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "scenario",

@@ -9,6 +9,8 @@ import pytest
 
 from tests.torture import mutants
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_save_without_this_guard_is_caught(

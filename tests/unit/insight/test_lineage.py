@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.insight.lineage import Lineage, connect, lineage
+from memtui.insight.lineage import Lineage, collect_relations, lineage
 from memtui.model import Link, Memory
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +38,7 @@ def memory(
 
 def of(name: str, memories: Sequence[Memory], store: str = "tea") -> Lineage:
     there = {(m.store, m.id): m for m in memories}
-    return lineage(there[store, name], connect(memories), lambda s, n: there.get((s, n)))
+    return lineage(there[store, name], collect_relations(memories), lambda s, n: there.get((s, n)))
 
 
 def names(line: Lineage) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from memtui.insight.statistics import Statistics, count, from_counts
+from memtui.insight.statistics import Statistics, count_memories, from_counts
 from memtui.model import Memory
 
 
@@ -29,7 +29,7 @@ MEMORIES = [
 
 
 def test_counts_and_their_order() -> None:
-    numbers = count(MEMORIES, {"tea": 100, "coffee": 50})
+    numbers = count_memories(MEMORIES, {"tea": 100, "coffee": 50})
     assert numbers.total == 4
     assert list(numbers.type.items()) == [("decision", 2), ("", 1), ("policy", 1)]
     assert list(numbers.importance.items()) == [("high", 1), ("medium", 2), ("low", 1)]
@@ -41,13 +41,13 @@ def test_counts_and_their_order() -> None:
 
 
 def test_oldest_and_newest_go_by_the_last_change() -> None:
-    numbers = count(MEMORIES)
+    numbers = count_memories(MEMORIES)
     assert numbers.oldest == datetime(2026, 1, 1, tzinfo=UTC)
     assert numbers.newest == datetime(2026, 9, 1, tzinfo=UTC)
 
 
 def test_nothing_counts_as_nothing() -> None:
-    assert count([]) == Statistics()
+    assert count_memories([]) == Statistics()
 
 
 def test_counts_made_elsewhere_are_put_in_the_same_order() -> None:
@@ -59,7 +59,7 @@ def test_counts_made_elsewhere_are_put_in_the_same_order() -> None:
 
 
 def test_the_record_is_json() -> None:
-    record = json.loads(json.dumps(count(MEMORIES, {"tea": 1}).as_record()))
+    record = json.loads(json.dumps(count_memories(MEMORIES, {"tea": 1}).as_record()))
     assert record["oldest"] == "2026-01-01T00:00:00Z"
     assert record["type"]["decision"] == 2
     assert record["disk"] == {"tea": 1}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.insight import timeline
-from memtui.insight.timeline import DEFAULT_WIDTH, MOST_BARS, UNITS, Timeline, Unit, range_of
+from memtui.insight.timeline import DEFAULT_WIDTH, MAX_BARS, UNITS, Timeline, Unit, find_bar_range
 
 
 def at(year: int, month: int, day: int, hour: int = 12) -> float:
@@ -41,9 +41,9 @@ def test_nothing_is_lost_and_bars_have_no_gaps(
     made = build(seconds, unit, width=width)
     counted = sum(bar.count for bar in made.bars)
     assert counted + made.undated + made.earlier + made.later == len(seconds)
-    assert len(made.bars) <= MOST_BARS
+    assert len(made.bars) <= MAX_BARS
     for bar, following in zip(made.bars, made.bars[1:], strict=False):
-        assert range_of(bar.start, made.unit)[1] + timedelta(days=1) == following.start
+        assert find_bar_range(bar.start, made.unit)[1] + timedelta(days=1) == following.start
     if made.bars:
         assert made.bars[0].count
         assert made.bars[-1].count
@@ -55,7 +55,7 @@ def test_nothing_is_lost_and_bars_have_no_gaps(
 )
 def test_a_memory_lies_within_the_range_of_its_bar(time: datetime, unit: Unit) -> None:
     (bar,) = build([time.timestamp()], unit).bars
-    first, last = range_of(bar.start, unit)
+    first, last = find_bar_range(bar.start, unit)
     assert first <= time.date() <= last
 
 
@@ -109,6 +109,6 @@ def test_nothing_dated_is_an_empty_timeline() -> None:
 
 
 def test_range_of_at_the_end_of_time() -> None:
-    assert range_of(date(9999, 12, 1), "month") == (date(9999, 12, 1), date.max)
-    assert range_of(date(9999, 12, 27), "week") == (date(9999, 12, 27), date.max)
-    assert range_of(date(2026, 12, 1), "month") == (date(2026, 12, 1), date(2026, 12, 31))
+    assert find_bar_range(date(9999, 12, 1), "month") == (date(9999, 12, 1), date.max)
+    assert find_bar_range(date(9999, 12, 27), "week") == (date(9999, 12, 27), date.max)
+    assert find_bar_range(date(2026, 12, 1), "month") == (date(2026, 12, 1), date(2026, 12, 31))

@@ -13,7 +13,7 @@ import pytest
 from memtui.errors import RefError, StoreError
 from memtui.files.backups import last_good
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
@@ -78,7 +78,7 @@ def open_library(home: Path, cache: Path | None = None) -> Library:
 
 
 def contents(library: Library, text: str = "") -> list[str]:
-    found = library.find(parse(text, NOW))
+    found = library.find(parse_query(text, NOW))
     return [library.snapshot.rows[slot].content for slot in found.slots]
 
 
@@ -187,7 +187,7 @@ def test_refresh_sees_new_changed_and_removed_files(home: Path, tmp_path: Path) 
 
 def test_a_slot_stays_readable_after_its_memory_changed(home: Path) -> None:
     library = open_library(home)
-    slot = library.find(parse("", NOW)).slots[0]
+    slot = library.find(parse_query("", NOW)).slots[0]
     write_facts(home, "atlas", [])
     library.refresh()
     assert library.snapshot.rows[slot].content == "Atlas exports GeoJSON nightly"
@@ -196,7 +196,7 @@ def test_a_slot_stays_readable_after_its_memory_changed(home: Path) -> None:
 def test_one_id_in_two_entities_gets_two_refs(home: Path) -> None:
     write_facts(home, "bo", [fact(1, "Bo copied a fact of Alice")])
     library = open_library(home)
-    refs = [library.snapshot.rows[slot].ref for slot in library.find(parse("", NOW)).slots]
+    refs = [library.snapshot.rows[slot].ref for slot in library.find(parse_query("", NOW)).slots]
     assert len(refs) == len(set(refs)) == 5
     assert all(library.get(ref).ref == ref for ref in refs)
 
@@ -208,7 +208,7 @@ def test_who_has_the_plain_ref_does_not_depend_on_which_file_changed_last(
 
     def named(library: Library) -> dict[str, str]:
         rows = library.snapshot.rows
-        slots = library.find(parse("", NOW)).slots
+        slots = library.find(parse_query("", NOW)).slots
         return {rows[slot].ref: rows[slot].content for slot in slots if rows[slot].id == id}
 
     write_facts(home, "bo", [fact(1, "Bo copied a fact of Alice")])
@@ -259,11 +259,11 @@ def test_all_words_come_before_some_words(home: Path) -> None:
 
 def test_search_works_before_the_index_is_there_and_says_so(home: Path) -> None:
     library = open_library(home)
-    found = library.find(parse("atlas nightly", NOW))
+    found = library.find(parse_query("atlas nightly", NOW))
     assert found.how == "scan"
     assert library.snapshot.rows[found.slots[0]].content == "Atlas exports GeoJSON nightly"
     library.index()
-    assert library.find(parse("atlas nightly", NOW)).how == "index"
+    assert library.find(parse_query("atlas nightly", NOW)).how == "index"
 
 
 def test_an_id_finds_its_memory_first(home: Path) -> None:
@@ -275,14 +275,14 @@ def test_an_id_finds_its_memory_first(home: Path) -> None:
 def test_nothing_found_names_the_filter_that_hides_matches(home: Path) -> None:
     library = open_library(home)
     library.index()
-    found = library.find(parse("atlas type:company", NOW))
+    found = library.find(parse_query("atlas type:company", NOW))
     assert (found.total, found.hint) == (0, "type hides 2 matches")
 
 
 def test_the_parts_of_a_score_add_up_to_it(home: Path) -> None:
     library = open_library(home)
     library.index()
-    found = library.find(parse("alice tide", NOW))
+    found = library.find(parse_query("alice tide", NOW))
     assert found.scores is not None
     for position, score in enumerate(found.scores):
         assert sum(part.value for part in library.explain(found, position)) == pytest.approx(score)
@@ -291,7 +291,7 @@ def test_the_parts_of_a_score_add_up_to_it(home: Path) -> None:
 def test_facets_lift_their_own_filter(home: Path) -> None:
     write_facts(home, "shop", [fact(20, "Shop sells charts", entityType="company")])
     library = open_library(home)
-    facets = library.find(parse("type:company", NOW)).facets
+    facets = library.find(parse_query("type:company", NOW)).facets
     assert facets.type == {"person": 4, "company": 1}
     assert facets.entity == {"companies/shop": 1}
 
@@ -303,7 +303,7 @@ def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path, t
     library = open_library(home, tmp_path / "cache")
     library.index()
     by_arrays = contents(library, text)
-    library.keep_index()
+    library.save_index()
     assert contents(library, text) == by_arrays != []
 
 
@@ -313,11 +313,11 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     cache = tmp_path / "cache"
     library = open_library(home, cache)
     library.index()
-    library.keep_index()
+    library.save_index()
     write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
     library.refresh()
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
-    library.keep_index()
+    library.save_index()
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
     with opened_below(home) as opened:
         assert len(contents(open_library(home, cache))) == 5
@@ -330,12 +330,12 @@ def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_i
     state = tmp_path / "state"
     library = Library.open([home], state=state, now=lambda: NOW)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
     file.write_bytes(b"")
     library.refresh()
-    library.keep_good_copies()
+    library.back_up_files()
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before
@@ -347,13 +347,13 @@ def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
     state = tmp_path / "state"
     library = Library.open([home], state=state, now=lambda: NOW)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
     write_facts(home, "alice", [fact(9, "Alice mended the tide gauge")])
     library.refresh()
     file.write_bytes(before[:-20])
-    library.keep_good_copies()
+    library.back_up_files()
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before
@@ -362,8 +362,8 @@ def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
 def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Path) -> None:
     library = open_library(home)
     library.index()
-    assert "did you mean soundings?" in library.find(parse("soundigns", NOW)).hint
-    assert library.find(parse("soundings", NOW)).hint == ""
+    assert "did you mean soundings?" in library.find(parse_query("soundigns", NOW)).hint
+    assert library.find(parse_query("soundings", NOW)).hint == ""
 
 
 def test_a_folder_that_was_away_while_it_was_read_is_read_when_it_is_back(home: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert
+from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert_edits
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
-from memtui.files.sidecar_lines import added
+from memtui.files.sidecar_lines import append_entries
 from memtui.library import Library
 from memtui.model import Memory
 from tests.conformance.samples import memories, open_library
@@ -19,6 +19,8 @@ from tests.conformance.trees import contents
 from tests.torture.life.living import KINDS, live
 from tests.torture.life.small import small_store
 from tests.unit.stores.engram.invented import build
+
+pytestmark = pytest.mark.slow
 
 RUNS = 25
 """Of 30 steps, for each format."""
@@ -111,14 +113,14 @@ def test_what_is_noted_follows_a_fact_that_others_have_moved(tmp_path: Path) -> 
 
 
 def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
-    assert added(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
+    assert append_entries(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
 
 
 def test_what_was_to_be_taken_out_went_with_its_file() -> None:
     """A new file and a record more in it, undone when somebody has deleted the file."""
     made = TextEdit("f.json", None, '[{"id": "a"}]')
     more = RecordEdit("f.json", (), "id", "b", None, '{"id": "b"}')
-    assert rebase(None, invert((made, more))) is None  # type: ignore[arg-type]
+    assert rebase(None, invert_edits((made, more))) is None  # type: ignore[arg-type]
     with pytest.raises(Conflict):
         rebase(None, [more])
 

@@ -14,8 +14,10 @@ import pytest
 
 from memtui.library import Library, SearchResult
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.bench import corpus, day
+
+pytestmark = pytest.mark.slow
 
 FILES = 6
 EACH = 20
@@ -79,7 +81,7 @@ def test_many_changes_leave_what_a_fresh_library_has(
         assert len(library._index.state.segments) <= 16
         with opened(home) as fresh:
             for text in QUERIES:
-                query = parse(text, corpus.NOW, typing=True)
+                query = parse_query(text, corpus.NOW, typing=True)
                 one, other = library.find(query), fresh.find(query)
                 assert shown(one) == shown(other), text
                 assert (one.facets, one.hint) == (other.facets, other.hint), text
@@ -88,7 +90,7 @@ def test_many_changes_leave_what_a_fresh_library_has(
                 assert library.timeline(one) == fresh.timeline(other)
             for memory in fresh.memories(fresh.stores[0].label):
                 assert library.resolve(memory.ref) == memory
-            first = fresh.find(parse("step", corpus.NOW))
+            first = fresh.find(parse_query("step", corpus.NOW))
             ref = first.rows[first.slots[0]].ref
             one_like, other_like = library.similar(ref), fresh.similar(ref)
             assert said([one_like.rows[slot] for slot in one_like.slots[:1]]) == said(
@@ -99,14 +101,14 @@ def test_many_changes_leave_what_a_fresh_library_has(
 
 def test_an_answer_keeps_its_rows_when_slots_are_given_anew(home: Path) -> None:
     with opened(home) as library:
-        found = library.find(parse("number", corpus.NOW))
+        found = library.find(parse_query("number", corpus.NOW))
         before, parts = shown(found), library.explain(found, 0)
-        present = library.present()
+        present = library.current_memories()
         work(home, library, CHANGES)
         assert len(library.snapshot.rows) < FILES * EACH + EACH * CHANGES
         assert shown(found) == before
         assert library.explain(found, 0) == parts
-        gone, come = library.turnover(present, library.present())
+        gone, come = library.diff_memories(present, library.current_memories())
         was, now = present.rows.with_serials(gone), library.snapshot.rows.with_serials(come)
         label = library.stores[0].label
         assert {memory.ref for memory in now.values()} == {m.ref for m in library.memories(label)}
@@ -121,9 +123,9 @@ def test_who_asks_while_slots_are_given_anew_gets_what_was_asked_for(home: Path)
 
         def ask() -> None:
             while not over.is_set():
-                one = library.find(parse("stays", corpus.NOW))
+                one = library.find(parse_query("stays", corpus.NOW))
                 wrong.extend(text for text in shown(one) if "stays" not in text)
-                named = library.find(parse("00000067-0000", corpus.NOW))
+                named = library.find(parse_query("00000067-0000", corpus.NOW))
                 wrong.extend(text for text in shown(named) if "00000067-0000" not in text)
 
         asking = Thread(target=ask)

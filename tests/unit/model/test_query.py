@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from memtui import query as queries
 from memtui.errors import QueryError
 from memtui.model import Memory
-from memtui.query import Condition, Sort, Term, TermKind, parse, show
+from memtui.query import Condition, Sort, Term, TermKind, format_query, parse_query
 from memtui.search import columns, filters
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def read(text: str, *, typing: bool = False) -> queries.Query:
-    return parse(text, NOW, typing=typing)
+    return parse_query(text, NOW, typing=typing)
 
 
 def test_the_example_of_the_design_is_understood() -> None:
@@ -109,18 +109,18 @@ def test_order_is_relevance_with_text_and_newest_without() -> None:
     ],
 )
 def test_times(text: str, time: datetime) -> None:
-    assert queries.moment(text, NOW).time == time
+    assert queries.parse_time(text, NOW).time == time
 
 
 @pytest.mark.parametrize("text", ["", "soon", "7", "d7", "2026-13-01", "999999y"])
 def test_times_that_mean_nothing_are_refused_with_advice(text: str) -> None:
     with pytest.raises(QueryError):
-        queries.moment(text, NOW)
+        queries.parse_time(text, NOW)
 
 
 def test_a_wrong_value_names_the_nearest_right_one() -> None:
     with pytest.raises(QueryError, match="did you mean high"):
-        queries.condition("importance", "hihg")
+        queries.parse_condition("importance", "hihg")
 
 
 def memory(**values: object) -> Memory:
@@ -152,15 +152,15 @@ def memory(**values: object) -> Memory:
     ],
 )
 def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
-    passing = filters.mask(columns.build([memory(**values)]), read(text))
+    passing = filters.filter_mask(columns.build([memory(**values)]), read(text))
     assert passing.tolist() == [passes]
 
 
 @given(st.text())
 def test_no_text_breaks_the_parser(text: str) -> None:
     for typing in (False, True):
-        query = parse(text, NOW, typing=typing)
-        filters.mask(columns.build([memory(content=text)]), query)
+        query = parse_query(text, NOW, typing=typing)
+        filters.filter_mask(columns.build([memory(content=text)]), query)
 
 
 _WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz0123456789äé日", min_size=1, max_size=8)
@@ -189,4 +189,4 @@ def test_a_query_is_shown_as_the_line_that_gives_it_back(
     terms: list[Term], conditions: list[Condition], sort: Sort | None
 ) -> None:
     query = queries.Query(tuple(terms), tuple(conditions), sort=sort)
-    assert parse(show(query), NOW) == query
+    assert parse_query(format_query(query), NOW) == query

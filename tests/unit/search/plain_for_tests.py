@@ -14,7 +14,7 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.query_terms import Needle, Needles, needles
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 TITLE_SHARE = 0.5
 """What a hit in the title adds to a hit."""
@@ -30,8 +30,8 @@ class _Holds(dict[str, bool]):
         self._test = test
 
     def __missing__(self, chunk: str) -> bool:
-        spine, wholes = analysis.cached_words_of(chunk)
-        verdict = any(map(self._test, spine)) or any(map(self._test, wholes))
+        parts, compounds = analysis.cached_split_chunk(chunk)
+        verdict = any(map(self._test, parts)) or any(map(self._test, compounds))
         self[chunk] = verdict
         return verdict
 
@@ -40,52 +40,52 @@ class _Text:
     """The chunks of one memory, field by field."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._fields = [analysis.chunks(text) for text in texts if text]
+        self._fields = [analysis.find_chunks(text) for text in texts if text]
         self.chunks = [chunk for field in self._fields for chunk in field]
 
     def spines(self) -> list[list[str]]:
         """The words of each field in order."""
-        words = analysis.cached_words_of
-        return [[word for chunk in field for word in words(chunk).spine] for field in self._fields]
+        words = analysis.cached_split_chunk
+        return [[word for chunk in field for word in words(chunk).parts] for field in self._fields]
 
 
 class _Sought:
-    """One needle, ready to be looked for in many texts."""
+    """One query_term, ready to be looked for in many texts."""
 
-    def __init__(self, needle: Needle) -> None:
-        self.needle = needle
-        self._ways = [] if needle.kind is TermKind.PHRASE else list(_ways(needle))
+    def __init__(self, query_term: QueryTerm) -> None:
+        self.query_term = query_term
+        self._ways = [] if query_term.kind is TermKind.PHRASE else list(_ways(query_term))
 
     def within(self, text: _Text) -> bool:
         """Whether the text has it."""
-        if self.needle.kind is TermKind.PHRASE:
-            wanted, open_end = self.needle.spine, self.needle.open_end
-            return any(_follow(spine, wanted, open_end) for spine in text.spines())
+        if self.query_term.kind is TermKind.PHRASE:
+            wanted, last_is_prefix = self.query_term.parts, self.query_term.last_is_prefix
+            return any(_follow(parts, wanted, last_is_prefix) for parts in text.spines())
         chunks = text.chunks
         return any(all(any(map(holds.__getitem__, chunks)) for holds in way) for way in self._ways)
 
 
-def _ways(needle: Needle) -> Iterable[list[_Holds]]:
-    """Ways to hold a needle: a word each of a text's must be held for one of them."""
-    *before, last = needle.spine
-    match needle.kind:
+def _ways(query_term: QueryTerm) -> Iterable[list[_Holds]]:
+    """Ways to hold a query_term: a word each of a text's must be held for one of them."""
+    *before, last = query_term.parts
+    match query_term.kind:
         case TermKind.WILDCARD:
-            yield [_Holds(expansion.matcher(last))]
+            yield [_Holds(expansion.compile_pattern(last))]
         case TermKind.FUZZY:
             yield [_Holds(expansion.near(last))]
         case _:
             parts = [_forms(word) for word in before]
             yield [*parts, _forms(last)]
             if before:
-                yield [_forms(needle.whole)]
-            if needle.open_end:
+                yield [_forms(query_term.compound)]
+            if query_term.last_is_prefix:
                 yield [*parts, _begun(last)]
                 if before:
-                    yield [_begun(needle.whole)]
+                    yield [_begun(query_term.compound)]
 
 
 def _forms(word: str) -> _Holds:
-    stem, head = analysis.stem(word), analysis.stem_head(word)
+    stem, head = analysis.stem(word), analysis.shared_prefix(word)
     return _Holds(
         lambda other: other == word or (other.startswith(head) and analysis.stem(other) == stem)
     )
@@ -95,22 +95,27 @@ def _begun(start: str) -> _Holds:
     return _Holds(lambda word: word.startswith(start))
 
 
-def _follow(spine: Sequence[str], wanted: Sequence[str], open_end: bool) -> bool:
-    """Whether the wanted words stand in the spine in this order, side by side."""
+def _follow(parts: Sequence[str], wanted: Sequence[str], last_is_prefix: bool) -> bool:
+    """Whether the wanted words stand in the parts in this order, side by side."""
     *before, last = wanted
     size = len(wanted)
     return any(
-        list(spine[at : at + size - 1]) == before
-        and (spine[at + size - 1].startswith(last) if open_end else spine[at + size - 1] == last)
-        for at in range(len(spine) - size + 1)
+        list(parts[at : at + size - 1]) == before
+        and (
+            parts[at + size - 1].startswith(last)
+            if last_is_prefix
+            else parts[at + size - 1] == last
+        )
+        for at in range(len(parts) - size + 1)
     )
 
 
-def _titled(title: _Text, asked: Needles) -> bool:
+def _titled(title: _Text, asked: QueryTerms) -> bool:
     """Whether the title is what was asked, all of it and nothing else."""
     return any(
-        len(spine) == len(asked.asked) and _follow(spine, asked.asked, asked.open_end)
-        for spine in title.spines()
+        len(parts) == len(asked.title_words)
+        and _follow(parts, asked.title_words, asked.last_is_prefix)
+        for parts in title.spines()
     )
 
 
@@ -124,10 +129,10 @@ def scan(
 
     Raises Cancelled.
     """
-    asked = needles(terms)
-    required = [_Sought(needle) for needle in asked.required]
-    positive = [*(_Sought(needle) for needle in asked.wanted), *required]
-    excluded = [_Sought(needle) for needle in asked.excluded]
+    asked = analyze_terms(terms)
+    required = [_Sought(query_term) for query_term in asked.required]
+    positive = [*(_Sought(query_term) for query_term in asked.wanted), *required]
+    excluded = [_Sought(query_term) for query_term in asked.excluded]
     found = np.zeros(slots, np.bool_)
     all_words = np.zeros(slots, np.bool_)
     text = np.zeros(slots, np.float32)
@@ -161,6 +166,6 @@ def scan(
         text.take(held),
         all_words.take(held),
         np.array(titles, np.int64),
-        tuple(dict.fromkeys(word for sought in positive for word in sought.needle.words)),
-        tuple(dict.fromkeys(s.needle.term.text for s in positive if s not in somewhere)),
+        tuple(dict.fromkeys(word for sought in positive for word in sought.query_term.highlights)),
+        tuple(dict.fromkeys(s.query_term.term.text for s in positive if s not in somewhere)),
     )

@@ -6,13 +6,17 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.matching import match
+from memtui.search.matching import match_terms
 from memtui.search.whoosh_index import WhooshIndex
 from tests.unit.search.plain_for_tests import scan
+
+pytestmark = pytest.mark.slow
 
 WORDS = """
     deploy deployed deploying deployment run running runs fly flies happy happily organization
@@ -63,8 +67,8 @@ def segments_of(
     documents: Sequence[IndexedDocument], cut: int, *, whole: bool = True
 ) -> list[postings.Segment]:
     return [
-        postings.build(documents[:cut], whole=whole),
-        postings.build(documents[cut:], cut, whole=whole),
+        postings.build(documents[:cut], is_complete=whole),
+        postings.build(documents[cut:], cut, is_complete=whole),
     ]
 
 
@@ -76,7 +80,7 @@ def test_arrays_and_scan_agree() -> None:
         segments = segments_of(documents, draw.randint(0, len(documents)), whole=whole)
         for _ in range(25):
             terms = query(draw)
-            by_arrays = match(segments, len(documents), terms)
+            by_arrays = match_terms(segments, len(documents), terms)
             by_scan = scan(enumerate(documents), len(documents), terms)
             assert found(by_arrays) == found(by_scan), terms
             assert by_arrays.missing == by_scan.missing, terms
@@ -94,7 +98,7 @@ def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
         assert index.update(documents[2::3])
         for _ in range(25):
             terms = query(draw)
-            by_arrays = match(segments, len(documents), terms)
+            by_arrays = match_terms(segments, len(documents), terms)
             every_slot, with_all, _ = found(by_arrays)
             for slots, every in ((every_slot, False), (with_all, True)):
                 refs = index.search(terms, every=every)

@@ -33,50 +33,50 @@ from memtui.search import analysis
     ],
 )
 def test_spine(text: str, spine: list[str]) -> None:
-    assert analysis.spine(text) == spine
+    assert analysis.list_words(text) == spine
 
 
 @pytest.mark.parametrize(
     "name", ["getUserById", "get_user_by_id", "get-user-by-id", "get.user.by.id", "GetUserById"]
 )
 def test_names_are_found_in_every_way_of_writing(name: str) -> None:
-    assert "getuserbyid" in analysis.tokens(name)
+    assert "getuserbyid" in analysis.list_tokens(name)
 
 
 def test_parts_of_a_file_name_written_together() -> None:
-    assert {"storets", "agentstorets"} <= set(analysis.tokens("agent-store.ts"))
+    assert {"storets", "agentstorets"} <= set(analysis.list_tokens("agent-store.ts"))
 
 
 def test_forms_share_a_stem_and_its_head() -> None:
     assert len({analysis.stem(word) for word in ("deploy", "deploys", "deployed")}) == 1
     for word in ("happily", "flies", "relational", "organization", "sensibility"):
-        assert word.startswith(analysis.stem_head(word))
+        assert word.startswith(analysis.shared_prefix(word))
 
 
 def test_long_junk_is_cut() -> None:
-    assert analysis.tokens("a" * 5000) == ["a" * analysis.LONGEST_WORD]
+    assert analysis.list_tokens("a" * 5000) == ["a" * analysis.MAX_WORD_CHARS]
 
 
 @given(st.text())
 def test_any_text_gives_folded_words(text: str) -> None:
-    for word in analysis.tokens(text):
+    for word in analysis.list_tokens(text):
         assert word
-        assert len(word) <= analysis.LONGEST_WORD
+        assert len(word) <= analysis.MAX_WORD_CHARS
         assert word == word.casefold() or not word.isascii()
 
 
 @given(st.text())
 def test_ascii_path_agrees_with_the_general_one(text: str) -> None:
     plain = text.encode("ascii", "ignore").decode()
-    general = [w for c in analysis._CHUNK.findall(plain) for w in analysis.words_of(c).spine]
-    assert analysis.spine(plain) == general
+    general = [w for c in analysis._CHUNK.findall(plain) for w in analysis.split_chunk(c).parts]
+    assert analysis.list_words(plain) == general
 
 
 def test_a_huge_text_is_cut_in_pieces_without_cutting_a_word() -> None:
     text = "Ünlike the don't-care get_user_by_id C++ 2.4.1\n" * 10_000
-    pieces = list(analysis.pieces(text))
+    pieces = list(analysis.split_blocks(text))
     assert len(pieces) > 5
-    assert max(map(len, pieces)) < analysis.PIECE + 50
-    cut = [chunk for piece in pieces for chunk in analysis.chunks(piece)]
-    assert (cut == analysis.chunks(text)) is True, "other chunks than of the whole"
-    assert list(analysis.pieces("x" * 200_000)) == ["x" * 200_000], "one word is one piece"
+    assert max(map(len, pieces)) < analysis.BLOCK_CHARS + 50
+    cut = [chunk for piece in pieces for chunk in analysis.find_chunks(piece)]
+    assert (cut == analysis.find_chunks(text)) is True, "other chunks than of the whole"
+    assert list(analysis.split_blocks("x" * 200_000)) == ["x" * 200_000], "one word is one piece"

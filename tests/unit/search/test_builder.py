@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import builder, catalog, columns, segment_files
 from memtui.search.whoosh_index import WhooshIndex
 
@@ -23,13 +23,13 @@ MEMORIES = [
 
 def generation(home: Path, memories: list[Memory]) -> Path:
     shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    lines = map(catalog.line_of, memories)
+    lines = map(catalog.encode_row, memories)
     return catalog.save(home, [shard], lines, columns.build(memories)).folder
 
 
 def found(home: Path, text: str) -> set[str]:
     with WhooshIndex(home) as index:
-        return set(index.search(parse(text, NOW).terms) or ())
+        return set(index.search(parse_query(text, NOW).terms) or ())
 
 
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
-from memtui.search.matching import match
+from memtui.search.matching import match_terms
 from memtui.search.postings import PROVISIONAL_BATCH as BATCH
 from memtui.search.postings import ProvisionalIndex
 
@@ -21,7 +21,7 @@ def rows(count: int) -> list[Memory]:
 
 def found(draft: ProvisionalIndex, held: list[Memory], word: str) -> list[int]:
     segments = draft.cover(held, len(held))
-    return sorted(match(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
+    return sorted(match_terms(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
 
 
 def test_rows_that_come_later_are_found_too() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.query import entity_matches, parse
+from memtui.query import entity_matches, parse_query
 from memtui.search import aggregates, columns, filters
 from memtui.tui.widgets.entity_tree import branches
 from tests.unit.stores.json_stores.programs import AmbientProgram
@@ -59,7 +59,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
     kept = [slot for slot in range(len(made)) if slot % 7]
     table = columns.take(columns.concat(parts), kept)
     made = [made[slot] for slot in kept]
-    query = parse(line, NOW)
+    query = parse_query(line, NOW)
     active = [memory for memory in made if memory.status == "active"]
     found = [
         memory
@@ -70,8 +70,8 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
             for part in query.conditions
         )
     ]
-    among = filters.Among(filters.filters(table, query), None)
-    slots = among.passing().nonzero()[0]
+    among = filters.FilteredSlots(filters.compile_filters(table, query), None)
+    slots = among.mask().nonzero()[0]
     assert [made[slot] for slot in slots.tolist()] == found
     counted = aggregates.count_facets(among)
     assert counted.entity == Counter(e for memory in active for e in _entities(memory))
@@ -108,14 +108,14 @@ def test_a_branch_of_ambient_shows_its_high_events_too(tmp_path: Path, start: st
         library = opened()
 
     def ids(line: str) -> set[str]:
-        found = library.find(parse(line, NOW))
+        found = library.find(parse_query(line, NOW))
         return {library.snapshot.rows[slot].id for slot in found.slots}
 
     assert ids("entity:shop/main") == {both["id"], low["id"]}
     assert ids("entity:shop/feat/auth") == {both["id"]}
     assert ids("auth") == {both["id"]}
     assert ids("-entity:shop/main") == set()
-    found = library.find(parse("", NOW))
+    found = library.find(parse_query("", NOW))
     assert found.total == 2
     assert found.facets.entity == {"shop/main": 2, "shop": 1, "shop/feat/auth": 1}
     tree = branches(found.facets.entity, {"shop"}, found.facets.entity_repeats)
@@ -126,5 +126,5 @@ def test_a_branch_of_ambient_shows_its_high_events_too(tmp_path: Path, start: st
     ]
     numbers = library.statistics(found)
     assert (numbers.total, numbers.entity["shop/main"]) == (2, 2)
-    hidden = library.find(parse("entity:nothing", NOW))
+    hidden = library.find(parse_query("entity:nothing", NOW))
     assert hidden.hint == "entity hides 2 matches"

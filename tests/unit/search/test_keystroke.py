@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
-from memtui.query import Query, parse
+from memtui.query import Query, parse_query
 from memtui.search import analysis, columns, finder, matching, postings
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, to_document
@@ -54,7 +54,7 @@ def often(memory: Memory) -> Counter[str]:
     """How often each word is there, weighted by field, in quarters."""
     counts: Counter[str] = Counter()
     for text, weight in zip(to_document(memory).fields(), FIELD_WEIGHTS, strict=True):
-        for word in analysis.tokens(text):
+        for word in analysis.list_tokens(text):
             counts[word] += round(4 * weight)
     return counts
 
@@ -133,7 +133,7 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     cut = MANY * 5 // 6
     parts = [columns.build(made[:cut]), columns.build(made[cut:])]
     segments = [postings.build(documents[:cut]), postings.build(documents[cut:], cut)]
-    assert segments[0].heads.starts
+    assert segments[0].prefixes.names
     return made, columns.concat(parts), segments
 
 
@@ -143,9 +143,9 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
     line: str, filters: str, stage: tuple[list[Memory], Columns, list[Segment]]
 ) -> None:
     made, table, segments = stage
-    query = parse(f"{filters} {line}".lstrip(), NOW, typing=True)
-    match = matching.match(segments, MANY, query.terms)
-    hits = finder.find(query, table, match, NOW)
+    query = parse_query(f"{filters} {line}".lstrip(), NOW, typing=True)
+    match = matching.match_terms(segments, MANY, query.terms)
+    hits = finder.find_hits(query, table, match, NOW)
     expected = plain_text([often(memory) for memory in made], line)
     assert set(hits.slots) == {slot for slot in expected if passes(made[slot], query)}
     assert hits.scores is not None
@@ -158,7 +158,7 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
 
     assert order == sorted(order, key=lambda hit: place(*hit))
     for slot, score in order:
-        parts = {p.name: p.value for p in finder.explain(query, hits, table, slot, NOW)}
+        parts = {p.name: p.value for p in finder.explain_hit(query, hits, table, slot, NOW)}
         text, all_words = expected[slot]
         assert parts["text"] == pytest.approx(text, abs=1e-5)
         assert ("all words" in parts) == all_words

@@ -11,12 +11,12 @@ import pytest
 
 from memtui.model import Memory
 from memtui.progress import Cancelled
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import columns, expansion, postings, ranking
 from memtui.search.documents import to_document
 from memtui.search.hits import Match
-from memtui.search.matching import match
-from memtui.search.ordering import Ordered
+from memtui.search.matching import match_terms
+from memtui.search.ordering import OrderedSlots
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -42,7 +42,7 @@ def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Matc
         for first, last in pairwise(cuts)
         if first < last
     ]
-    return match(segments, len(documents), parse(text, NOW, typing=typing).terms)
+    return match_terms(segments, len(documents), parse_query(text, NOW, typing=typing).terms)
 
 
 def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[int]:
@@ -53,8 +53,8 @@ def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[i
 def ordered(memories: Sequence[Memory], text: str, **options: object) -> list[int]:
     result = look(memories, text)
     table = columns.build(memories)
-    scores = ranking.rank(result, table, None, NOW, **options)  # type: ignore[arg-type]
-    return list(Ordered(result.slots, scores, table.when))
+    scores = ranking.score_matches(result, table, None, NOW, **options)  # type: ignore[arg-type]
+    return list(OrderedSlots(result.slots, scores, table.when))
 
 
 TEXTS = [
@@ -145,14 +145,18 @@ def test_text_score_is_a_share() -> None:
 def test_cancelled() -> None:
     segment = postings.build([to_document(memory(0, "word"))])
     with pytest.raises(Cancelled):
-        match([segment], 1, parse("word", NOW).terms, cancelled=lambda: True)
+        match_terms([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
 
 
 def test_another_index_may_answer_phrases() -> None:
     segment = postings.build([to_document(memory(n, "one two")) for n in range(3)])
-    terms = parse('"two one"', NOW).terms
-    assert match([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [0, 0, 1]
-    assert not match([segment], 3, terms, exact=lambda term: None).found.any()
+    terms = parse_query('"two one"', NOW).terms
+    assert match_terms([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [
+        0,
+        0,
+        1,
+    ]
+    assert not match_terms([segment], 3, terms, exact=lambda term: None).found.any()
 
 
 def test_all_words_come_first_however_good_the_rest() -> None:
@@ -185,9 +189,9 @@ def test_exact_title_then_words_in_the_title() -> None:
 
 def test_exact_id_beats_all() -> None:
     memories = [memory(0, "abcd", title="abcd"), memory(1, "no such word")]
-    result = look(memories, "abcd").including(np.array([1]))
+    result = look(memories, "abcd").with_slots(np.array([1]))
     table = columns.build(memories)
-    scores = ranking.rank(result, table, None, NOW, named=[1])
+    scores = ranking.score_matches(result, table, None, NOW, id_matches=[1])
     assert scores[1] > scores[0]
 
 
@@ -228,15 +232,17 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.rank(result, table, None, NOW, wanted_types=["goal"], named=[2])
+    scores = ranking.score_matches(result, table, None, NOW, wanted_types=["goal"], id_matches=[2])
     for at, slot in enumerate(result.slots.tolist()):
-        parts = ranking.parts(result, table, slot, NOW, wanted_types=["goal"], named=[2])
+        parts = ranking.explain_score(
+            result, table, slot, NOW, wanted_types=["goal"], id_matches=[2]
+        )
         assert sum(part.value for part in parts) == pytest.approx(scores[at])
         assert all(part.value for part in parts)
 
 
 def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
-    weights = ranking.weights_of({"recency": 1, "half_life_days": 0, "pinned": "x", "foo": 3})
+    weights = ranking.read_weights({"recency": 1, "half_life_days": 0, "pinned": "x", "foo": 3})
     assert weights.recency == 1
     assert weights.half_life_days > 0
     assert weights.pinned == ranking.DEFAULTS.pinned
@@ -249,4 +255,4 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
 def test_did_you_mean(word: str, expected: str) -> None:
     texts = ["deploy deploy", "deploy", "temper", "deplane"]
     documents = [to_document(memory(n, text)) for n, text in enumerate(texts)]
-    assert expansion.did_you_mean(word, [postings.build(documents)]) == expected
+    assert expansion.suggest_word(word, [postings.build(documents)]) == expected

@@ -32,12 +32,12 @@ def same(one: Segment, other: Segment) -> bool:
 
 def test_postings_hold_memories_and_weights() -> None:
     segment = postings.build(DOCUMENTS)
-    term = segment.find("text")
+    term = segment.find_word("text")
     assert term is not None
     held = slice(segment.indptr[term], segment.indptr[term + 1])
     assert segment.ids[held].tolist() == [0, 2]
     assert segment.weights[held].tolist() == [4, 12]
-    title = segment.find("title")
+    title = segment.find_word("title")
     assert title is not None
     assert segment.weights[segment.indptr[title]] == 8
 

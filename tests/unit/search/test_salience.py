@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memtui.model import Memory
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import columns, finder, matching, postings, ranking
-from memtui.search.columns import MOST, salience
+from memtui.search.columns import MAX_USES, measure_salience
 from memtui.search.documents import to_document
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -27,21 +27,21 @@ def memory(number: int = 0, **extra: Any) -> Memory:
     [
         ({}, 0.0),
         ({"revision_count": 1, "duplicate_count": 1}, 0.0),
-        ({"revision_count": MOST + 1, "duplicate_count": 1}, 1.0),
+        ({"revision_count": MAX_USES + 1, "duplicate_count": 1}, 1.0),
         ({"hits": 10**400}, 1.0),
         ({"hits": -5, "access_count": "many", "injected": True}, 0.0),
         ({"hits": float("nan")}, 0.0),
-        ({"injections": {"found": 9, "injected": MOST}}, 1.0),
+        ({"injections": {"found": 9, "injected": MAX_USES}}, 1.0),
         ({"salience": 0.25, "hits": 99}, 0.25),
         ({"salience": 7}, 1.0),
     ],
 )
 def test_what_a_store_counts(extra: dict[str, Any], expected: float) -> None:
-    assert salience(memory(**extra)) == pytest.approx(expected)
+    assert measure_salience(memory(**extra)) == pytest.approx(expected)
 
 
 def test_more_use_is_more() -> None:
-    values = [salience(memory(hits=count)) for count in range(MOST + 1)]
+    values = [measure_salience(memory(hits=count)) for count in range(MAX_USES + 1)]
     assert values == sorted(set(values))
 
 
@@ -49,13 +49,13 @@ def test_what_was_used_stands_above_its_like_and_says_why() -> None:
     held = [memory(0), memory(1, revision_count=9), memory(2, duplicate_count=3)]
     table = columns.build(held)
     segment = postings.build([to_document(one) for one in held])
-    query = parse("tide", NOW)
-    hits = finder.find(query, table, matching.match([segment], 3, query.terms), NOW)
+    query = parse_query("tide", NOW)
+    hits = finder.find_hits(query, table, matching.match_terms([segment], 3, query.terms), NOW)
     assert list(hits.slots) == [1, 2, 0]
     assert hits.scores is not None
     for slot, score in zip(hits.slots, hits.scores, strict=True):
-        parts = {p.name: p.value for p in finder.explain(query, hits, table, slot, NOW)}
+        parts = {p.name: p.value for p in finder.explain_hit(query, hits, table, slot, NOW)}
         assert ("salience" in parts) == (slot > 0)
         assert sum(parts.values()) == pytest.approx(score)
     off = ranking.Weights(salience=0)
-    assert list(finder.find(query, table, hits.match, NOW, off).slots) == [0, 1, 2]
+    assert list(finder.find_hits(query, table, hits.match, NOW, off).slots) == [0, 1, 2]

@@ -23,7 +23,7 @@ from memtui.search import (
     vector_building,
     vectors,
 )
-from memtui.search.embedding import Counts, Floats
+from memtui.search.embedding import Floats, PieceCounts
 from tests.unit.search.carrier_for_tests import GROUPS, install
 
 
@@ -45,7 +45,7 @@ def generation(home: Path, memories: Sequence[Memory]) -> Path:
     home.mkdir(exist_ok=True)
     shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
     return catalog.save(
-        home, [shard], map(catalog.line_of, memories), columns.build(memories)
+        home, [shard], map(catalog.encode_row, memories), columns.build(memories)
     ).folder
 
 
@@ -62,29 +62,29 @@ class Noting:
         self.name, self.size = name, size
         self.asked: list[str] = []
 
-    def counts(self, texts: Iterable[str]) -> Counts | None:
+    def counts(self, texts: Iterable[str]) -> PieceCounts | None:
         return np.array([len(list(texts))], np.int32)
 
     def embed(
-        self, texts: Sequence[str], counts: Counts | None, cancelled: IsCancelled = never
+        self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
         if cancelled():
             raise Cancelled
         self.asked += texts
-        return embedding.unit(
+        return embedding.normalize_rows(
             np.array([[len(text), *range(1, self.size)] for text in texts], np.float32)
         )
 
 
 def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
-    return vector_building.vectorize(folder, embedder, lambda _: None)
+    return vector_building.embed_missing(folder, embedder, lambda _: None)
 
 
 # The static model
 
 
 def test_without_the_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_model, "CARRIER", "memtui_no_such_package")
+    monkeypatch.setattr(static_model, "WEIGHTS_PACKAGE", "memtui_no_such_package")
     assert vector_building.choose_embedder(Embedding()) is None
 
 
@@ -146,8 +146,8 @@ def test_the_same_text_has_one_vector_and_each_slot_its_own(tmp_path: Path) -> N
     home = tmp_path / "home"
     folder = generation(home, words("twice", "once", "twice"))
     assert run(folder, Noting()) == (2, 2)
-    state = vector_building.gather([(home, folder, [2, 1, 0])], "letters", 3)
-    near = state.cosines([state.vector(0)], 4)  # type: ignore[list-item]
+    state = vector_building.load_vector_index([(home, folder, [2, 1, 0])], "letters", 3)
+    near = state.compute_cosines([state.vector_of(0)], 4)  # type: ignore[list-item]
     assert near[0] == near[2] == pytest.approx(1, abs=1e-3)
     assert near[1] < 1
     assert near[3] == 0  # a slot that came since
@@ -160,7 +160,7 @@ def test_what_was_made_stays_when_it_is_called_off(
     folder = generation(tmp_path / "home", words(*(f"memory {n}" for n in range(10))))
     model = Noting()
     with pytest.raises(Cancelled):
-        vector_building.vectorize(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
+        vector_building.embed_missing(folder, model, lambda *_: None, lambda: len(model.asked) >= 8)
     assert len(model.asked) == 8
     assert run(folder, model) == (2, 10)
     assert sorted(model.asked) == sorted(f"memory {n}" for n in range(10))
@@ -178,7 +178,7 @@ def test_half_written_rows_are_cut_off(tmp_path: Path) -> None:
     held = vectors.load(home, "letters")
     assert held is not None
     fresh = Noting().embed(["six"], None)[0]
-    (at,) = held.find(np.array([vectors.key_of("six")], np.uint64))
+    (at,) = held.find(np.array([vectors.hash_text("six")], np.uint64))
     assert held.rows[at].tolist() == pytest.approx(fresh.tolist(), abs=1e-3)
 
 
@@ -233,7 +233,7 @@ def test_damaged_files_are_no_vectors_and_are_made_again(tmp_path: Path, file: s
     run(folder, Noting())
     (damaged,) = home.glob(file)
     damaged.write_bytes(b"{")
-    vector_building.gather([(home, folder, [0, 1])], "letters", 2)
+    vector_building.load_vector_index([(home, folder, [0, 1])], "letters", 2)
     assert run(folder, Noting()) == (2, 2)
 
 

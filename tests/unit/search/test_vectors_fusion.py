@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory
-from memtui.query import Query, parse
+from memtui.query import Query, parse_query
 from memtui.search import columns, finder, fusion, matching, postings, ranking
 from memtui.search.documents import to_document
 from memtui.search.embedding import Floats
-from memtui.search.finder import Hits
+from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -40,29 +40,29 @@ def found(
     near: Floats = NEAR,
     way: str = fusion.SUM,
     weights: ranking.Weights = ranking.DEFAULTS,
-) -> tuple[Query, Hits]:
-    query = parse(line, NOW)
+) -> tuple[Query, RankedHits]:
+    query = parse_query(line, NOW)
 
     def match(terms: tuple[object, ...]) -> Match | None:
-        return matching.match([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
+        return matching.match_terms([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
 
-    words = match(fusion.without_meaning(query.terms))
+    words = match(fusion.drop_meaning_terms(query.terms))
     barred = match(tuple(term for term in query.terms if term.negated))
-    fused = finder.with_meaning(query, words, barred, near, COLUMNS, weights, way)
-    return query, finder.find(query, COLUMNS, fused, NOW, weights)
+    fused = finder.add_meaning(query, words, barred, near, COLUMNS, weights, way)
+    return query, finder.find_hits(query, COLUMNS, fused, NOW, weights)
 
 
 def slots(line: str, way: str = fusion.SUM) -> list[int]:
     return list(found(line, way=way)[1].slots)
 
 
-@pytest.mark.parametrize("way", fusion.WAYS)
+@pytest.mark.parametrize("way", fusion.METHODS)
 def test_what_only_the_vectors_know_is_added_below_all_words(way: str) -> None:
     assert slots("login", way)[:2] == [0, 1]
     assert slots("login", way)[2:] == [2, 4]
 
 
-@pytest.mark.parametrize("way", fusion.WAYS)
+@pytest.mark.parametrize("way", fusion.METHODS)
 def test_what_is_near_wins_among_equal_texts(way: str) -> None:
     assert slots("login fails flour", way).index(0) < slots("login fails flour", way).index(3)
     nearer = np.array([0, 0.9, 0, 0, 0, 0], np.float32)
@@ -104,13 +104,13 @@ def test_words_and_meaning_together() -> None:
     ],
 )
 def test_what_is_embedded_of_a_query(line: str, text: str) -> None:
-    assert fusion.asked_text(parse(line, NOW).terms) == text
+    assert fusion.text_to_embed(parse_query(line, NOW).terms) == text
 
 
 def test_a_word_that_is_still_typed_is_embedded_once_it_is_one() -> None:
     def asked(line: str) -> str:
-        terms = parse(line, NOW, typing=True).terms
-        return fusion.asked_text(terms, lambda word: fusion.is_word([SEGMENT], word))
+        terms = parse_query(line, NOW, typing=True).terms
+        return fusion.text_to_embed(terms, lambda word: fusion.is_indexed_word([SEGMENT], word))
 
     assert asked("token logi") == "token"
     assert asked("token login") == "token login"
@@ -126,7 +126,7 @@ lines = st.lists(
 ).map(" ".join)
 
 
-@given(lines, cosines, st.sampled_from(fusion.WAYS), st.floats(0, 5))
+@given(lines, cosines, st.sampled_from(fusion.METHODS), st.floats(0, 5))
 def test_parts_add_up_and_all_words_stay_first(
     line: str, near: Floats, way: str, weight: float
 ) -> None:
@@ -135,18 +135,18 @@ def test_parts_add_up_and_all_words_stay_first(
     if hits.scores is None or hits.match is None:
         return
     for slot, score in zip(list(hits.slots), list(hits.scores), strict=True):
-        parts = finder.explain(query, hits, COLUMNS, slot, NOW, weights)
+        parts = finder.explain_hit(query, hits, COLUMNS, slot, NOW, weights)
         assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
-    held = [bool(hits.match.all_words[hits.match.position(slot)]) for slot in hits.slots]
+    held = [bool(hits.match.all_words[hits.match.find_position(slot)]) for slot in hits.slots]
     assert held == sorted(held, reverse=True)
     assert list(hits.scores) == sorted(hits.scores, reverse=True)
 
 
 def test_without_weight_nothing_changes() -> None:
-    query = parse("login update", NOW)
-    alone = matching.match([SEGMENT], len(MEMORIES), query.terms)
+    query = parse_query("login update", NOW)
+    alone = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
     _, fused = found("login update", weights=ranking.Weights(meaning=0))
-    plain = finder.find(query, COLUMNS, alone, NOW, ranking.Weights(meaning=0))
+    plain = finder.find_hits(query, COLUMNS, alone, NOW, ranking.Weights(meaning=0))
     assert fused.slots == plain.slots
     assert fused.scores is not None
     assert plain.scores is not None

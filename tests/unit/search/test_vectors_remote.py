@@ -16,7 +16,7 @@ from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled
 from memtui.search import remote
-from memtui.search.remote import Endpoint
+from memtui.search.remote import EmbeddingServer
 
 Answer = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 
@@ -88,7 +88,9 @@ Serve = Callable[[Answer], Server]
 
 def test_ollama_is_asked_its_own_way(serve: Serve) -> None:
     server = serve(ollama)
-    rows = Endpoint(Embedding("ollama", server.url, "small")).embed(["abc", "", "half \ud800"])
+    rows = EmbeddingServer(Embedding("ollama", server.url, "small")).embed(
+        ["abc", "", "half \ud800"]
+    )
     assert rows.shape == (3, 3)
     assert rows[0].tolist() == pytest.approx([3 / 10**0.5, 1 / 10**0.5, 0])
     ((path, headers, body),) = server.asked
@@ -103,9 +105,9 @@ def test_openai_is_asked_with_the_key_from_the_environment(
     server = serve(openai)
     choice = Embedding("openai", f"{server.url}/v1/", "ada", key_variable="MEMTUI_TEST_KEY")
     with pytest.raises(EmbeddingError, match="MEMTUI_TEST_KEY"):
-        Endpoint(choice).embed(["a"])
+        EmbeddingServer(choice).embed(["a"])
     monkeypatch.setenv("MEMTUI_TEST_KEY", "secret")
-    rows = Endpoint(choice).embed(["a", "abcdef"])
+    rows = EmbeddingServer(choice).embed(["a", "abcdef"])
     assert rows[1][0] > rows[0][0]
     ((path, headers, _),) = server.asked
     assert path == "/v1/embeddings"
@@ -115,11 +117,11 @@ def test_openai_is_asked_with_the_key_from_the_environment(
 def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> None:
     server = serve(ollama)
     texts = ["x" * (n + 1) for n in range(2 * remote.BATCH + 1)]
-    rows = Endpoint(Embedding("ollama", server.url, "m")).embed(texts)
+    rows = EmbeddingServer(Embedding("ollama", server.url, "m")).embed(texts)
     assert len(rows) == len(texts)
     assert [len(body["input"]) for _, _, body in server.asked] == [remote.BATCH, remote.BATCH, 1]
     with pytest.raises(Cancelled):
-        Endpoint(Embedding("ollama", server.url, "m")).embed(
+        EmbeddingServer(Embedding("ollama", server.url, "m")).embed(
             texts, cancelled=lambda: len(server.asked) > 3
         )
 
@@ -142,27 +144,29 @@ def test_an_odd_answer_is_an_error_in_one_clean_line(
 ) -> None:
     server = serve(lambda path, body: (status, text))
     with pytest.raises(EmbeddingError, match=why) as raised:
-        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+        EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"])
     assert "\x1b" not in str(raised.value)
 
 
 def test_numbers_that_are_none_become_zero(serve: Serve) -> None:
     server = serve(lambda path, body: (200, b'{"embeddings": [[NaN, 1, Infinity]]}'))
-    assert Endpoint(Embedding("ollama", server.url, "m")).embed(["a"]).tolist() == [[0, 1, 0]]
+    assert EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"]).tolist() == [
+        [0, 1, 0]
+    ]
 
 
 def test_too_long_an_answer_is_not_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "LARGEST_ANSWER", 100)
+    monkeypatch.setattr(remote, "MAX_RESPONSE_BYTES", 100)
     server = serve(lambda path, body: (200, b" " * 200))
     with pytest.raises(EmbeddingError, match="too long"):
-        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+        EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"])
 
 
 def test_texts_do_not_follow_a_redirection(serve: Serve) -> None:
     elsewhere = serve(ollama)
     server = serve(lambda path, body: (307, f"{elsewhere.url}/api/embed".encode()))
     with pytest.raises(EmbeddingError, match="307"):
-        Endpoint(Embedding("ollama", server.url, "m")).embed(["a"])
+        EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"])
     assert elsewhere.asked == []
 
 
@@ -175,13 +179,13 @@ def test_a_server_that_never_answers_is_left(serve: Serve) -> None:
 
     server = serve(hang)
     with pytest.raises(EmbeddingError, match="no answer"):
-        Endpoint(Embedding("ollama", server.url, "m"), time_limit=0.1).embed(["a"])
+        EmbeddingServer(Embedding("ollama", server.url, "m"), time_limit=0.1).embed(["a"])
     ended.set()
 
 
 def test_nobody_there_is_an_error() -> None:
     with pytest.raises(EmbeddingError, match="no answer"):
-        Endpoint(Embedding("ollama", "http://127.0.0.1:1", "m")).embed(["a"])
+        EmbeddingServer(Embedding("ollama", "http://127.0.0.1:1", "m")).embed(["a"])
 
 
 @pytest.mark.parametrize(
@@ -194,13 +198,13 @@ def test_nobody_there_is_an_error() -> None:
 )
 def test_a_choice_that_lacks_something_is_said(choice: Embedding) -> None:
     with pytest.raises(ConfigError, match=r"search\.embedding"):
-        Endpoint(choice)
+        EmbeddingServer(choice)
 
 
 def test_a_login_in_the_address_is_sent_and_never_shown(serve: Serve) -> None:
     server = serve(lambda path, body: (500, b"out of order"))
     url = server.url.replace("://", "://ada:s3cr%40t@")
-    endpoint = Endpoint(Embedding("ollama", url, "small"))
+    endpoint = EmbeddingServer(Embedding("ollama", url, "small"))
     assert "s3cr" not in endpoint.name
     with pytest.raises(EmbeddingError) as failed:
         endpoint.embed(["abc"])
@@ -210,7 +214,7 @@ def test_a_login_in_the_address_is_sent_and_never_shown(serve: Serve) -> None:
 
 
 def test_a_server_that_cannot_be_reached_does_not_show_the_login() -> None:
-    endpoint = Endpoint(Embedding("ollama", "http://ada:s3cret@127.0.0.1:1", "small"))
+    endpoint = EmbeddingServer(Embedding("ollama", "http://ada:s3cret@127.0.0.1:1", "small"))
     with pytest.raises(EmbeddingError) as failed:
         endpoint.embed(["abc"])
     assert "s3cret" not in str(failed.value)

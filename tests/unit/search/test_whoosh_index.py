@@ -17,7 +17,7 @@ import pytest
 from whoosh.index import open_dir
 
 from memtui.progress import Cancelled
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import cache_files, whoosh_format
 from memtui.search.documents import IndexedDocument
 from memtui.search.whoosh_index import WhooshIndex
@@ -33,7 +33,7 @@ DOCUMENTS = [
 
 
 def ask(index: WhooshIndex, text: str) -> list[str] | None:
-    found = index.search(parse(text, NOW).terms)
+    found = index.search(parse_query(text, NOW).terms)
     return None if found is None else sorted(found)
 
 
@@ -48,8 +48,8 @@ def test_finds_and_forgets_nothing(index: WhooshIndex) -> None:
     assert ask(index, "friday") == ["s:0", "s:1", "s:4"]
     assert ask(index, '"rolled back"') == ["s:1"]
     assert ask(index, "fryday~") == ["s:0", "s:1", "s:4"]
-    assert index.search(parse("friday", NOW).terms, limit=2) is not None
-    assert set(index.sums() or ()) == {document.ref for document in DOCUMENTS}
+    assert index.search(parse_query("friday", NOW).terms, limit=2) is not None
+    assert set(index.digests() or ()) == {document.ref for document in DOCUMENTS}
 
 
 def test_written_in_batches_of_any_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def test_forged_postings_and_stored_fields_run_nothing(index: WhooshIndex, tmp_p
         _believed(index)
         fresh = WhooshIndex(index.home)
         ask(fresh, "friday")
-        fresh.sums()
+        fresh.digests()
         assert not pwned.exists()
         fresh.discard()
 
@@ -257,7 +257,7 @@ def test_other_versions_are_not_opened(index: WhooshIndex) -> None:
 def updating(folder: Path, ready: int) -> None:
     """In a child: commits without end."""
     index = WhooshIndex(folder)
-    if index.sums() is None:
+    if index.digests() is None:
         index.build([IndexedDocument(f"s:{n}", content=f"number {n}") for n in range(50)])
     os.write(ready, b"!")
     for turn in range(100_000):

@@ -31,10 +31,10 @@ from .json_stores.opened import LABEL, Opened
 FILE = "jotter.json"
 
 
-def _edit(change: Change, memory: Memory, desk: PlanContext) -> Plan:
+def _edit(change: Change, memory: Memory, context: PlanContext) -> Plan:
     asked = asked_values(change, memory, {"content"})
-    path = desk.root / FILE
-    records, _ = named_records(read_json(path, desk.root), FILE)
+    path = context.root / FILE
+    records, _ = named_records(read_json(path, context.root), FILE)
     named = next(record for record in records if record.id == memory.id)
     same_as_seen(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
     raw = put_member(named.record.raw, "text", content_of(change))
@@ -43,8 +43,8 @@ def _edit(change: Change, memory: Memory, desk: PlanContext) -> Plan:
     )
 
 
-def _add(_change: Change, desk: PlanContext) -> Plan:
-    raise Refused("a jotter is written by its own program", where=str(desk.root))
+def _add(_change: Change, context: PlanContext) -> Plan:
+    raise Refused("a jotter is written by its own program", where=str(context.root))
 
 
 class Jotter(FileStore[PlanContext]):
@@ -84,8 +84,8 @@ class Jotter(FileStore[PlanContext]):
             tuple(faults),
         )
 
-    def desk(self, view: StoreView) -> PlanContext:
-        return PlanContext(*self.held(view))
+    def plan_context(self, view: StoreView) -> PlanContext:
+        return PlanContext(**self.context_fields(view))
 
 
 FORMAT = Format(
@@ -120,11 +120,11 @@ def test_the_text_is_edited_in_place_and_taken_back(jotter: Opened) -> None:
 def test_what_the_format_cannot_hold_lies_beside_it(jotter: Opened) -> None:
     before = (jotter.store.root / FILE).read_bytes()
     jotter.do(Act.PIN, "a")
-    jotter.do(Act.TAG, "a", tags=["desk"])
+    jotter.do(Act.TAG, "a", tags=["context"])
     jotter.do(Act.LINK, "a", relation="near", target="b")
     jotter.do(Act.RATE, "a", rating=4)
     memory = jotter.by_id("a")
-    assert (memory.pinned, memory.tags, memory.extra["rating"]) == (True, ("desk",), 4)
+    assert (memory.pinned, memory.tags, memory.extra["rating"]) == (True, ("context",), 4)
     assert [(link.relation, link.target) for link in memory.links] == [("near", "b")]
     assert (jotter.store.root / FILE).read_bytes() == before
 

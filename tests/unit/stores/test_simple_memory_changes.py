@@ -90,7 +90,7 @@ def test_a_change_touches_nothing_else_and_undo_gives_the_bytes_back(
     memories = {memory.id: memory for memory in store.memories}
     plan = store.do(act, id, **fields)
     touched = {ref.removeprefix(f"{LABEL}:") for ref in plan.refs}
-    assert plan.does_something
+    assert plan.has_edits
     assert store.unreadable == []
     after = {memory.id: memory for memory in store.memories}
     for other in memories.keys() - touched:

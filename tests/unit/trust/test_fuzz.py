@@ -33,7 +33,9 @@ from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record
 from memtui.stores import sidecar
 from memtui.stores.agent_memory import notes
-from memtui.stores.workspace import injections
+from memtui.stores.workspace import layout
+
+pytestmark = pytest.mark.slow
 
 COUNT = 100_000
 """Inputs for each parser."""
@@ -149,12 +151,12 @@ def json_lines(data: bytes, number: int) -> None:
     lines = [line for line in text.split("\n") if line.strip()]
     found = sidecar.parse_sidecar(text)
     assert len(found.entries) + found.damaged <= len(lines)
-    assert all(each <= 1 + text.count("\n") for each in injections.parse(text).bad_lines)
+    assert all(each <= 1 + text.count("\n") for each in layout.parse_log(text).bad_lines)
     if number % EDITED == 0:
         edit = SidecarEdit("", "fresh", None, {"pinned": True})
-        after = sidecar_lines.added(text, [edit]) or ""
+        after = sidecar_lines.append_entries(text, [edit]) or ""
         assert after.startswith(text)
-        assert sidecar_lines.added(after, [edit]) == after
+        assert sidecar_lines.append_entries(after, [edit]) == after
         entries = {**found.entries, "fresh": {"pinned": True}}
         assert sidecar.parse_sidecar(after).entries == entries
 
@@ -178,11 +180,11 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 def query_language(data: bytes, number: int) -> None:
     """A line never fails; what was understood is understood again when it is written out."""
     line = data.decode("utf-8", "replace")
-    asked = query.parse(line, NOW, typing=bool(number % 2))
+    asked = query.parse_query(line, NOW, typing=bool(number % 2))
     if number % EDITED == 0 and not asked.hint:
-        written = query.parse(query.show(asked), NOW)
+        written = query.parse_query(query.format_query(asked), NOW)
         for said in ("conditions", "terms", "since", "until", "sort"):
-            assert getattr(written, said) == getattr(asked, said), query.show(asked)
+            assert getattr(written, said) == getattr(asked, said), query.format_query(asked)
 
 
 class InAFile:

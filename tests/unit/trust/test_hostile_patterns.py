@@ -10,7 +10,7 @@ import pytest
 from memtui.search import analysis, expansion
 from memtui.stores.engram import rules as engram
 from memtui.text import highlights, one_line
-from memtui.upkeep.instructions import suspicions
+from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.secrets import find_secrets
 
 LONG = 150_000
@@ -22,12 +22,12 @@ TRIED: dict[str, tuple[Callable[[str], object], str]] = {
     "blanks on one line": (one_line, "a: \x1b" + " " * LONG + "b"),
     "stars, marked in a word": (lambda text: highlights(text, ["a*b*c*d"]), "a" * LONG),
     "stars, marked in a path": (lambda text: highlights(text, ["*a*a*a*b"]), "a_" * (LONG // 2)),
-    "a number that is none": (analysis.tokens, "1." + "0" * LONG + "a0a"),
+    "a number that is none": (analysis.list_tokens, "1." + "0" * LONG + "a0a"),
     "tags that are not closed": (engram.redacted, "<private>" * (LONG // 9)),
     "blanks to be trimmed": (engram.trim, "a" + " " * LONG + "b"),
     "the start of a key": (lambda text: list(find_secrets(text)), "sk-" * (LONG // 3)),
     "the start of a web token": (lambda text: list(find_secrets(text)), "eyJ-" * (LONG // 4)),
-    "empty lines": (suspicions, "\n" * LONG),
+    "empty lines": (find_suspicions, "\n" * LONG),
 }
 
 
@@ -43,7 +43,7 @@ def test_no_wildcard_holds_up_a_search() -> None:
     words = ["a" * 64, "ab" * 32, "a" * 63 + "b"]
     started = time.process_time()
     for pattern in ("*a" * 30 + "b*", "a*" * 30 + "?b", "*" * 200 + "b"):
-        matches = expansion.matcher(pattern)
+        matches = expansion.compile_pattern(pattern)
         assert not matches(words[0])
     assert time.process_time() - started < SECONDS
 

@@ -12,6 +12,8 @@ from memtui.tui.layout import Pane
 from tests.conformance.trees import fingerprint
 from tests.tui.sample_stage import ChangingStage, changing
 
+pytestmark = pytest.mark.slow
+
 CHANGES_AT_ONCE = {
     *("pin", "review", "accept", "decline", "rate", "restore", "undo", "redo", "again"),
 }

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 from tests.bench.corpus import write_facts
 from tests.tui.stage import fact, stage
+
+pytestmark = pytest.mark.slow
 
 COUNT = 100_000
 MEGABYTES = 5_000_000
@@ -47,7 +49,7 @@ def test_a_hundred_thousand_memories_open_and_are_found(
     library = Library.open([tmp_path / "memory"])
     library.load()
     assert library.snapshot.count == COUNT
-    (slot,) = library.find(parse("wheelbarrow", library.now())).slots
+    (slot,) = library.find(parse_query("wheelbarrow", library.now())).slots
     assert library.snapshot.rows[slot].content == texts[77_777]
     assert not library.snapshot.stores[0].unreadable
     figures(f"T19 sizes: {COUNT:,} records open and the one that is meant is found")

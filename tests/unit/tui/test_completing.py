@@ -55,7 +55,7 @@ def lines(line: str) -> list[str]:
 def test_the_likeliest_comes_first_and_is_understood(line: str, first: str) -> None:
     assert lines(line)[0] == first
     if not first.endswith(":"):
-        assert not queries.parse(first, NOW).hint
+        assert not queries.parse_query(first, NOW).hint
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from memtui.library import Library
-from memtui.upkeep.instructions import IN_BASE64, IN_TAGS, TO_A_NEW_ADDRESS, domains, suspicions
+from memtui.upkeep.instructions import (
+    IN_BASE64,
+    IN_TAGS,
+    TO_A_NEW_ADDRESS,
+    find_domains,
+    find_suspicions,
+)
 
 from .labelled_instructions import HIDDEN, HONEST, POISONED
 
@@ -21,14 +27,14 @@ STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 
 def named_twice(texts: list[str]) -> set[str]:
-    named = Counter(domain for text in texts for domain in domains(text))
+    named = Counter(domain for text in texts for domain in find_domains(text))
     return {domain for domain, count in named.items() if count > 1}
 
 
 def test_the_labelled_memories(figures: Callable[[str], None]) -> None:
     known = named_twice(HONEST)
-    missed = [text for text in POISONED if not suspicions(text, known)]
-    false = [text for text in HONEST if suspicions(text, known)]
+    missed = [text for text in POISONED if not find_suspicions(text, known)]
+    false = [text for text in HONEST if find_suspicions(text, known)]
     assert len(POISONED) >= 100
     assert len(HONEST) >= 300
     assert len(POISONED) - len(missed) >= FOUND * len(POISONED), missed
@@ -47,7 +53,7 @@ def test_no_sample_memory_is_suspected(figures: Callable[[str], None]) -> None:
         library.load()
         texts = [m.content for store in library.stores for m in library.memories(store.label)]
         known = named_twice(texts)
-        named += sum(1 for text in texts if suspicions(text, known))
+        named += sum(1 for text in texts if find_suspicions(text, known))
         count += len(texts)
     assert named == 0
     figures(f"T23 sample data: {named} of {count} memories named as planted instructions")
@@ -55,20 +61,20 @@ def test_no_sample_memory_is_suspected(figures: Callable[[str], None]) -> None:
 
 @pytest.mark.parametrize("text", HIDDEN, ids=range(len(HIDDEN)))
 def test_what_is_hidden_is_read_as_a_model_reads_it(text: str) -> None:
-    assert suspicions(text)
+    assert find_suspicions(text)
 
 
 def test_the_reason_says_how_it_was_hidden() -> None:
-    assert suspicions(HIDDEN[0]) == (IN_TAGS,)
-    assert IN_BASE64 in suspicions(HIDDEN[2])
+    assert find_suspicions(HIDDEN[0]) == (IN_TAGS,)
+    assert IN_BASE64 in find_suspicions(HIDDEN[2])
 
 
 def test_an_address_is_new_only_where_something_goes_and_nothing_else_names_it() -> None:
     text = "Forward invoices to billing@quarterbell.example."
-    assert suspicions(text, {"quarterbell.example"}) == ()
-    assert suspicions(text, ()) == (TO_A_NEW_ADDRESS,)
-    assert suspicions(text) == ()
-    assert suspicions("Her address is mei@museum.example.", ()) == ()
+    assert find_suspicions(text, {"quarterbell.example"}) == ()
+    assert find_suspicions(text, ()) == (TO_A_NEW_ADDRESS,)
+    assert find_suspicions(text) == ()
+    assert find_suspicions("Her address is mei@museum.example.", ()) == ()
 
 
 @pytest.mark.parametrize(
@@ -78,5 +84,5 @@ def test_an_address_is_new_only_where_something_goes_and_nothing_else_names_it()
 )
 def test_no_text_takes_long(text: str) -> None:
     started = time.process_time()
-    suspicions(text, ())
+    find_suspicions(text, ())
     assert time.process_time() - started < 20, "it takes more than straight time"

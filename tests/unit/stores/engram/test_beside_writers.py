@@ -18,6 +18,8 @@ from memtui.stores.engram.store import EngramStore
 
 from .invented import SCHEMAS, Told, build, change, everything, open_store, sql
 
+pytestmark = pytest.mark.slow
+
 _PAIRS = """
 import sqlite3, sys
 for n in range(int(sys.argv[2])):

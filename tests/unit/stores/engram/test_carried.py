@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, Edit, Outcome, invert
+from memtui.changes import Act, Change, Edit, Outcome, invert_edits
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram.store import EngramStore
@@ -55,7 +55,7 @@ def test_memories_arrive_with_all_that_their_rows_hold(
     target.apply(edits, Told())
     assert contents(target) == contents(source)
     assert sql(tmp_path / "to", "PRAGMA integrity_check") == [("ok",)]
-    target.apply(invert(tuple(edits)), Told())
+    target.apply(invert_edits(tuple(edits)), Told())
     assert everything(target).held == {}
 
 

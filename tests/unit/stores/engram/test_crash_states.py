@@ -22,6 +22,8 @@ from memtui.stores.engram.wal import LONGEST_SEARCH, has_commit
 
 from .invented import SCHEMAS, Told, build, change, connect, everything, folder_state, open_store
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 5.0
 """Seconds."""
 CHECKPOINTED, LOGGED = "The tenor clapper weighs 38 kg", "only in the log"

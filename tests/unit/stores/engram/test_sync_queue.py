@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, RowEdit, invert
+from memtui.changes import Act, Change, RowEdit, invert_edits
 from memtui.stores.engram.store import EngramStore
 
 from .invented import (
@@ -91,7 +91,7 @@ def test_a_save_completes_a_session_without_a_directory(folder: Path) -> None:
     edits = do(store, add("belfry"))
     assert sessions(folder, "manual-save-belfry")["directory"] == "/home/ringer/belfry"
     assert queued(folder) == [("session", "upsert"), ("observation", "upsert")]
-    store.apply(invert(edits), Told())
+    store.apply(invert_edits(edits), Told())
     assert sessions(folder, "manual-save-belfry")["directory"] == "/home/ringer/belfry"
     assert queued(folder)[2:] == [("observation", "delete")]
 
@@ -168,7 +168,7 @@ def test_v3_queues_nothing_of_a_project_that_is_not_enrolled(v3: Path, name: str
     """Enrolling queues what the database holds then, and skips what is queued already."""
     store = open_store(v3)
     edits = do(store, _ACTS[name])
-    store.apply(invert(edits), Told())
+    store.apply(invert_edits(edits), Told())
     assert queued(v3) == []
     assert sql(v3, "SELECT * FROM sync_state") == []
 
@@ -266,5 +266,5 @@ def test_v3_notes_a_hard_deletion_also_where_nothing_is_queued(v3: Path) -> None
         ("observation", "obs-0000000000000005", "belfry", 1, 0)
     ]
     assert all(isinstance(edit, RowEdit) for edit in edits)
-    store.apply(invert(edits), Told())
+    store.apply(invert_edits(edits), Told())
     assert sql(v3, "SELECT active FROM sync_delete_tombstones") == [(0,)]

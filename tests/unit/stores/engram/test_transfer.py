@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from memtui.bundle.bundle_reader import ImportDocument, read_document
-from memtui.changes import Act, Outcome, invert
+from memtui.changes import Act, Outcome, invert_edits
 from memtui.errors import BundleError
 from memtui.stores.engram.rebuild import rebuild
 from memtui.stores.engram.store import EngramStore
@@ -113,7 +113,7 @@ def test_an_import_is_one_undo(folder: Path, tmp_path: Path) -> None:
     store = empty(tmp_path / "to", "july")
     plan = store.plan_import(open_store(folder).export())
     store.apply(plan.edits, Told())
-    store.apply(invert(plan.edits), Told())
+    store.apply(invert_edits(plan.edits), Told())
     for table in ("observations", "user_prompts", "memory_relations", "sessions"):
         assert sql(tmp_path / "to", f"SELECT count(*) FROM {table}") == [(0,)]
 

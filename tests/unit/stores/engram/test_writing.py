@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, invert
+from memtui.changes import Act, Change, Edit, Outcome, Plan, RowEdit, invert_edits
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
@@ -209,7 +209,7 @@ def test_a_form_with_unchanged_fields_changes_nothing(folder: Path) -> None:
         ),
     )
     assert planned.outcome is Outcome.NOTHING
-    assert not planned.does_something
+    assert not planned.has_edits
 
 
 @pytest.mark.parametrize(
@@ -271,13 +271,13 @@ def test_every_act_can_be_undone_and_redone(folder: Path, name: str) -> None:
     done = person_columns(folder)
     assert done != before
     healthy(folder)
-    store.apply(invert(planned.edits), Told())
+    store.apply(invert_edits(planned.edits), Told())
     assert person_columns(folder) == before
     assert versions <= _versions(folder)
     healthy(folder)
     store.apply(planned.edits, Told())
     assert person_columns(folder) == done
-    store.apply(invert(planned.edits), Told())
+    store.apply(invert_edits(planned.edits), Told())
     assert person_columns(folder) == before
     healthy(folder)
 
@@ -294,7 +294,7 @@ def test_undoing_an_edit_is_a_further_revision(folder: Path) -> None:
     enroll(folder)
     store = open_store(folder)
     planned = do(store, change(Act.EDIT, 2, content="Stays are beech"))
-    store.apply(invert(planned.edits), Told())
+    store.apply(invert_edits(planned.edits), Told())
     after = row(folder, 2)
     assert (after["content"], after["revision_count"]) == ("Stays are oak from now on", 4)
     assert [json.loads(each["payload"])["revision_count"] for each in mutations(folder)] == [3, 4]
@@ -311,7 +311,7 @@ def test_an_edit_and_its_plan_survive_the_journal(folder: Path) -> None:
         assert isinstance(edit, RowEdit)
         columns = json.loads(json.dumps([dict(edit.key), edit.before, edit.after]))
         kept.append(RowEdit(edit.path, edit.table, *columns))
-    store.apply(invert(tuple(kept)), Told())
+    store.apply(invert_edits(tuple(kept)), Told())
     assert row(folder, 5)["embedding"] == b"\x00\xff\x10"
 
 
@@ -376,7 +376,7 @@ def test_v3_remembers_what_was_deleted_for_good_until_it_is_back(v3: Path) -> No
     planned = do(store, change(Act.DELETE, 5, force=True))
     ask = "SELECT entity_key, active FROM sync_delete_tombstones"
     assert sql(v3, ask) == [("obs-0000000000000005", 1)]
-    store.apply(invert(planned.edits), Told())
+    store.apply(invert_edits(planned.edits), Told())
     assert sql(v3, ask) == [("obs-0000000000000005", 0)]
 
 
@@ -465,7 +465,7 @@ def test_relations_are_synchronised_where_the_project_is_enrolled(folder: Path) 
         "created_at",
         "updated_at",
     ]
-    store.apply(invert(planned.edits), Told())
+    store.apply(invert_edits(planned.edits), Told())
     assert [link.relation for link in everything(store).get("bells:1").links] == ["related"]
     store.apply(planned.edits, Told())
     assert [link.relation for link in everything(store).get("bells:1").links] == [
@@ -587,7 +587,7 @@ def test_a_session_stays_while_something_else_is_in_it(folder: Path) -> None:
     store = open_store(folder)
     first = do(store, change(Act.ADD, content="first", entity="belfry"))
     do(store, change(Act.ADD, content="second", entity="belfry"))
-    store.apply(invert(first.edits), Told())
+    store.apply(invert_edits(first.edits), Told())
     assert sql(folder, "SELECT content FROM observations WHERE id > 8") == [("second",)]
     assert sql(folder, "SELECT count(*) FROM sessions WHERE id = 'manual-save-belfry'") == [(1,)]
     healthy(folder)

@@ -15,7 +15,7 @@ import pytest
 from memtui.config import Embedding
 from memtui.errors import EmbeddingError, RefError
 from memtui.library import Library
-from memtui.query import parse
+from memtui.query import parse_query
 from memtui.search import static_model
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 from tests.unit.search.carrier_for_tests import install
@@ -66,7 +66,7 @@ def library(home: Path, cache: Path | None, choice: Embedding | None = None) -> 
 
 
 def contents(library: Library, line: str, *, typing: bool = False) -> list[str]:
-    found = library.find(parse(line, NOW, typing=typing))
+    found = library.find(parse_query(line, NOW, typing=typing))
     return [library.snapshot.rows[slot].content for slot in found.slots]
 
 
@@ -81,7 +81,7 @@ def test_what_means_the_same_is_found_once_there_are_vectors(
     assert set(contents(one, "vehicle")) == set(TEXTS[:3])
     assert contents(one, "~vehicle")[0] == "vehicle"
     assert "flour for the oven" not in contents(one, "~vehicle")
-    found = one.find(parse("vehicle", NOW))
+    found = one.find(parse_query("vehicle", NOW))
     assert found.scores is not None
     for position in range(found.total):
         parts = one.explain(found, position)
@@ -113,7 +113,7 @@ def test_vectors_follow_when_slots_are_given_anew(
     """After many changes as many vectors are held as there are texts, each still with its own."""
     one = library(home, tmp_path / "cache")
     one.embed()
-    before = len(one._meaning.state.parts[0].rows)
+    before = len(one._semantic.state.parts[0].rows)
     crowd = [fact(number, f"flour {number}") for number in range(100, 160)]
     for step in range(40):
         write_facts(home, "more", [fact(99, f"signin {step}"), *crowd])
@@ -121,21 +121,21 @@ def test_vectors_follow_when_slots_are_given_anew(
     assert len(one.snapshot.rows) < 40 * len(crowd)
     assert "signin 39" in contents(one, "~authentication")
     assert set(contents(one, "automobile")) == set(TEXTS[:3])
-    parts = one._meaning.state.parts
+    parts = one._semantic.state.parts
     assert len(parts) <= 6
     assert sum(len(part.rows) for part in parts) < before + len(crowd) + 40 // 2
-    assert len(one._meaning.state.row_of) == len(one.snapshot.rows)
+    assert len(one._semantic.state.row_of) == len(one.snapshot.rows)
 
 
 def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(static_model, "CARRIER", "memtui_no_such_package")
+    monkeypatch.setattr(static_model, "WEIGHTS_PACKAGE", "memtui_no_such_package")
     without = library(home, tmp_path / "cache")
     off = library(home, tmp_path / "cache", Embedding("off"))
-    assert not without.embeds
+    assert not without.can_embed
     for line in QUERIES:
-        one, other = without.find(parse(line, NOW)), off.find(parse(line, NOW))
+        one, other = without.find(parse_query(line, NOW)), off.find(parse_query(line, NOW))
         assert (list(one.slots), one.scores, one.facets, one.hint) == (
             list(other.slots), other.scores, other.facets, other.hint,
         )  # fmt: skip
@@ -149,7 +149,7 @@ def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
 
 def test_meaning_without_vectors_looks_for_the_word_and_says_so(home: Path) -> None:
     one = library(home, None, Embedding("off"))
-    found = one.find(parse("~car", NOW))
+    found = one.find(parse_query("~car", NOW))
     assert found.total == 1
     assert "memtui embed" in found.hint
 
@@ -166,7 +166,7 @@ def test_a_damaged_model_leaves_text(home: Path, tmp_path: Path, carrier: Path) 
 def test_more_like_this_by_vectors(home: Path, tmp_path: Path, carrier: Path) -> None:
     one = library(home, tmp_path / "cache")
     one.embed()
-    vehicle = one.snapshot.rows[one.find(parse("vehicle", NOW)).slots[0]]
+    vehicle = one.snapshot.rows[one.find(parse_query("vehicle", NOW)).slots[0]]
     like = one.similar(vehicle.ref, 2)
     assert like.how == "vectors"
     assert {one.snapshot.rows[slot].content for slot in like.slots} == set(TEXTS[:2])
@@ -184,7 +184,7 @@ def test_more_like_this_by_the_rarest_words(tmp_path: Path) -> None:
         "kettles are loud",
     ]
     one = library(agent_memory(tmp_path / "m", {"tea": texts}), None, Embedding("off"))
-    first = one.snapshot.rows[one.find(parse("sixty", NOW)).slots[0]]
+    first = one.snapshot.rows[one.find(parse_query("sixty", NOW)).slots[0]]
     like = one.similar(first.ref)
     assert like.how == "words"
     assert like.words[0] == "gyokuro"
@@ -249,12 +249,12 @@ def test_a_search_never_waits_for_a_server(home: Path, tmp_path: Path, serve: Se
     assert contents(one, "vehicle") == ["vehicle"]
     assert contents(one, "~vehicle") == ["vehicle"]
     assert len(asked) == sent  # and tells it nothing
-    query = parse("vehicle", NOW)
-    assert not one.ponder(query, lambda: len(asked) > sent)  # called off while it is asked
+    query = parse_query("vehicle", NOW)
+    assert not one.embed_query(query, lambda: len(asked) > sent)  # called off while it is asked
     gate.set()
-    assert one.ponder(parse("car", NOW))
+    assert one.embed_query(parse_query("car", NOW))
     assert set(contents(one, "car")) == set(TEXTS[:3])
-    assert not one.ponder(parse("car", NOW))  # it is known
+    assert not one.embed_query(parse_query("car", NOW))  # it is known
 
 
 def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Serve) -> None:
@@ -262,7 +262,7 @@ def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Se
     library(home, tmp_path / "cache", Embedding("ollama", url, "m")).embed()
     gone = Embedding("ollama", "http://127.0.0.1:1", "m")
     one = library(home, tmp_path / "cache", gone)
-    assert not one.ponder(parse("car", NOW))
+    assert not one.embed_query(parse_query("car", NOW))
     assert contents(one, "car") == ["car in the harbour"]
     with pytest.raises(EmbeddingError, match="no answer"):
         one.embed()

@@ -1,0 +1,181 @@
+"""The screenshots of the documentation, taken from the running app on a copy of the sample data.
+
+python -m tests.screenshots [FOLDER]   FOLDER is docs by default
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
+
+from memtui import paths
+from memtui.config import LoadedSettings, Settings
+from memtui.library import Library
+from memtui.stores import registry
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
+from tests.tui.stage import NOW, Stage
+
+THEMES = ("dusk", "paper")
+SIZE = (120, 35)
+README_SIZE = (150, 42)
+
+
+QUIET_HOURS = 'store:agent-memory kind:fact "quiet hours"'
+
+
+async def _search(on: Stage, words: str) -> None:
+    """Search for these words and go to the list."""
+    await on.press("/", "ctrl+u")
+    await on.type(words)
+    await on.press("enter")
+
+
+async def _detail(on: Stage) -> None:
+    await _search(on, "row-level security")
+    await on.press("enter", "z")
+
+
+async def _searching(on: Stage) -> None:
+    await on.press("/")
+    await on.type("why postgres type:decision")
+
+
+async def _filter(on: Stage) -> None:
+    await on.press("t")
+
+
+async def _edit(on: Stage) -> None:
+    await _search(on, 'store:agent-memory "working hours"')
+    await on.press("e", "end")
+    await on.type(" yet")
+
+
+async def _confirm(on: Stage) -> None:
+    await _search(on, QUIET_HOURS)
+    await on.press("space", "j", "space", "d")
+
+
+async def _history(on: Stage) -> None:
+    await _search(on, 'status:all "stores UTC"')
+    await on.press("H")
+
+
+async def _why(on: Stage) -> None:
+    await _search(on, "why postgres")
+    await on.press("w")
+
+
+async def _help(on: Stage) -> None:
+    await on.press("?")
+
+
+async def _log(on: Stage) -> None:
+    await _search(on, QUIET_HOURS)
+    for key in ("p", "j", "p", "d", "enter", "u", "C"):
+        await on.press(key)
+        await _rest(on)
+
+
+async def _rest(on: Stage) -> None:
+    """Wait until the screen on top has finished its work and stays the same."""
+    busy = ("judging", "searching", "working")
+    await asyncio.sleep(0.5)
+    while await on.still() and any(getattr(on.app.screen, name, False) for name in busy):
+        await asyncio.sleep(0.05)
+
+
+SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
+    "detail": _detail,
+    "search": _searching,
+    "filter": _filter,
+    "edit": _edit,
+    "confirm": _confirm,
+    "history": _history,
+    "why": _why,
+    "help": _help,
+    "log": _log,
+}
+
+
+def _copy_samples(folder: Path) -> list[Path]:
+    """Copy the sample stores; each document's file gets the time of the document's own date."""
+    copy = folder / "sample-data"
+    shutil.copytree(paths.bundled_folder("sample-data"), copy)
+    roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
+    library = Library.open(roots)
+    library.load()
+    for memory in library.snapshot.rows:
+        if memory.kind == "document" and memory.created:
+            time = memory.created.timestamp()
+            os.utime(memory.origin.file, (time, time))
+    return roots
+
+
+@asynccontextmanager
+async def _running(theme: str, size: tuple[int, int]) -> AsyncIterator[Stage]:
+    """Run the app at a fixed time, in a folder whose name is always the same."""
+    folder = Path(tempfile.gettempdir()) / "memtui-screens"
+    folder.mkdir(mode=0o700)
+    try:
+        roots = _copy_samples(folder)
+        state = folder / "state"
+        launch = Launch(
+            lambda: Library.open(roots, cache=folder / "cache", state=state, now=lambda: NOW),
+            loaded=LoadedSettings(Settings(theme=theme, restore=False)),
+            state=state,
+            themes=(paths.bundled_folder("themes"),),
+            roots=roots,
+            now=lambda: NOW,
+        )
+        clock = SimpleNamespace(time=NOW.timestamp)
+        with patch("memtui.journal.journal.time", clock):
+            app = MemtuiApp(launch)
+            async with app.run_test(size=size) as pilot:
+                on = Stage(app, pilot)
+                await pilot.pause()
+                await on.ready()
+                await on.still()
+                yield on
+    finally:
+        shutil.rmtree(folder)
+
+
+async def _take(path: Path, theme: str, size: tuple[int, int], scene: str = "") -> None:
+    async with _running(theme, size) as on:
+        if scene:
+            await SCENES[scene](on)
+        await _rest(on)
+        path.write_text(on.app.export_screenshot(title="memtui"), encoding="utf-8")
+        print(path)
+
+
+async def take_all(folder: Path, scenes: list[str]) -> None:
+    """Write FOLDER/screenshot.svg and FOLDER/screens/SCENE-THEME.svg."""
+    (folder / "screens").mkdir(parents=True, exist_ok=True)
+    if not scenes:
+        await _take(folder / "screenshot.svg", THEMES[0], README_SIZE)
+    for theme in THEMES:
+        for scene in scenes or ["browse", *SCENES]:
+            path = folder / "screens" / f"{scene}-{theme}.svg"
+            await _take(path, theme, SIZE, scene if scene in SCENES else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", nargs="?", default="docs", type=Path)
+    parser.add_argument("--scene", action="append", default=[], choices=["browse", *SCENES])
+    options = parser.parse_args()
+    asyncio.run(take_all(options.folder, options.scene))
+
+
+if __name__ == "__main__":
+    main()
