@@ -10,7 +10,7 @@ from memtui.tui.score_comparison import Hit
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
-    from memtui.library.results import Similar
+    from  import Similar
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
