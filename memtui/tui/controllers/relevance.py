@@ -10,7 +10,7 @@ from memtui.tui.score_comparison import Hit
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
-    from  import Similar
+    from memtui.library.finding import SimilarMemories
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -83,7 +83,7 @@ class SimilarActions:
             self._screen.go_to_memory(chosen[0])
 
 
-def _picker(found: Similar) -> Picker:
+def _picker(found: SimilarMemories) -> Picker:
     rows = found.rows
     choices = [
         Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)
