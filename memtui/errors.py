@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.text.urls import masked
+from memtui.text.safe_text import mask_urls
 
 
 class MemtuiError(Exception):
@@ -36,7 +36,7 @@ class MemtuiError(Exception):
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""
         advice = f" ({self.do})" if self.do else ""
-        return masked(f"{place}{self.what}{advice}")
+        return mask_urls(f"{place}{self.what}{advice}")
 
 
 class ConfigError(MemtuiError):

@@ -67,20 +67,25 @@ def _chosen(variable: str) -> Path | None:
     return Path(value).expanduser().absolute() if value else None
 
 
-def private(folder: Path) -> Path:
-    """The folder, made with mode 0700 (and its missing parents too) whatever the umask.
+def private_folder(path: Path) -> Path:
+    """Return the folder, made with mode 0700 (missing parents too) whatever the umask.
 
     A folder that exists is left as it is. Raises OSError.
     """
-    missing = []
-    at = folder
-    while not at.exists():
-        missing.append(at)
-        at = at.parent
-    for part in reversed(missing):
-        part.mkdir(mode=0o700, exist_ok=True)
-        part.chmod(0o700)
-    return folder
+    make_private_folders(path)
+    return path
+
+
+def make_private_folders(path: Path) -> list[Path]:
+    """As `private_folder`; returns the folders that were missing, the outermost first."""
+    try:
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)
+    except FileNotFoundError:
+        return [*make_private_folders(path.parent), *make_private_folders(path)]
+    except FileExistsError:
+        return []
+    return [path]
 
 
 def write_private(path: Path, text: str) -> None:
@@ -92,7 +97,7 @@ def write_private(path: Path, text: str) -> None:
     import tempfile  # not needed to start, and it brings a dozen modules
 
     target = Path(os.path.realpath(path))
-    private(target.parent)
+    private_folder(target.parent)
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with open(handle, "w", encoding="utf-8", newline="") as file:
@@ -107,7 +112,7 @@ def write_private(path: Path, text: str) -> None:
         raise
 
 
-def shipped(name: str) -> Path:
+def bundled_folder(name: str) -> Path:
     """The folder `themes` or `sample-data` that came with memtui.
 
     Installed it lies inside the package, in a source checkout beside it. Raises

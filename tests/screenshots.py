@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 from memtui import paths
-from memtui.config import Loaded, Settings
+from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.tui.app import MemtuiApp
@@ -109,7 +109,7 @@ SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
 def _copy_samples(folder: Path) -> list[Path]:
     """Copy the sample stores; each document's file gets the time of the document's own date."""
     copy = folder / "sample-data"
-    shutil.copytree(paths.shipped("sample-data"), copy)
+    shutil.copytree(paths.bundled_folder("sample-data"), copy)
     roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
     library = Library.open(roots)
     library.load()
@@ -130,9 +130,9 @@ async def _running(theme: str, size: tuple[int, int]) -> AsyncIterator[Stage]:
         state = folder / "state"
         launch = Launch(
             lambda: Library.open(roots, cache=folder / "cache", state=state, now=lambda: NOW),
-            loaded=Loaded(Settings(theme=theme, restore=False)),
+            loaded=LoadedSettings(Settings(theme=theme, restore=False)),
             state=state,
-            themes=(paths.shipped("themes"),),
+            themes=(paths.bundled_folder("themes"),),
             roots=roots,
             now=lambda: NOW,
         )

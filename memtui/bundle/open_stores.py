@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memtui.model import Memory
-from memtui.stores.base import Store, StoreView
+from memtui.stores.base import StoreView, WritableStore
 
 
 class OpenStores(StoreView, Protocol):
@@ -17,11 +17,11 @@ class OpenStores(StoreView, Protocol):
     """The clock; aware, in UTC."""
 
     @property
-    def stores(self) -> Sequence[Store]:
+    def stores(self) -> Sequence[WritableStore]:
         """Every open store, each under its own label."""
         ...
 
-    def store(self, label: str) -> Store:
+    def store(self, label: str) -> WritableStore:
         """The open store with this label. Raises Refused."""
         ...
 

@@ -18,19 +18,19 @@ from memtui.changes import TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.failpoints import failpoint
-from memtui.files.locking import private_folder
-from memtui.files.reading import decode, digest, encode, real
-from memtui.files.sidecar_lines import FOLDER, entries_of
+from memtui.files.reading import decode, digest, encode, real_path
+from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.files.staging_dir import (
     clear_leftovers,
-    emptied,
+    emptying_folder,
     is_hidden,
-    put,
-    stage_for,
+    move_into_place,
+    new_stage,
+    removing_folder,
     sync,
-    taken_out,
 )
 from memtui.files.write_recorder import WriteRecorder
+from memtui.paths import private_folder
 from memtui.progress import Progress, Report, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, rows_digest
 from memtui.stores.registry import format_of
@@ -79,12 +79,12 @@ def is_empty(place: Path) -> bool:
         return True
     try:
         names = os.listdir(place)
-        return all(is_hidden(name, real(place)) for name in names)
+        return all(is_hidden(name, real_path(place)) for name in names)
     except OSError:
         return False
 
 
-def apply(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
+def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
     """Make the folder or take it away; one that was there before is filled or emptied.
 
     Raises Refused, SaveError or BundleError; then all is as it was.
@@ -104,11 +104,11 @@ def _make(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> N
         raise Refused("there is something here already", where=str(place))
     name, post = tree.mark(place)
     try:
-        with stage_for(place) as stage:
+        with new_stage(place) as stage:
             failpoint("fill")
             _fill(tree, stage, report)
             recorder.intend(name, "", post)
-            put(stage, place)
+            move_into_place(stage, place)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveError(f"nothing was imported: {reason}", where=str(place)) from error
@@ -164,7 +164,7 @@ def _take_away(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays
         with _kept_out(tree, place):
             _check(tree, place, place)
             recorder.intend(name, pre, "")
-            with emptied(place) if folder_stays else taken_out(place) as hidden:
+            with emptying_folder(place) if folder_stays else removing_folder(place) as hidden:
                 _check(tree, hidden, place)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -207,7 +207,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 def _is_as_made(tree: Tree, name: str, path: Path) -> bool:
     made = tree.files[name][0] if name in tree.files else None
     try:
-        now = decode(atomic_replace.read_now(path) or b"")
+        now = decode(atomic_replace.read_if_exists(path) or b"")
     except UnreadableFile:
         return False
     if now == made:
@@ -217,4 +217,4 @@ def _is_as_made(tree: Tree, name: str, path: Path) -> bool:
 
 
 def _said(text: str) -> dict[str, Any]:
-    return {id: entry for id, entry in entries_of(text).items() if entry}
+    return {id: entry for id, entry in read_entries(text).items() if entry}

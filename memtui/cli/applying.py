@@ -29,7 +29,7 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
     """
     if not dry_run and planned.has_edits:
         action = confirm_owner(library, lambda: library.apply(planned))
-        planned = planned.as_written(action.refs)
+        planned = planned.with_written_refs(action.refs)
     if as_json:
         print_json(_to_records(planned, dry_run))
     else:

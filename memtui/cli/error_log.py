@@ -7,7 +7,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from memtui import paths
-from memtui.text import masked, one_line
+from memtui.text import mask_urls, one_line
 
 LARGEST = 1 << 20
 """Bytes at which the log is rotated; one old log is kept."""
@@ -17,7 +17,7 @@ class _OneLine(logging.Formatter):
     """Formats text from a store so that it can neither forge a line nor act on a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return "\n".join(one_line(masked(line)) for line in super().format(record).split("\n"))
+        return "\n".join(one_line(mask_urls(line)) for line in super().format(record).split("\n"))
 
 
 def log_file() -> Path:
@@ -42,7 +42,7 @@ class _PrivateFile(RotatingFileHandler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            paths.private(Path(self.baseFilename).parent)
+            paths.private_folder(Path(self.baseFilename).parent)
             Path(self.baseFilename).touch(mode=0o600)
         except OSError:
             return

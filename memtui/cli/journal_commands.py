@@ -52,8 +52,8 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     library = _open_journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)
     overwritten: dict[int, dict[str, None]] = {}
-    for reverted in library.overwritten(time.time() - LOOKED_BACK):
-        overwritten.setdefault(reverted.action.id, {})[reverted.told] = None
+    for reverted in library.find_reverted(time.time() - LOOKED_BACK):
+        overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
     if as_json:
         print_json(
             [

@@ -67,6 +67,6 @@ def _run_command(arguments: Sequence[str]) -> int:
 
 
 def _print_error(line: str) -> None:
-    from memtui.text import masked, one_line
+    from memtui.text import mask_urls, one_line
 
-    print(f"memtui: {one_line(masked(line))}", file=sys.stderr)
+    print(f"memtui: {one_line(mask_urls(line))}", file=sys.stderr)

@@ -86,7 +86,7 @@ def search(
     query = query_from(" ".join(text), **filters)
     library = load_library(stores)
     library.index()
-    library.ponder(query)
+    library.embed_query(query)
     found = library.find(query)
     memories = _take(found, limit, everything)
     parts = [library.explain(found, at) for at in range(len(memories))] if explain else []

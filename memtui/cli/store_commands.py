@@ -36,7 +36,7 @@ def demo() -> int:
 
     with tempfile.TemporaryDirectory(prefix="memtui-demo-") as folder:
         copy = Path(folder) / "sample-data"
-        shutil.copytree(paths.shipped("sample-data"), copy)
+        shutil.copytree(paths.bundled_folder("sample-data"), copy)
         os.environ[paths.CACHE_VARIABLE] = str(Path(folder) / "cache")
         os.environ[paths.STATE_VARIABLE] = str(Path(folder) / "state")
         from memtui.stores import registry
@@ -67,6 +67,8 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
     Also lists changes of yours that another program has overwritten in the last seven days; W on
     the screen reapplies them.
     """
+    from memtui.stores.registry import format_faults
+
     library = load_library(stores)
     states = library.snapshot.stores
     overwritten = _overwritten_by_label(library)
@@ -100,14 +102,17 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
             print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
         for action, title, reason in overwritten[state.label]:
             print(f"  overwritten  {one_line(title)} (number {action} in the log): {reason}")
+    for fault in format_faults():
+        package = f" of {fault.package}" if fault.package else ""
+        print(f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}")
 
 
 def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, str]]]:
     """Map each label to number, title and reason of the changes that were overwritten."""
     labels = {os.path.realpath(store.root): store.label for store in library.stores}
     found: dict[str, dict[tuple[int, str, str], None]] = {label: {} for label in labels.values()}
-    for reverted in library.reverted():
-        key = reverted.action.id, reverted.action.title, reverted.told
+    for reverted in library.peek_reverted():
+        key = reverted.action.id, reverted.action.title, reverted.description
         found[labels[os.path.realpath(reverted.store)]][key] = None
     return {label: list(actions) for label, actions in found.items()}
 
@@ -147,7 +152,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     of memtui[semantic], which runs fully offline.
     """
     library = load_library(stores)
-    if not library.embeds:
+    if not library.can_embed:
         raise Refused(
             "no embedding model",
             do="pip install memtui[semantic], or name a server under [search.embedding]",

@@ -4,14 +4,14 @@
 filters and the selection between runs.
 """
 
-from memtui.config.loading import Loaded, load
+from memtui.config.loading import LoadedSettings, load
 from memtui.config.saving import save_value
 from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
 
 __all__ = [
     "SCHEMA",
     "Embedding",
-    "Loaded",
+    "LoadedSettings",
     "Settings",
     "StorePath",
     "default_text",

@@ -16,7 +16,7 @@ from memtui.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings to use, and one problem for each fault that was passed over."""
 
     settings: Settings = field(default_factory=Settings)
@@ -31,7 +31,7 @@ _FIELDS = {setting.key: setting for setting in SCHEMA}
 _TABLES = {key.split(".")[0] for key in _FIELDS if "." in key}
 
 
-def load(path: Path) -> Loaded:
+def load(path: Path) -> LoadedSettings:
     """The settings in the file; defaults stand in for whatever is missing or wrong.
 
     Never raises: each fault is one ConfigError in `problems`, with file, line and reason.
@@ -39,7 +39,7 @@ def load(path: Path) -> Loaded:
     try:
         text = toml_file.read_text(path)
     except FileNotFoundError:
-        return Loaded()
+        return LoadedSettings()
     except (OSError, toml_file.BadToml) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         return _useless(f"cannot be read: {reason}", path)
@@ -50,12 +50,12 @@ def load(path: Path) -> Loaded:
     return parse(values, path, text)
 
 
-def _useless(what: str, path: Path, line: int | None = None) -> Loaded:
+def _useless(what: str, path: Path, line: int | None = None) -> LoadedSettings:
     where = f"{path}:{line}" if line else str(path)
-    return Loaded(problems=(ConfigError(what, where=where, do="the defaults are used"),))
+    return LoadedSettings(problems=(ConfigError(what, where=where, do="the defaults are used"),))
 
 
-def parse(values: Mapping[str, Any], path: Path, text: str = "") -> Loaded:
+def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettings:
     """The settings of a parsed file. `text` is the file's, to find the lines of faults."""
     problems: list[ConfigError] = []
     chosen: dict[str, Any] = {}
@@ -89,7 +89,7 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> Loaded:
             fault(parts, str(error), "the default is used")
     if unsaid:
         problems.append(ConfigError(f"has {unsaid} more faults", where=str(path)))
-    return Loaded(replace(Settings(), **chosen), tuple(problems))
+    return LoadedSettings(replace(Settings(), **chosen), tuple(problems))
 
 
 def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:

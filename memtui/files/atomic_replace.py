@@ -1,14 +1,17 @@
-"""Replace one file so that a reader sees the old one or the new one, and nobody's write is lost.
+"""Replace a file atomically without losing what another program writes at the same moment.
 
-Check-then-rename still loses what another program writes in between. So the new file is changed
-for the old one in one step (`exchange`), and then what came out is looked at: if it is not what was
-expected, the caller merges it in. Nothing here decides what to write; see `commit`.
+Comparing and then renaming loses a write that happens in between. So the new file is exchanged for
+the old one in one step (`renameat2` on Linux, `renamex_np` on macOS), and the displaced file is
+read afterwards. When it is not what was expected, the caller merges it (`save_transaction`). Where
+the system has no exchange (NFS, some FUSE file systems), a hard link and a rename take its place.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import functools
 import os
 import secrets
 import stat
@@ -19,21 +22,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.errors import Refused, SaveError, UnreadableFile
-from memtui.files import name_exchange as exchanging
 from memtui.files import ownership
 from memtui.files.failpoints import failpoint
-from memtui.files.locking import made_folders
-from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, NotThere, read_bytes, reason
+from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
+from memtui.paths import make_private_folders
 
 PIECE = 1 << 20
 """Bytes written at a time."""
 SETTLING = 0.5
 """Seconds given to a program that is caught in the middle of writing the file in place."""
-_PAUSE = 0.002
-_ACCESS_LISTS = "system.posix_acl_"
-"""Begins the names of the attributes that say what further users may do."""
+PAUSE = 0.002
+"""Seconds between two reads meanwhile."""
+_NO_EXCHANGE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
+"""Errors of a system or a file system that cannot exchange two names."""
 
-_WORDS = {
+_ERROR_TEXTS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the file system is read-only",
@@ -44,46 +47,35 @@ _WORDS = {
     errno.ENOENT: "its folder is gone",
 }
 
-Whole = Callable[[bytes], bool]
-"""Whether these bytes are a complete file of their kind."""
+IsComplete = Callable[[bytes], bool]
+"""Tells a complete file of its kind from one that is being written."""
 
 
 class Stale(Exception):
-    """The file changed before anything of ours was in place; read it again."""
+    """The file changed before it was replaced; nothing was written. Read it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Displaced:
-    """What an exchange brought out."""
+    """The file that was replaced or removed."""
 
     file: Path
-    """The temporary name it has now."""
+    """Its temporary name."""
     data: bytes
 
 
-def read_now(path: Path) -> bytes | None:
-    """What the (resolved) file holds; None when there is none. Raises UnreadableFile."""
+def read_if_exists(path: Path) -> bytes | None:
+    """Return the content of a (resolved) path; None where no file is. Raises UnreadableFile."""
     try:
         return read_bytes(path)
-    except NotThere:
+    except MissingFile:
         return None
 
 
-def read_settled(path: Path, whole: Whole, *, expected: bool) -> bytes | None:
-    """The same, after a short wait for a program that is just emptying or making the file."""
-    until = time.monotonic() + SETTLING
-    while True:
-        data = read_now(path)
-        good = whole(data) if data is not None else not expected
-        if good or time.monotonic() > until:
-            return data
-        time.sleep(_PAUSE)
-
-
 def create(path: Path, data: bytes) -> None:
-    """Make a file that does not exist yet (0600, missing folders 0700). Raises Stale if it does."""
-    with _failing(path, "nothing was made"):
-        made = made_folders(path.parent)
+    """Create a file (0600, missing folders 0700). Raises Stale when it exists, SaveError."""
+    with _save_errors(path, "nothing was made"):
+        made = make_private_folders(path.parent)
         try:
             _create(path, data, made)
         except BaseException:
@@ -97,12 +89,12 @@ def _create(path: Path, data: bytes, made: Sequence[Path]) -> None:
     temporary = _write_temporary(path, data, None)
     try:
         failpoint("exchange")
-        exchanging.place(temporary, path)
+        _rename_to_free(temporary, path)
     except FileExistsError:
-        _discard(temporary)
+        discard(temporary)
         raise Stale from None
     except BaseException:
-        _discard(temporary)
+        discard(temporary)
         raise
     try:
         failpoint("folder")
@@ -110,73 +102,88 @@ def _create(path: Path, data: bytes, made: Sequence[Path]) -> None:
         for folder in made:
             _sync_folder(folder.parent)
     except OSError:
-        if read_now(path) == data:
-            _discard(path)
+        if read_if_exists(path) == data:
+            discard(path)
         raise
 
 
 def replace(
-    path: Path, expected: bytes, data: bytes, whole: Whole, *, may_own: bool = False
+    path: Path,
+    expected: bytes,
+    data: bytes,
+    is_complete: IsComplete,
+    *,
+    accept_owner: bool = False,
 ) -> Displaced:
-    """Put `data` in the place of the file, and bring out whatever was there at that instant.
+    """Replace the content of a file and return what the file was at that instant.
 
-    `may_own`: the person accepts another owner where it cannot be kept (see `ownership`).
-    Raises Stale when the file is no longer `expected` before the exchange, SaveError when the
-    system refuses something; in both cases the file is as it was.
+    Args:
+        path: the resolved path of a regular file.
+        expected: its content when it was read.
+        data: the new content.
+        is_complete: tells whether another program has finished writing the displaced file.
+        accept_owner: another owner is accepted where the old one cannot be kept.
+
+    Raises:
+        Stale: the file was not `expected` just before the exchange.
+        SaveError: the system refused something.
+
+    After both the file is as it was.
     """
-    with _failing(path):
-        like = _status(path)
-        temporary = _write_temporary(path, data, like, may_own=may_own)
+    with _save_errors(path):
+        like = _checked_status(path)
+        temporary = _write_temporary(path, data, like, accept_owner=accept_owner)
         try:
             failpoint("check")
-            if read_now(path) != expected:
+            if read_if_exists(path) != expected:
                 raise Stale
-            out = _exchanged(temporary, path)
+            out = _swap_in(temporary, path)
         except BaseException:
-            _discard(temporary)
+            discard(temporary)
             raise
         try:
-            displaced = _look(out, expected, whole)
+            displaced = _read_displaced(out, expected, is_complete)
             failpoint("folder")
             _sync_folder(path.parent)
             if read_bytes(out) != displaced:  # it was still open somewhere, and has grown since
-                displaced = _look(out, expected, whole)
+                displaced = _read_displaced(out, expected, is_complete)
         except (OSError, UnreadableFile):
-            _take_back(out, path, data)
+            _restore_displaced(out, path, data)
             raise
         return Displaced(out, displaced)
 
 
 def remove(path: Path, expected: bytes) -> Displaced:
-    """Take the file away, keeping it under a temporary name. Raises Stale and SaveError."""
-    with _failing(path):
-        _status(path)
+    """Remove a file, keeping it under a temporary name. Raises Stale and SaveError."""
+    with _save_errors(path):
+        _checked_status(path)
         out = _temporary_name(path)
         failpoint("check")
-        if read_now(path) != expected:
+        if read_if_exists(path) != expected:
             raise Stale
         failpoint("exchange")
         os.rename(path, out)
         try:
-            displaced = _look(out, expected, lambda _: True)
+            displaced = _read_displaced(out, expected, lambda _: True)
             failpoint("folder")
             _sync_folder(path.parent)
         except (OSError, UnreadableFile):
-            _put_back(out, path)
+            _restore_removed(out, path)
             raise
         if displaced != expected:
-            _put_back(out, path)
+            _restore_removed(out, path)
             raise Stale
         return Displaced(out, displaced)
 
 
-def discard(displaced: Displaced) -> None:
-    """Delete what came out."""
-    _discard(displaced.file)
+def discard(file: Path) -> None:
+    """Delete a temporary or displaced file, if that is possible."""
+    with contextlib.suppress(OSError):
+        os.unlink(file)
 
 
-def leftovers(path: Path) -> list[Path]:
-    """Temporary files that a killed memtui left beside this file."""
+def find_leftovers(path: Path) -> list[Path]:
+    """Return the temporary files that a killed memtui left beside this file."""
     prefix = _temporary_prefix(path)
     with contextlib.suppress(OSError):
         names = [name for name in os.listdir(path.parent) if name.startswith(prefix)]
@@ -196,7 +203,8 @@ def _temporary_name(path: Path) -> Path:
     return path.parent / (_temporary_prefix(path) + secrets.token_hex(8))
 
 
-def _status(path: Path) -> os.stat_result:
+def _checked_status(path: Path) -> os.stat_result:
+    """The status of a regular file with one name. Raises Stale, Refused."""
     try:
         status = os.stat(path, follow_symlinks=False)
     except FileNotFoundError:
@@ -213,9 +221,9 @@ def _status(path: Path) -> os.stat_result:
 
 
 def _write_temporary(
-    path: Path, data: bytes, like: os.stat_result | None, *, may_own: bool = False
+    path: Path, data: bytes, like: os.stat_result | None, *, accept_owner: bool = False
 ) -> Path:
-    """A file beside `path` that holds `data` on disk, with mode, owner, attributes as `like`."""
+    """Write `data` to disk beside `path`, with the owner, mode and attributes of `like`."""
     temporary = _temporary_name(path)
     failpoint("temp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -226,48 +234,27 @@ def _write_temporary(
             failpoint("write")
             rest = rest[os.write(descriptor, rest[:PIECE]) :]
         if like is not None:
-            _dress(descriptor, path, like, may_own=may_own)
+            ownership.copy_metadata(descriptor, path, like, agreed=accept_owner)
         failpoint("fsync")
         _sync(descriptor)
     except BaseException:
-        _discard(temporary)
+        discard(temporary)
         raise
     finally:
         os.close(descriptor)
     return temporary
 
 
-def _dress(descriptor: int, path: Path, like: os.stat_result, *, may_own: bool) -> None:
-    mode = ownership.take_ownership(descriptor, path, like, agreed=may_own)
-    failpoint("mode")
-    os.fchmod(descriptor, mode)
-    if sys.platform == "linux":
-        for name in _attributes(path):
-            if name.startswith(_ACCESS_LISTS) and not ownership.keeps_access_lists(mode, like):
-                continue
-            failpoint("xattrs")
-            os.setxattr(descriptor, name, os.getxattr(path, name))
-
-
-def _attributes(path: Path) -> list[str]:
-    """Extended attributes a person may have set; the system's own come with the folder."""
-    try:
-        names = os.listxattr(path)
-    except OSError:  # a file system without them
-        return []
-    return [name for name in names if name.startswith(("user.", _ACCESS_LISTS))]
-
-
-def _exchanged(temporary: Path, path: Path) -> Path:
-    """Exchange the two; returns the name under which the displaced file lies."""
+def _swap_in(temporary: Path, path: Path) -> Path:
+    """Give the temporary file its name; returns the name of the displaced file."""
     try:
         failpoint("exchange")
-        exchanging.exchange(temporary, path)
+        exchange(temporary, path)
         return temporary
     except OSError as error:
         if isinstance(error, FileNotFoundError):
             raise Stale from None
-        if error.errno not in exchanging.MISSING:
+        if error.errno not in _NO_EXCHANGE:
             raise
     # No exchange here: hold the old file by a second name, then rename over the first. A write
     # into the old file is still seen; a rename by another program just now would not be.
@@ -281,53 +268,53 @@ def _exchanged(temporary: Path, path: Path) -> Path:
     try:
         os.rename(temporary, path)
     except BaseException:
-        _discard(held)
+        discard(held)
         raise
     return held
 
 
 def _copy(path: Path, held: Path) -> None:
-    """For a file system without hard links."""
+    """Copy a file, on a file system without hard links."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(held, flags, 0o600), "wb") as file:
             file.write(read_bytes(path))
     except BaseException:
-        _discard(held)
+        discard(held)
         raise
 
 
-def _look(out: Path, expected: bytes, whole: Whole) -> bytes:
-    """What came out, once a program that was writing to it has finished."""
+def _read_displaced(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
+    """Read the displaced file, once a program that was writing to it has finished."""
     failpoint("look")
     until = time.monotonic() + SETTLING
     while True:
         data = read_bytes(out)
-        if data == expected or whole(data) or time.monotonic() > until:
+        if data == expected or is_complete(data) or time.monotonic() > until:
             return data
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)
 
 
-def _take_back(out: Path, path: Path, ours: bytes) -> None:
-    """After a failure behind the exchange: the old file gets its name back, ours goes."""
+def _restore_displaced(out: Path, path: Path, ours: bytes) -> None:
+    """After a failure behind the exchange: give the displaced file its name back."""
     with contextlib.suppress(OSError, UnreadableFile):
         try:
-            exchanging.exchange(out, path)
+            exchange(out, path)
         except OSError:
             os.rename(out, path)
             return
         if read_bytes(out) != ours:  # another program has written on top of ours: that stays
-            exchanging.exchange(out, path)
-        _discard(out)
+            exchange(out, path)
+        discard(out)
         _sync_folder(path.parent)
 
 
-def _put_back(out: Path, path: Path) -> None:
+def _restore_removed(out: Path, path: Path) -> None:
     """Give a removed file its name back, unless another program has made a new one."""
     try:
-        exchanging.place(out, path)
+        _rename_to_free(out, path)
     except FileExistsError:
-        _discard(out)
+        discard(out)
 
 
 def _sync(descriptor: int) -> None:
@@ -347,21 +334,59 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _discard(file: Path) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(file)
-
-
 @contextlib.contextmanager
-def _failing(path: Path, left: str = "the file is as it was") -> Iterator[None]:
-    """An error of the system, in words, and what it leaves."""
+def _save_errors(path: Path, left: str = "the file is as it was") -> Iterator[None]:
+    """Turn an error of the system into a SaveError that says what is on disk."""
     try:
         yield
     except OSError as error:
         raise SaveError(
-            f"it could not be saved: {_WORDS.get(error.errno or 0) or reason(error)}",
+            f"it could not be saved: {_ERROR_TEXTS.get(error.errno or 0) or error_text(error)}",
             where=str(path),
             do=left,
         ) from error
     except UnreadableFile as error:
         raise SaveError(error.what, where=str(path), do=left) from None
+
+
+# ---- system calls ---------------------------------------------------------------------------
+
+_AT_FDCWD = -100
+_LINUX_NOREPLACE, _LINUX_EXCHANGE = 1, 2
+_MACOS_SWAP, _MACOS_EXCL = 2, 4
+
+_RenameCall = Callable[[bytes, bytes, int], int]
+
+
+@functools.cache
+def _rename_call() -> _RenameCall | None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if sys.platform == "darwin":
+        return getattr(libc, "renamex_np", None)
+    call = getattr(libc, "renameat2", None)
+    return call and (lambda old, new, flags: call(_AT_FDCWD, old, _AT_FDCWD, new, flags))
+
+
+def _call(old: Path, new: Path, flags: int) -> None:
+    rename = _rename_call()
+    if rename is None:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), os.fspath(new))
+    if rename(os.fsencode(old), os.fsencode(new), flags):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code), os.fspath(new))
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Exchange two names, which must both exist, in one step. Raises OSError."""
+    _call(one, other, _MACOS_SWAP if sys.platform == "darwin" else _LINUX_EXCHANGE)
+
+
+def _rename_to_free(old: Path, new: Path) -> None:
+    """Rename to a name that must be free. Raises FileExistsError when it is not."""
+    try:
+        _call(old, new, _MACOS_EXCL if sys.platform == "darwin" else _LINUX_NOREPLACE)
+    except OSError as error:
+        if error.errno not in _NO_EXCHANGE:
+            raise
+        os.link(old, new)
+        os.unlink(old)

@@ -1,4 +1,4 @@
-"""One memtui at a time saves a file: a lock in memtui's own folder, never beside the memory."""
+"""Lock a file against other memtui processes, by a lock file in memtui's own folder."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 from memtui.errors import SaveError
 from memtui.files.failpoints import failpoint
+from memtui.paths import private_folder
 
 PATIENCE = 10.0
 """Seconds to wait for another memtui (a save takes milliseconds)."""
@@ -22,36 +23,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004
 """Seconds between tries."""
 
 
-def private_folder(path: Path) -> Path:
-    """Make a folder (and those above it) that only its owner can enter; whatever the umask."""
-    made_folders(path)
-    return path
-
-
-def made_folders(path: Path) -> list[Path]:
-    """As `private_folder`; returns the folders that were not there before, the outermost first."""
-    try:
-        path.mkdir(mode=0o700)
-        path.chmod(0o700)
-    except FileNotFoundError:
-        return [*made_folders(path.parent), *made_folders(path)]
-    except FileExistsError:
-        return []
-    return [path]
-
-
 def lock_file(path: Path, state: Path) -> Path:
-    """Where the lock of a file lies; `path` must be resolved."""
+    """Return the lock file of a (resolved) path."""
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     return state / "locks" / name
 
 
 @contextmanager
 def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """Hold the lock of a (resolved) file. Raises SaveError when it cannot be had.
+    """Hold the lock of a (resolved) file. Raises SaveError after `patience` seconds.
 
-    A program that keeps a `flock` on `NAME.lock` beside the file, as some agents do, is waited for
-    as well.
+    A `flock` on `NAME.lock` beside the file, as some agents hold, is waited for as well.
     """
     try:
         failpoint("lock")
@@ -65,19 +47,19 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
         ) from None
     try:
         _acquire(own, patience, path, "another memtui is saving it")
-        theirs = _lock_of_others(path)
+        foreign = _open_foreign_lock(path)
         try:
-            if theirs is not None:
-                _acquire(theirs, PATIENCE_WITH_OTHERS, path, "another program has locked it")
+            if foreign is not None:
+                _acquire(foreign, PATIENCE_WITH_OTHERS, path, "another program has locked it")
             yield
         finally:
-            if theirs is not None:
-                os.close(theirs)
+            if foreign is not None:
+                os.close(foreign)
     finally:
         os.close(own)
 
 
-def _lock_of_others(path: Path) -> int | None:
+def _open_foreign_lock(path: Path) -> int | None:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
     try:
         return os.open(f"{path}.lock", flags)

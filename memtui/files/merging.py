@@ -51,7 +51,7 @@ def _pieces(
     return text
 
 
-def key_of(edit: RecordEdit) -> Key:
+def record_key(edit: RecordEdit) -> Key:
     return edit.array, edit.id_key, edit.id
 
 
@@ -128,8 +128,8 @@ def _folded(edits: list[RecordEdit]) -> list[RecordEdit]:
     """Several edits of one record as one, from the first text to the last."""
     folded: dict[Key, RecordEdit] = {}
     for edit in edits:
-        known = folded.get(key_of(edit))
-        folded[key_of(edit)] = edit if known is None else replace(known, after=edit.after)
+        known = folded.get(record_key(edit))
+        folded[record_key(edit)] = edit if known is None else replace(known, after=edit.after)
     return list(folded.values())
 
 
@@ -146,16 +146,16 @@ def _wanted(edit: RecordEdit, theirs: str | None, where: str) -> str | None:
     """The record's text as it shall be, given what stands there now."""
     if theirs == edit.before:
         return edit.after
-    if same_value(theirs, edit.after):
+    if is_same_value(theirs, edit.after):
         return theirs
-    if theirs is not None and edit.before is not None and same_value(theirs, edit.before):
-        return None if edit.after is None else carried(theirs, edit.before, edit.after)
+    if theirs is not None and edit.before is not None and is_same_value(theirs, edit.before):
+        return None if edit.after is None else apply_record_change(theirs, edit.before, edit.after)
     gone = "is gone" if theirs is None else "was changed by another program"
     what = "a record with this id is there already" if edit.before is None else f"the record {gone}"
     raise Conflict(what, where=where, base=edit.before, theirs=theirs, yours=edit.after)
 
 
-def same_value(one: str | None, other: str | None) -> bool:
+def is_same_value(one: str | None, other: str | None) -> bool:
     """Whether two raw texts mean the same JSON: a program may have written the file out anew, and
     put the keys of a record into another order."""
     if one is None or other is None:
@@ -167,7 +167,7 @@ def _meaning(raw: str) -> str:
     return json.dumps(spans.load(raw), sort_keys=True)
 
 
-def carried(theirs: str, before: str, after: str) -> str:
+def apply_record_change(theirs: str, before: str, after: str) -> str:
     """The change from `before` to `after`, made to the same record in another spelling."""
     old, new, raw = spans.load(before), spans.load(after), theirs
     if not isinstance(old, dict) or not isinstance(new, dict):
@@ -207,9 +207,9 @@ def _value(text: str | None, edit: ValueEdit, where: str) -> str | None:
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
     *way, key = edit.pointer
     theirs = value_at(text, edit.pointer)
-    if same_value(theirs or None, edit.after or None):
+    if is_same_value(theirs or None, edit.after or None):
         return text
-    if not same_value(theirs or None, edit.before or None):
+    if not is_same_value(theirs or None, edit.before or None):
         if edit.book_keeping:
             return text
         raise Conflict(
@@ -266,7 +266,7 @@ def _grown(text: str | None, edit: TextEdit) -> str | None:
 # ---- what another program did ---------------------------------------------------------------
 
 
-def changes_between(
+def diff_records(
     old: str, new: str, lists: Iterable[tuple[tuple[str, ...], str]]
 ) -> list[RecordEdit]:
     """The record edits that lead from one version of a file to another.
@@ -294,13 +294,13 @@ def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, s
     return found
 
 
-def put_again(text: str, edits: Sequence[RecordEdit]) -> str:
+def reapply_edits(text: str, edits: Sequence[RecordEdit]) -> str:
     """The text with those of the edits made that still fit; the others are passed over."""
     lists = {(edit.array, edit.id_key) for edit in edits}
     known = {name: records_by_id(text, *name) for name in lists}
     fitting = [
         edit
         for edit in edits
-        if same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
+        if is_same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
     ]
     return (_records(text, fitting, "") or "") if fitting else text

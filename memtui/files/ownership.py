@@ -1,4 +1,4 @@
-"""Owner, group and mode of a file that replaces another one.
+"""Copy owner, group, mode and extended attributes to a file that replaces another one.
 
 The owner of a file cannot be given away without privileges, so a file of somebody else that is
 replaced becomes the person's own. That happens only after the person has agreed.
@@ -10,14 +10,44 @@ import grp
 import os
 import pwd
 import stat
+import sys
 from pathlib import Path
 
 from memtui.errors import ForeignOwner
 from memtui.files.failpoints import failpoint
 
+_ACCESS_LISTS = "system.posix_acl_"
+"""Prefix of the attributes that say what further users may do."""
 
-def take_ownership(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> int:
-    """Give an open file the owner and the group of the file at `path`, as far as it is possible.
+
+def copy_metadata(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> None:
+    """Give a new file the owner, mode and attributes of the file at `path`.
+
+    Arguments and errors are those of `copy_owner`.
+    """
+    mode = copy_owner(descriptor, path, like, agreed=agreed)
+    failpoint("mode")
+    os.fchmod(descriptor, mode)
+    if sys.platform == "linux":
+        # Access lists also say what the group may do, so they go where its rights have changed.
+        keeps_lists = (mode & stat.S_IRWXG) == (like.st_mode & stat.S_IRWXG)
+        for name in _attributes(path):
+            if keeps_lists or not name.startswith(_ACCESS_LISTS):
+                failpoint("xattrs")
+                os.setxattr(descriptor, name, os.getxattr(path, name))
+
+
+def _attributes(path: Path) -> list[str]:
+    """Extended attributes a person may have set; the system's own come with the folder."""
+    try:
+        names = os.listxattr(path)
+    except OSError:  # a file system without them
+        return []
+    return [name for name in names if name.startswith(("user.", _ACCESS_LISTS))]
+
+
+def copy_owner(descriptor: int, path: Path, like: os.stat_result, *, agreed: bool) -> int:
+    """Give an open file the owner and the group of the file at `path`, as far as possible.
 
     Args:
         descriptor: the new file.
@@ -37,10 +67,10 @@ def take_ownership(descriptor: int, path: Path, like: os.stat_result, *, agreed:
     if (own.st_uid, own.st_gid) == (like.st_uid, like.st_gid):
         return mode
     failpoint("owner")
-    if _given(descriptor, like.st_uid, like.st_gid):
+    if _try_chown(descriptor, like.st_uid, like.st_gid):
         return mode
     mode &= ~stat.S_ISUID
-    keeps_group = _given(descriptor, -1, like.st_gid)
+    keeps_group = _try_chown(descriptor, -1, like.st_gid)
     if not agreed:
         now = os.fstat(descriptor)
         raise ForeignOwner(
@@ -55,12 +85,7 @@ def take_ownership(descriptor: int, path: Path, like: os.stat_result, *, agreed:
     return (mode & ~(stat.S_ISGID | stat.S_IRWXG)) | (mode & (everybody << 3))
 
 
-def keeps_access_lists(mode: int, like: os.stat_result) -> bool:
-    """Whether lists of further users may be kept: they also say what the group may do."""
-    return (mode & stat.S_IRWXG) == (like.st_mode & stat.S_IRWXG)
-
-
-def _given(descriptor: int, owner: int, group: int) -> bool:
+def _try_chown(descriptor: int, owner: int, group: int) -> bool:
     try:
         os.fchown(descriptor, owner, group)
     except PermissionError:

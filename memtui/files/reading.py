@@ -46,12 +46,12 @@ _REASONS = {
 }
 
 
-def reason(error: OSError) -> str:
+def error_text(error: OSError) -> str:
     """What an operating system error means, in words for a person."""
     return _REASONS.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
 
 
-class NotThere(UnreadableFile):
+class MissingFile(UnreadableFile):
     """There is no file of this name (any more)."""
 
 
@@ -60,8 +60,8 @@ def _unreadable(path: Path, why: str) -> UnreadableFile:
 
 
 def _failed(path: Path, error: OSError) -> UnreadableFile:
-    kind = NotThere if error.errno == errno.ENOENT else UnreadableFile
-    return kind(reason(error), where=str(path))
+    kind = MissingFile if error.errno == errno.ENOENT else UnreadableFile
+    return kind(error_text(error), where=str(path))
 
 
 def _target(path: Path, root: Path | None) -> Path:
@@ -127,13 +127,13 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """The path with every link followed; a circle of links is left as it is, where
     `Path.resolve` raises."""
     return Path(os.path.realpath(path))
 
 
-def stamp(paths: Iterable[Path | str]) -> str:
+def file_stamp(paths: Iterable[Path | str]) -> str:
     """Changes whenever one of the files may have changed; a missing file has its own mark.
 
     Made of time of change, size and inode, so it is only good for "not worth re-reading": before a
@@ -142,8 +142,8 @@ def stamp(paths: Iterable[Path | str]) -> str:
     return _mark((path, _state(path)) for path in paths)
 
 
-def present(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
-    """Those of these files that are there, dangling links included, and their `stamp`."""
+def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
+    """Those of these files that are there, dangling links included, and their `file_stamp`."""
     seen = ((path, _state(path)) for path in paths)
     held = [(path, state) for path, state in seen if state != _GONE or os.path.lexists(path)]
     return tuple(path for path, _ in held), _mark(held)
@@ -185,7 +185,7 @@ def walk(
                 entries = sorted(listing, key=lambda entry: entry.name)
         except OSError as error:
             if unreadable is not None:
-                unreadable(folder, reason(error))
+                unreadable(folder, error_text(error))
             continue
         below = []
         for entry in entries:

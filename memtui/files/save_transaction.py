@@ -1,6 +1,8 @@
-"""One file on its way to disk: lock, read, edit, exchange, look, merge what came out, record.
+"""Save edits to files as one transaction, and merge what other programs write meanwhile.
 
-The exchange itself is in `save`; here is what to write, and what to do about other programs.
+For each file: lock, read, apply the edits, exchange (`atomic_replace`), merge the displaced version
+where another program has written it in between, record. When a later file cannot be saved, those
+before it are rolled back.
 """
 
 from __future__ import annotations
@@ -14,61 +16,60 @@ from memtui.changes import Edit, RecordEdit, invert_edits
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.failpoints import failpoint
-from memtui.files.file_edits import FileEdits, file_edits_of
+from memtui.files.file_edits import FileEdits, group_by_file
 from memtui.files.locking import locked
-from memtui.files.merging import Key, changes_between, key_of, put_again
-from memtui.files.name_exchange import exchange
+from memtui.files.merging import Key, diff_records, reapply_edits, record_key
 from memtui.files.reading import decode, digest, encode
 from memtui.files.write_recorder import WriteRecorder
 
-LOOKS = 60
-"""Looks at a file after a merge (which needs two programs within a millisecond): a quarter of a
-second. Counted, not timed, since on a busy machine the other program waits for its turn too."""
-PATIENCE = 2.0
-"""Seconds from the first merge to the end of all such watching: a program that never stops writing
-must not hold us up. What it undoes later is noticed later (`standing`)."""
+MOST_CHECKS = 60
+"""Times a file is read again after a merge (which needs two programs within a millisecond): a
+quarter of a second. Counted, not timed: on a busy machine the other program waits for its turn."""
+WATCH_SECONDS = 2.0
+"""Time from the first merge to the end of all such checks, for a program that never stops writing.
+What it reverts after that is found by `revert_detection`."""
 _PAUSE = 0.004
-"""Seconds between looks meanwhile."""
-MOST_ROUNDS = 200
+"""Seconds between two checks."""
+MOST_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
 
-class Saving:
-    """One file on its way to disk."""
+class FileSave:
+    """The save of one file."""
 
-    def __init__(self, job: FileEdits, recorder: WriteRecorder) -> None:
-        self._job = job
-        self._path = job.path
+    def __init__(self, edits: FileEdits, recorder: WriteRecorder) -> None:
+        self._edits = edits
+        self._path = edits.path
         self._recorder = recorder
-        self._patient_until: float | None = None
-        self._ours = False
-        """Whether the file may hold something of ours."""
+        self._watch_until: float | None = None
+        self._may_be_written = False
+        """Whether the file may hold something of this save."""
 
     def run(self) -> None:
         with locked(self._path, self._recorder.state):
             try:
-                self._until_done()
+                self._save_with_retries()
             except MemtuiError:
-                if not self._ours:
+                if not self._may_be_written:
                     self._recorder.failed(str(self._path))
                 raise
 
-    def _until_done(self) -> None:
-        for _ in range(MOST_ROUNDS):
+    def _save_with_retries(self) -> None:
+        for _ in range(MOST_ATTEMPTS):
             with contextlib.suppress(atomic_replace.Stale):
-                return self._once()
+                return self._save()
         raise SaveError(
             "another program keeps writing it", where=str(self._path), do="try again later"
         )
 
-    def _once(self) -> None:
-        self._ours = False
-        old, new = self._job.read_and_rewrite()
+    def _save(self) -> None:
+        self._may_be_written = False
+        old, new = self._edits.read_and_rewrite()
         if new == old:
             return
         self._intend(old, new)
         if new is None:
-            self._keep(atomic_replace.remove(self._path, old or b""))
+            self._back_up(atomic_replace.remove(self._path, old or b""))
         elif old is None:
             atomic_replace.create(self._path, new)
         else:
@@ -76,89 +77,96 @@ class Saving:
         self._done()
 
     def _replace(self, disk: bytes, wanted: bytes) -> None:
-        """Exchange; when something else came out than `disk` held, merge that in and go on.
+        """Exchange; when another version than `disk` was displaced, merge it and exchange again.
 
-        What came out is another program's version, made from what we read or from something older.
-        Its changes are carried along, because its next version may again be made from an older one.
+        The displaced version was made by another program from what was read here, or from
+        something older. Its changes are remembered, because its next version may again be made
+        from an older one.
         """
-        theirs, copy, placed = Theirs(self._job), None, False
+        foreign, backup, placed = ForeignChanges(self._edits), None, False
         failure: Conflict | None = None
-        for _ in range(MOST_ROUNDS):
-            out: atomic_replace.Displaced | None = None
+        for _ in range(MOST_ATTEMPTS):
+            displaced: atomic_replace.Displaced | None = None
             try:
-                may_own = self._recorder.may_own(self._path)
-                out = atomic_replace.replace(
-                    self._path, disk, wanted, self._job.whole, may_own=may_own
+                displaced = atomic_replace.replace(
+                    self._path,
+                    disk,
+                    wanted,
+                    self._edits.is_complete,
+                    accept_owner=self._recorder.accepts_owner(self._path),
                 )
-                came, now = out.data, wanted
+                other, now = displaced.data, wanted
             except atomic_replace.Stale:
-                if not placed:  # nothing of ours is there yet: begin anew
+                if not placed:  # nothing was written yet: begin anew
                     raise
-                came = now = self._there()
+                other = now = self._read_present()
             except SaveError:
-                self._give_back(copy)
+                self._restore_foreign(backup)
                 raise
-            placed = self._ours = True
-            if out is not None and (came == disk or not self._job.whole(came)):
-                self._keep(out)
-                later, out = self._stale_writing(wanted) if theirs.found else None, None
+            placed = self._may_be_written = True
+            if displaced is not None and (other == disk or not self._edits.is_complete(other)):
+                self._back_up(displaced)
+                later, displaced = (
+                    self._wait_for_stale_write(wanted) if foreign.found else None,
+                    None,
+                )
                 if later is None:
                     break
-                disk, came, now = wanted, later, later
+                disk, other, now = wanted, later, later
             try:
-                wanted, failure = self._merge(theirs, disk, came, wanted)
+                wanted, failure = self._merge(foreign, disk, other, wanted)
                 disk = now
                 if wanted != disk:
                     self._intend(disk, wanted)
             except MemtuiError:
-                self._give_back(self._keep(out) if out else copy)
+                self._restore_foreign(self._back_up(displaced) if displaced else backup)
                 raise
-            if out is not None:  # not before the intent to merge it is written down
-                copy = self._keep(out)
+            if displaced is not None:  # not before the intent to merge it is written down
+                backup = self._back_up(displaced)
             if wanted == disk:
                 break
         else:
             raise SaveError("another program keeps writing it", where=str(self._path))
-        if failure is not None:  # and theirs has its place again
-            self._ours = False
+        if failure is not None:  # and the other program's version is in its place again
+            self._may_be_written = False
             raise failure
 
     def _merge(
-        self, theirs: Theirs, disk: bytes, came: bytes, ours: bytes
+        self, foreign: ForeignChanges, disk: bytes, other: bytes, written: bytes
     ) -> tuple[bytes, Conflict | None]:
-        """Their version with our edits; without them, and why, when they changed the same thing."""
-        self._patient_until = self._patient_until or time.monotonic() + PATIENCE
-        grown = theirs.appended(disk, came)
-        if grown is not None:
-            return ours + grown, None
-        base = theirs.merged(disk, came)
+        """The other version with these edits; without them, and why, when they conflict."""
+        self._watch_until = self._watch_until or time.monotonic() + WATCH_SECONDS
+        tail = foreign.appended_lines(disk, other)
+        if tail is not None:
+            return written + tail, None
+        base = foreign.merge_version(disk, other)
         try:
-            return self._job.lasting.rewritten(base) or b"", None
+            return self._edits.without_book_keeping.rewrite(base) or b"", None
         except Conflict as conflict:
             return base, conflict
 
-    def _there(self) -> bytes:
-        data = self._job.read()
+    def _read_present(self) -> bytes:
+        data = self._edits.read()
         if data is None:
             raise Conflict("the file is gone", where=str(self._path))
         return data
 
-    def _stale_writing(self, ours: bytes) -> bytes | None:
-        """What a program writes shortly after a merge; None when it leaves the file alone.
+    def _wait_for_stale_write(self, written: bytes) -> bytes | None:
+        """Return what a program writes shortly after a merge; None when it writes nothing.
 
         For a moment the file lacked what had just been displaced. A program that has read it in
         that moment writes back what it read, without its own former change.
         """
-        looks = 0
-        while looks < LOOKS and time.monotonic() < (self._patient_until or 0.0):
+        checks = 0
+        while checks < MOST_CHECKS and time.monotonic() < (self._watch_until or 0.0):
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
-                now = atomic_replace.read_now(self._path)
-                if now is None or not self._job.whole(now):
+                now = atomic_replace.read_if_exists(self._path)
+                if now is None or not self._edits.is_complete(now):
                     continue  # it is being written at this moment: not counted
-                if now != ours:
+                if now != written:
                     return now
-            looks += 1
+            checks += 1
         return None
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
@@ -170,30 +178,32 @@ class Saving:
         failpoint("done")
         self._recorder.done(str(self._path))
 
-    def _keep(self, out: atomic_replace.Displaced) -> backups.Backup | None:
-        """Move what came out among the copies. The save has succeeded: failing here is no fault."""
+    def _back_up(self, displaced: atomic_replace.Displaced) -> backups.Backup | None:
+        """Move the displaced file to the backups. The save has succeeded: a failure is ignored."""
         try:
-            return backups.take(self._path, out.file, digest(out.data), self._recorder.state)
+            return backups.move_in(
+                self._path, displaced.file, digest(displaced.data), self._recorder.state
+            )
         except OSError:
-            atomic_replace.discard(out)
+            atomic_replace.discard(displaced.file)
             return None
 
-    def _give_back(self, copy: backups.Backup | None) -> None:
-        """Merging failed on disk: the other program's version gets its place again."""
-        if copy is not None:
+    def _restore_foreign(self, backup: backups.Backup | None) -> None:
+        """After a merge that failed: put the other program's version in its place again."""
+        if backup is not None:
             with contextlib.suppress(OSError):
                 with contextlib.suppress(PermissionError):  # another's file has its mode still
-                    copy.file.chmod(self._path.stat().st_mode & 0o7777)
-                exchange(copy.file, self._path)
-                copy.file.unlink()
+                    backup.file.chmod(self._path.stat().st_mode & 0o7777)
+                atomic_replace.exchange(backup.file, self._path)
+                backup.file.unlink()
 
 
-class Theirs:
-    """What another program has changed in a file since we read it, over all its versions."""
+class ForeignChanges:
+    """What another program has changed in a file since it was read, over all its versions."""
 
-    def __init__(self, job: FileEdits) -> None:
-        self._job = job
-        self._ours = {key_of(edit) for edit in job.edits if isinstance(edit, RecordEdit)}
+    def __init__(self, edits: FileEdits) -> None:
+        self._edits = edits
+        self._edited = {record_key(edit) for edit in edits.edits if isinstance(edit, RecordEdit)}
         self._records: dict[Key, RecordEdit] = {}
         self._tails: list[bytes] = []
 
@@ -201,25 +211,25 @@ class Theirs:
     def found(self) -> bool:
         return bool(self._records or self._tails)
 
-    def appended(self, disk: bytes, came: bytes) -> bytes | None:
-        """The lines it only added to the end of a text; None if it did anything else."""
-        if self._job.lists or not came.startswith(disk) or not disk.endswith(b"\n"):
+    def appended_lines(self, disk: bytes, other: bytes) -> bytes | None:
+        """Return the lines it appended to a text; None if it did anything else."""
+        if self._edits.record_arrays or not other.startswith(disk) or not disk.endswith(b"\n"):
             return None
-        self._tails.append(came[len(disk) :])
+        self._tails.append(other[len(disk) :])
         return self._tails[-1]
 
-    def merged(self, disk: bytes, came: bytes) -> bytes:
-        """Its newest version, with those of its earlier changes that this one does not know."""
-        if not self._job.lists:
-            return came + b"".join(tail for tail in self._tails if tail not in came)
-        if not self._job.whole(came):
-            return came
-        for edit in changes_between(decode(disk), decode(came), self._job.lists):
-            key = key_of(edit)
+    def merge_version(self, disk: bytes, other: bytes) -> bytes:
+        """Return its newest version, with the earlier changes that this one lacks."""
+        if not self._edits.record_arrays:
+            return other + b"".join(tail for tail in self._tails if tail not in other)
+        if not self._edits.is_complete(other):
+            return other
+        for edit in diff_records(decode(disk), decode(other), self._edits.record_arrays):
+            key = record_key(edit)
             # A record that is missing again was not deleted: that version was made without it.
-            if key not in self._ours and (edit.after is not None or key not in self._records):
+            if key not in self._edited and (edit.after is not None or key not in self._records):
                 self._records[key] = edit
-        return encode(put_again(decode(came), list(self._records.values())))
+        return encode(reapply_edits(decode(other), list(self._records.values())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,45 +242,45 @@ class FileDiff:
 
 
 def preview(edits: Sequence[Edit]) -> list[FileDiff]:
-    """What `commit` would make of each file as it is now. Writes nothing, raises what it would."""
+    """Return what `commit` would write to each file. Writes nothing; raises what it would raise."""
     diffs = []
-    for job in file_edits_of(edits):
-        before, after = (None if d is None else decode(d) for d in job.read_and_rewrite())
-        diffs.append(FileDiff(str(job.path), before, after))
+    for file in group_by_file(edits):
+        before, after = (None if d is None else decode(d) for d in file.read_and_rewrite())
+        diffs.append(FileDiff(str(file.path), before, after))
     return diffs
 
 
 def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
-    """Make the edits on disk, files in the order they are first named.
+    """Apply the edits on disk, file by file in the order the edits first name them.
 
     Raises Conflict or SaveError (also UnreadableFile or Refused, before anything is written), and
-    then no file is changed: those already saved are taken back.
+    then no file is changed: those already saved are rolled back.
     """
     failpoint("begin")
-    jobs = file_edits_of(edits)
-    if len(jobs) > 1:
+    files = group_by_file(edits)
+    if len(files) > 1:
         preview(edits)
-    finished: list[FileEdits] = []
+    saved: list[FileEdits] = []
     try:
-        for job in jobs:
-            Saving(job, recorder).run()
-            finished.append(job)
+        for file in files:
+            FileSave(file, recorder).run()
+            saved.append(file)
     except MemtuiError as error:
-        stuck = _taken_back(finished, recorder)
-        if stuck:
+        failed = _roll_back(saved, recorder)
+        if failed:
             raise SaveError(
-                f"only a part was saved: {error}", where=", ".join(stuck), do="undo takes it back"
+                f"only a part was saved: {error}", where=", ".join(failed), do="undo takes it back"
             ) from error
         raise
 
 
-def _taken_back(finished: list[FileEdits], recorder: WriteRecorder) -> list[str]:
+def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> list[str]:
     """Undo these; returns the paths where that failed."""
-    stuck = []
-    for job in reversed(finished):
+    failed = []
+    for file in reversed(saved):
         try:
-            for back in file_edits_of(invert_edits(job.edits)):
-                Saving(back, recorder).run()
+            for inverted in group_by_file(invert_edits(file.edits)):
+                FileSave(inverted, recorder).run()
         except MemtuiError:
-            stuck.append(str(job.path))
-    return stuck
+            failed.append(str(file.path))
+    return failed

@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memtui.files.failpoints import failpoint
-from memtui.files.locking import private_folder
-from memtui.files.reading import TEMPORARY_MARK, real
+from memtui.files.reading import TEMPORARY_MARK, real_path
+from memtui.paths import private_folder
 
 POINTS = ("stage", "fill", "put", "move", "clear")
 """Where a test may break the making or taking away of a folder (see `memtui.files.failpoints`)."""
@@ -37,12 +37,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def stage_for(place: Path) -> Iterator[Path]:
+def new_stage(place: Path) -> Iterator[Path]:
     """A new private folder on the file system of the place.
 
     Taken away at the end, unless it was put in the place. Raises OSError.
     """
-    place = real(place)
+    place = real_path(place)
     private_folder(place.parent)
     clear_leftovers(place)
     failpoint("stage")
@@ -55,12 +55,12 @@ def stage_for(place: Path) -> Iterator[Path]:
             shutil.rmtree(stage, ignore_errors=True)
 
 
-def put(stage: Path, place: Path) -> None:
+def move_into_place(stage: Path, place: Path) -> None:
     """Put the stage where the place is, or what it holds into the place, which must be empty.
 
     Raises OSError; then the stage is as it was.
     """
-    place = real(place)
+    place = real_path(place)
     failpoint("put")
     if stage.parent != place:
         os.rename(stage, place)
@@ -78,12 +78,12 @@ def put(stage: Path, place: Path) -> None:
 
 
 @contextmanager
-def taken_out(place: Path) -> Iterator[Path]:
+def removing_folder(place: Path) -> Iterator[Path]:
     """Take a folder out of its place in one step, and away at the end; yields where it is.
 
     After an exception it is back in its place. Raises OSError.
     """
-    place = real(place)
+    place = real_path(place)
     clear_leftovers(place)
     hidden = _hidden(place, place.parent)
     with _locked(place):
@@ -100,9 +100,9 @@ def taken_out(place: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def emptied(place: Path) -> Iterator[Path]:
+def emptying_folder(place: Path) -> Iterator[Path]:
     """The same for all that a folder holds; the folder stays."""
-    place = real(place)
+    place = real_path(place)
     clear_leftovers(place)
     hidden = _hidden(place, place)
     moving = hidden.with_name(hidden.name + _MOVING)
@@ -130,7 +130,7 @@ def is_hidden(name: str, place: Path) -> bool:
 
 def clear_leftovers(place: Path) -> None:
     """Clear what killed processes left in the place and beside it: ours by name, owner and lock."""
-    place = real(place)
+    place = real_path(place)
     for folder in (place.parent, place):
         with contextlib.suppress(OSError):
             for entry in list(os.scandir(folder)):

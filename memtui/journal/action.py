@@ -24,7 +24,7 @@ _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
 _EDITS = {edit.__name__: edit for edit in _KINDS}
 
 
-class State(StrEnum):
+class ActionState(StrEnum):
     """Where an action stands."""
 
     INTENT = "intent"
@@ -47,7 +47,7 @@ class JournalAction:
     """Unix seconds of its beginning."""
     changed: float
     """Unix seconds of the last doing, undoing or redoing."""
-    state: State
+    state: ActionState
     parts: tuple[StoreEdits, ...]
     note: str = ""
     """What a person should know: that only a part was done, what was found after a crash."""

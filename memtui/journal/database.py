@@ -17,7 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.locking import locked, private_folder
+from memtui.files.locking import locked
+from memtui.paths import private_folder
 
 FILE = "journal.sqlite"
 VERSION = 1

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
-from memtui.files.merging import key_of, same_value
-from memtui.journal.action import JournalAction, State
+from memtui.files.merging import is_same_value, record_key
+from memtui.journal.action import ActionState, JournalAction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
 
 def _steps(actions: Iterable[JournalAction]) -> Iterator[Step]:
     for action in actions:
-        undone = action.state is State.UNDONE
+        undone = action.state is ActionState.UNDONE
         for part in action.inverted() if undone else action.parts:
             for edit in reversed(part.edits):
                 if isinstance(edit, TreeEdit):  # a new store is its programs' own
@@ -65,7 +65,7 @@ def _target(edit: Edit) -> Hashable:
     if isinstance(edit, SidecarEdit):
         return "note", edit.root, edit.id
     if isinstance(edit, RecordEdit):
-        return edit.path, *key_of(edit)
+        return edit.path, *record_key(edit)
     if isinstance(edit, ValueEdit):
         return edit.path, edit.pointer
     if isinstance(edit, RowEdit):
@@ -83,9 +83,9 @@ def _makes(edit: Edit) -> bool:
 def _follows(newer: Edit, older: Edit) -> bool:
     """Whether the newer edit began with what the older one left."""
     if isinstance(newer, RecordEdit) and isinstance(older, RecordEdit):
-        return same_value(newer.before, older.after)
+        return is_same_value(newer.before, older.after)
     if isinstance(newer, ValueEdit) and isinstance(older, ValueEdit):
-        return same_value(newer.before or None, older.after or None)
+        return is_same_value(newer.before or None, older.after or None)
     if isinstance(newer, RowEdit) and isinstance(older, RowEdit):
         if newer.before is None or older.after is None:
             return newer.before is older.after

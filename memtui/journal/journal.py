@@ -17,12 +17,12 @@ from typing import Any
 from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert_edits
 from memtui.errors import Refused, SaveError
 from memtui.files import backups
-from memtui.files.reading import real
+from memtui.files.reading import real_path
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging_dir import clear_leftovers
 from memtui.journal.action import (
+    ActionState,
     JournalAction,
-    State,
     Write,
     pack,
     pack_parts,
@@ -31,7 +31,7 @@ from memtui.journal.action import (
 )
 from memtui.journal.database import JournalDatabase
 from memtui.journal.edit_history import EditHistory, edit_histories
-from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, judge
+from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
 
 KEPT_ACTIONS = 10_000
 """Actions kept; older ones are dropped at start."""
@@ -68,7 +68,7 @@ class Recording:
     def state(self) -> Path:
         return self._journal.state
 
-    def may_own(self, path: Path) -> bool:
+    def accepts_owner(self, path: Path) -> bool:
         return path in self._journal.owned
 
     def intend(self, path: str, pre: str, post: str) -> None:
@@ -150,13 +150,15 @@ class Journal:
 
         Raises Refused when another memtui has taken it back already.
         """
-        return self._step(action, (State.DONE, State.UNSURE), State.UNDONE)
+        return self._step(action, (ActionState.DONE, ActionState.UNSURE), ActionState.UNDONE)
 
     def redoing(self, action: int) -> Recording:
         """The recorder for doing an undone action again (with the edits of `Action.parts`)."""
-        return self._step(action, (State.UNDONE,), State.DONE)
+        return self._step(action, (ActionState.UNDONE,), ActionState.DONE)
 
-    def _step(self, action: int, allowed: tuple[State, ...], wanted: State) -> Recording:
+    def _step(
+        self, action: int, allowed: tuple[ActionState, ...], wanted: ActionState
+    ) -> Recording:
         with self._database.writing() as db:
             row = db.execute("SELECT state FROM actions WHERE id = ?", (action,)).fetchone()
             if row is None or row[0] not in allowed:
@@ -173,46 +175,49 @@ class Journal:
         """Every edit of the present step is on disk."""
         with self._database.writing() as db:
             (wanted,) = db.execute("SELECT wanted FROM actions WHERE id = ?", (action,)).fetchone()
-            self._settle(db, action, State(wanted), "")
+            self._settle(db, action, ActionState(wanted), "")
 
-    def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> State:
+    def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> ActionState:
         """Settle a step that was cut short, by what the files hold; returns the action's state."""
         found = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
-        if not found or found[0][2] != State.INTENT:
-            return State(found[0][2]) if found else State.VOID
-        former, wanted = State(found[0][0]), State(found[0][1])
+        if not found or found[0][2] != ActionState.INTENT:
+            return ActionState(found[0][2]) if found else ActionState.VOID
+        former, wanted = ActionState(found[0][0]), ActionState(found[0][1])
         writes: dict[str, list[Write]] = {}
         for write in self.writes(action):
             writes.setdefault(write.path, []).append(write)
         whole = self.get(action)
         edits = whole.edits if whole else ()
-        edits = invert_edits(edits) if wanted is State.UNDONE else edits
+        edits = invert_edits(edits) if wanted is ActionState.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
                 clear_leftovers(Path(edit.path))  # before: it may bring all of it there
         verdicts = [
-            judge(path, steps, edits, self.state, row_digest) for path, steps in writes.items()
+            recover_write(path, steps, edits, self.state, row_digest)
+            for path, steps in writes.items()
         ]
         fates = {verdict.fate for verdict in verdicts}
         note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
         state = wanted
         if WriteOutcome.UNSURE in fates:
-            state = State.UNSURE
+            state = ActionState.UNSURE
             note = note or "it was cut short, and a file has been changed since"
         elif fates <= {WriteOutcome.AWAY}:
             state = former
         elif WriteOutcome.AWAY in fates or len(writes) < len(_paths(whole)):
-            state, note = State.DONE, _PARTLY if wanted is State.DONE else _PARTLY_BACK
+            state, note = ActionState.DONE, _PARTLY if wanted is ActionState.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
         return state
 
-    def _settle(self, db: sqlite3.Connection, action: int, state: State, note: str) -> None:
-        if state is State.DONE:  # a new thing done ends what could be redone; a failed one does not
+    def _settle(self, db: sqlite3.Connection, action: int, state: ActionState, note: str) -> None:
+        if (
+            state is ActionState.DONE
+        ):  # a new thing done ends what could be redone; a failed one does not
             new = "EXISTS (SELECT 1 FROM actions WHERE id = ? AND former = 'void')"
             db.execute(f"UPDATE actions SET redo = 0 WHERE redo AND {new}", (action,))
         last = "(SELECT max(redo) + 1 FROM actions)"  # a redo that failed changes no order
-        redo = f"iif(former = 'undone', redo, {last})" if state is State.UNDONE else "0"
+        redo = f"iif(former = 'undone', redo, {last})" if state is ActionState.UNDONE else "0"
         db.execute(
             f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
             " WHERE id = ? AND state = 'intent'",
@@ -309,7 +314,7 @@ class Journal:
         for action in actions:
             found = self.get(action)
             for path in _paths(found):
-                backups.forget(path, self.state)
+                backups.delete_backups(path, self.state)
             with self._database.writing() as db:
                 db.execute("DELETE FROM writes WHERE action = ?", (action,))
                 db.execute("DELETE FROM actions WHERE id = ?", (action,))
@@ -332,7 +337,7 @@ def _action(row: Sequence[Any]) -> JournalAction:
         title=unpack(title),
         time=begun,
         changed=changed,
-        state=State(state),
+        state=ActionState(state),
         parts=unpack_parts(parts),
         note=unpack(note),
     )
@@ -343,7 +348,7 @@ def _paths(action: JournalAction | None) -> set[Path]:
     found = set()
     for edit in action.edits if action else ():
         if isinstance(edit, SidecarEdit):
-            found.add(real(sidecar_path(Path(edit.root))))
+            found.add(real_path(sidecar_path(Path(edit.root))))
         elif not isinstance(edit, RowEdit):
-            found.add(real(Path(edit.path)))
+            found.add(real_path(Path(edit.path)))
     return found

@@ -14,7 +14,7 @@ from memtui.files import atomic_replace, backups
 from memtui.files.late_writes import merge_displaced
 from memtui.files.locking import locked
 from memtui.files.reading import digest
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from memtui.journal.action import Write
 
 _KEPT = "another program wrote this file at the same moment; its version was kept"
@@ -40,7 +40,7 @@ class RecoveryVerdict:
     note: str = ""
 
 
-def judge(
+def recover_write(
     name: str, writes: Sequence[Write], edits: Sequence[Edit], state: Path, row_digest: RowDigest
 ) -> RecoveryVerdict:
     """What became of one file or row, given all its writes in order.
@@ -52,19 +52,19 @@ def judge(
     path = Path(name)
     try:
         with locked(path, state):
-            data = atomic_replace.read_now(path)
+            data = atomic_replace.read_if_exists(path)
             now = "" if data is None else digest(data)
             fate = _fate(writes, now)
             displaced = _clean(path, writes, now, fate, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
-    merged = [merge_displaced(path, edits, one.read(), NoRecorder(state)) for one in displaced]
+    merged = [merge_displaced(path, edits, one.read(), NullRecorder(state)) for one in displaced]
     return RecoveryVerdict(fate, "" if all(merged) else _KEPT)
 
 
 def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
     """Take away what a power cut has brought back beside a file that was saved before it."""
-    if atomic_replace.leftovers(path):
+    if atomic_replace.find_leftovers(path):
         with suppress(SaveError, UnreadableFile), locked(path, state):
             _clean(path, writes, writes[-1].post, WriteOutcome.ARRIVED, state)
 
@@ -89,14 +89,16 @@ def _clean(
     """
     known = {write.pre for write in writes} | {write.post for write in writes}
     found = []
-    for leftover in atomic_replace.leftovers(path):
+    for leftover in atomic_replace.find_leftovers(path):
         with suppress(OSError, UnreadableFile):
-            content = digest(atomic_replace.read_now(leftover) or b"")
+            content = digest(atomic_replace.read_if_exists(leftover) or b"")
             if content not in known and fate is not WriteOutcome.AWAY:
-                found.append(backups.take(path, leftover, content, state))
+                found.append(backups.move_in(path, leftover, content, state))
             else:
                 leftover.unlink()
     last = writes[-1]
     if len(writes) > 1 and not last.done and now == last.pre:  # the merge was not made any more
-        found += [copy for copy in backups.copies(path, state)[:1] if copy.digest not in known]
+        found += [
+            copy for copy in backups.list_backups(path, state)[:1] if copy.digest not in known
+        ]
     return list({copy.digest: copy for copy in found}.values())

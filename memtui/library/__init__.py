@@ -1,7 +1,7 @@
-"""All open stores as one: the only door through which faces read and write memories."""
+"""All open stores as one: `cli` and `tui` read and change memories through `Library` only."""
 
+from memtui.library.finding import SearchResult
 from memtui.library.library import Library
-from memtui.library.results import SearchResult
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.search.aggregates import Facets
 

@@ -1,62 +1,107 @@
-"""From a query to what a person sees: text by index or by reading, a hint when nothing is left."""
+"""Run queries over the loaded rows: text search with or without index, hints, similar memories."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from memtui.errors import RefError, Refused
-from memtui.library.results import SearchResult, Similar
-from memtui.library.semantic import Meaning
+from memtui.insight import statistics as insight_statistics
+from memtui.insight import timeline as insight_timeline
+from memtui.insight.statistics import Statistics
+from memtui.insight.timeline import Timeline, Unit
+from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
-from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import expansion, finder, fusion, similar_words
-from memtui.search.columns import Columns
+from memtui.search import aggregates, expansion, finder, fusion, similar_words
+from memtui.search.aggregates import Facets
+from memtui.search.columns import Columns, build
 from memtui.search.documents import to_document
 from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.text import one_line, visible
+from memtui.text import one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
-"""What may be the beginning of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
+"""Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
+
+
+How = Literal["all", "index", "scan"]
+"""`all`: the query has no text; `scan`: the index is not ready, so the loaded text was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """The hits of a query, in display order."""
+
+    query: Query
+    slots: Sequence[int]
+    """Of the hits, in `rows`."""
+    total: int
+    scores: Sequence[float] | None
+    """One per slot where the order is by relevance."""
+    facets: Facets
+    how: How
+    words: tuple[str, ...] = ()
+    """Words to highlight."""
+    hint: str = ""
+    """For the person: bad syntax, another spelling, the filter that hides matches."""
+    revision: int = 0
+    """Of the snapshot that was searched."""
+    hits: RankedHits | None = field(default=None, compare=False, repr=False)
+    """The matches, for `explain`."""
+    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    """Of the snapshot; in later ones the slots may belong to other memories."""
+    columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
+    """Of these rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarMemories:
+    """Memories similar to another one, the most similar first."""
+
+    slots: Sequence[int]
+    scores: Sequence[float]
+    """0 to 1: the cosine, or the share of the other's rare words."""
+    how: Literal["vectors", "words"]
+    words: tuple[str, ...] = ()
+    """The words that were compared, the rarest first; empty with vectors."""
+    rows: Rows = field(default_factory=Rows, compare=False, repr=False)
+    """The rows that the slots index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
-    """All that a query is asked of, at one moment."""
+    """The rows and indexes that one query runs on."""
 
     rows: Rows
     columns: Columns
     segments: tuple[Segment, ...]
-    indexed: bool
-    """Whether the segments cover every row; else `draft` does."""
-    draft: ProvisionalIndex
+    is_indexed: bool
+    """Whether the segments cover every row; else `provisional` does."""
+    provisional: ProvisionalIndex
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
-    meaning: Meaning | None = None
+    semantic: SemanticSearch | None = None
 
 
 def find(
     query: Query,
-    where: Searchable,
+    scope: Searchable,
     slots_of: Callable[[], Mapping[str, int]],
     now: datetime,
     cancelled: Callable[[], bool],
 ) -> SearchResult:
-    """What the query finds. Raises Cancelled."""
-    match = _match(query, where, cancelled)
-    named = _named(query, where, slots_of)
-    hits = finder.find_hits(query, where.columns, match, now, where.weights, named)
+    """Run the query. Raises Cancelled."""
+    match = _match(query, scope, cancelled)
+    ids = _match_ids(query, scope, slots_of)
+    hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids)
     words = query.words if match is None else (*query.words, *match.words)
-    how = "all" if match is None else "index" if where.indexed else "scan"
+    how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
         slots=hits.slots,
@@ -68,45 +113,45 @@ def find(
         hint=query.hint
         or _hint(query, hits)
         or _meaning_hint(query, match)
-        or _spelling_hint(match, where),
-        behind=hits,
-        rows=where.rows,
-        columns=where.columns,
+        or _spelling_hint(match, scope),
+        hits=hits,
+        rows=scope.rows,
+        columns=scope.columns,
     )
 
 
-def _match(query: Query, where: Searchable, cancelled: Callable[[], bool]) -> Match | None:
-    """Where the text is, and what is near to it where there are vectors. Raises Cancelled."""
-    size = len(where.columns)
+def _match(query: Query, scope: Searchable, cancelled: Callable[[], bool]) -> Match | None:
+    """Match the text, and its embedding where there are vectors. Raises Cancelled."""
+    size = len(scope.columns)
     wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(query.terms)
-    if where.meaning is None or not query.terms or not wanted:
-        return _match_text(query.terms, query, where, cancelled)
-    cosines = where.meaning.cosines(query, where.segments, size)
+    if scope.semantic is None or not query.terms or not wanted:
+        return _match_text(query.terms, query, scope, cancelled)
+    cosines = scope.semantic.cosines(query, scope.segments, size)
     if cosines is None:
-        return _match_text(query.terms, query, where, cancelled)
+        return _match_text(query.terms, query, scope, cancelled)
     words = fusion.drop_meaning_terms(query.terms)
     barred = tuple(term for term in query.terms if term.negated)
     return finder.add_meaning(
         query,
-        _match_text(words, query, where, cancelled),
-        _match_text(barred, query, where, cancelled),
+        _match_text(words, query, scope, cancelled),
+        _match_text(barred, query, scope, cancelled),
         cosines,
-        where.columns,
-        where.weights,
-        where.meaning.choice.fusion,
+        scope.columns,
+        scope.weights,
+        scope.semantic.choice.fusion,
     )
 
 
 def _match_text(
-    terms: tuple[Term, ...], query: Query, where: Searchable, cancelled: Callable[[], bool]
+    terms: tuple[Term, ...], query: Query, scope: Searchable, cancelled: Callable[[], bool]
 ) -> Match | None:
-    size = len(where.columns)
+    size = len(scope.columns)
     asked = replace(query, terms=terms)
-    segments = where.segments
-    if terms and not where.indexed:
-        segments = where.draft.cover(where.rows, size, cancelled)
-    alive = where.columns.alive
-    return finder.match_text(asked, segments, size, where.exact, cancelled, alive)
+    segments = scope.segments
+    if terms and not scope.is_indexed:
+        segments = scope.provisional.cover(scope.rows, size, cancelled)
+    alive = scope.columns.alive
+    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
@@ -115,49 +160,59 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 
 
-def _spelling_hint(match: Match | None, where: Searchable) -> str:
-    """Another spelling for a word that no memory has."""
+def _spelling_hint(match: Match | None, scope: Searchable) -> str:
+    """Suggest another spelling for a word that no memory has."""
     for word in match.missing if match is not None else ():
-        if near := expansion.suggest_word(word, where.segments, where.columns.alive):
+        if near := expansion.suggest_word(word, scope.segments, scope.columns.alive):
             return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
     return ""
 
 
 def similar(
     slot: int,
-    where: Searchable,
-    near: Any | None,
+    scope: Searchable,
+    cosines: Any | None,
     limit: int,
     cancelled: Callable[[], bool],
-) -> Similar:
-    """What is like the memory in this slot. `near`: how near each slot is to it, where known.
+) -> SimilarMemories:
+    """Find current memories similar to the one in this slot. Raises Cancelled.
 
-    Raises Cancelled.
+    Args:
+        slot: of the memory to compare with.
+        scope: where to search.
+        cosines: of each slot with it, where it has a vector; else words are compared.
+        limit: most memories.
+        cancelled: asked while words are compared.
     """
     how: Literal["vectors", "words"] = "vectors"
     words: tuple[str, ...] = ()
-    if near is None:
-        how, alive = "words", where.columns.alive
-        telling = similar_words.find_distinctive_words(
-            to_document(where.rows[slot]), where.segments, alive
+    scores_of = cosines
+    if scores_of is None:
+        how, alive = "words", scope.columns.alive
+        rarest = similar_words.find_distinctive_words(
+            to_document(scope.rows[slot]), scope.segments, alive
         )
-        near = similar_words.score_by_words(telling, where.segments, len(where.columns), cancelled)
-        words = tuple(word for word, _ in telling)
-    slots, scores = similar_words.find_nearest_current(near, where.columns, slot, limit)
-    return Similar(slots, scores, how, words, where.rows)
+        scores_of = similar_words.score_by_words(
+            rarest, scope.segments, len(scope.columns), cancelled
+        )
+        words = tuple(word for word, _ in rarest)
+    slots, scores = similar_words.find_nearest_current(scores_of, scope.columns, slot, limit)
+    return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
 def explain(
     found: SearchResult, slot: int, weights: Weights, now: datetime
 ) -> tuple[ScorePart, ...]:
-    """The parts of the score of this slot, as it was when it was found."""
-    if found.behind is None:
+    """Return the parts of the score that this slot got in the search."""
+    if found.hits is None:
         return ()
-    return finder.explain_hit(found.query, found.behind, found.columns, slot, now, weights)
+    return finder.explain_hit(found.query, found.hits, found.columns, slot, now, weights)
 
 
-def _named(query: Query, where: Searchable, slots_of: Callable[[], Mapping[str, int]]) -> list[int]:
-    """Slots of memories whose id begins with the one word that was asked for."""
+def _match_ids(
+    query: Query, scope: Searchable, slots_of: Callable[[], Mapping[str, int]]
+) -> list[int]:
+    """Slots of memories whose id begins with the only word of the query."""
     if len(query.terms) != 1 or query.terms[0].negated:
         return []
     term = query.terms[0]
@@ -169,7 +224,7 @@ def _named(query: Query, where: Searchable, slots_of: Callable[[], Mapping[str, 
         slot
         for ref, slot in slots_of().items()
         if (ref == term.text or ref.partition(":")[2].startswith(term.text))
-        and slot < len(where.columns)  # it may have come meanwhile
+        and slot < len(scope.columns)  # the row may be newer than the columns
     ]
 
 
@@ -177,7 +232,7 @@ _FACET_NAMES = ("status", "type", "importance", "entity", "store", "kind")
 
 
 def _hint(query: Query, hits: RankedHits) -> str:
-    """Which filter hides matches, when nothing is left of them."""
+    """Name the filter that hides all matches, when nothing is shown."""
     if len(hits.slots):
         return ""
     for name in _FACET_NAMES:
@@ -190,78 +245,29 @@ def _hint(query: Query, hits: RankedHits) -> str:
     return ""
 
 
-SHORTEST_PREFIX = 4
-"""Characters of an id that must be given at least (design: The commands)."""
+def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> Statistics:
+    """Summarize a search result; `disk` is the bytes of each open store.
 
-
-def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
-    """The slot of exactly this ref. Raises RefError."""
-    try:
-        return slots[ref]
-    except KeyError:
-        raise RefError(f"no memory has the ref {visible(ref)!r}") from None
-
-
-def slot_of(text: str, slots: Mapping[str, int]) -> int:
-    """The slot that a full ref, a full id or an unambiguous id prefix names. Raises RefError."""
-    if text in slots:
-        return slots[text]
-    label, colon, rest = text.partition(":")
-    exact: list[str] = []
-    begins: list[str] = []
-    for ref in slots:
-        store, _, id = ref.partition(":")
-        for wanted in {text, rest if colon and store == label else text}:
-            if id == wanted:
-                exact.append(ref)
-            elif id.startswith(wanted):
-                begins.append(ref)
-    if len(exact) == 1:
-        return slots[exact[0]]
-    if len(text if not colon else rest) < SHORTEST_PREFIX and not exact:
-        raise RefError(
-            f"{visible(text)!r} is too short to name a memory",
-            do=f"give at least {SHORTEST_PREFIX} characters of its id",
-        )
-    found = exact or begins
-    if not found:
-        near = get_close_matches(text, slots, n=1)
-        advice = f"did you mean {visible(near[0])}?" if near else "memtui list shows the ids"
-        raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
-    if len(found) > 1:
-        shown = ", ".join(visible(ref) for ref in found[:3])
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
-        raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
-    return slots[found[0]]
-
-
-def link_target(
-    text: str, memory: Memory, among: Iterable[Memory], resolve: Callable[[str], Memory]
-) -> str:
-    """The id of the memory, or the path of the entity, that `text` names as the end of a link.
-
-    Tried in this order: the target of a link that this memory has, whatever it names; the ref or
-    id of a memory; the path of an entity or, where only one has it, its last part; the beginning
-    of a memory's id. `among` are the memories of its store. Raises RefError where nothing has that
-    name, Refused where it is a memory of another store.
+    Without `counted` the values of each field are not counted.
     """
-    name = text.removeprefix(f"{memory.store}:")
-    among = list(among)
-    if any(link.target == name for link in memory.links) or any(m.id == name for m in among):
-        return name
-    entities = {other.entity for other in among if other.entity}
-    named = [path for path in entities if path == name] or [
-        path for path in entities if path.rpartition("/")[2] == name
-    ]
-    if len(named) == 1:
-        return named[0]
-    try:
-        other = resolve(text)
-    except RefError as error:
-        if named:
-            paths = ", ".join(visible(path) for path in sorted(named)[:3])
-            raise RefError(f"{visible(name)!r} names {paths}", do="give the whole path") from None
-        raise RefError(f"{error.what}, and no entity is called so", do=error.do) from None
-    if other.store != memory.store:
-        raise Refused("both ends of a link must lie in one store", where=visible(other.ref))
-    return other.id
+    columns = found.columns
+    totals = aggregates.aggregate(columns, found.slots)
+    return insight_statistics.from_counts(
+        aggregates.count_values(columns, found.slots) if counted else {},
+        total=found.total,
+        pinned=totals.pinned,
+        oldest=_to_datetime(totals.oldest),
+        newest=_to_datetime(totals.newest),
+        undated=totals.undated,
+        disk=disk,
+    )
+
+
+def _to_datetime(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+
+
+def timeline(found: SearchResult, unit: Unit | None, width: int) -> Timeline:
+    """Count a search result by time, in at most `width` buckets of this unit."""
+    days, undated = aggregates.count_days(found.columns, found.slots)
+    return insight_timeline.build(days, undated, unit, width=width)

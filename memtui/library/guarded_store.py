@@ -1,9 +1,8 @@
-"""A store whose faults cost one file, one record or one act, and never the rest.
+"""Contain the programming errors of a store: each costs one file, one memory or one act.
 
-A store lists by itself what it cannot read. This is for everything else: a fault in its code that
-some file sets off, and memories that are not what `Memory` promises, which would stop whoever
-sorts, prints or writes them. Both are listed as unreadable with the reason, and left out. The trace
-goes to the log.
+A store itself lists files that it cannot read. The guard handles exceptions in its code, and
+memories with wrong fields, which would break sorting, printing or writing later. Both are listed as
+unreadable with the reason; the traceback goes to the log.
 """
 
 from __future__ import annotations
@@ -23,26 +22,29 @@ from memtui.stores.base import (
     Store,
     StoreView,
     Unreadable,
+    WritableStore,
     WriteRecorder,
     Written,
+    is_writable,
 )
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
 
 MOST_NAMED = 20
-"""Memories of one shard that are listed one by one; the rest are counted."""
+"""Faulty memories of one shard that are listed by name; the rest are counted."""
 _REASON_CELLS = 160
 
 
 class GuardedStore:
-    """A store as the library holds it; whatever is not said here is the store's own."""
+    """Wraps a store; one that can only be read refuses every act."""
 
     def __init__(self, store: Store) -> None:
         self.format: str = store.format
         self.label: str = store.label
         self.root: Path = store.root
         self._store = store
+        self._writable = store if is_writable(store) else None
         self._last: tuple[Shard, ...] = ()
 
     def __getattr__(self, name: str) -> Any:
@@ -50,23 +52,27 @@ class GuardedStore:
 
     @property
     def read_only(self) -> str:
-        """Why nothing can be written; that it failed, where the store cannot tell."""
+        """Why nothing can be written; the error, where the store fails."""
+        if self._writable is None:
+            return f"memtui can only read {self.format}"
         try:
-            return self._store.read_only
+            return self._writable.read_only
         except Exception as error:
             return self._reason(error)
 
     @property
     def editable(self) -> frozenset[str]:
-        """The fields that EDIT can change; none where the store cannot tell."""
+        """The fields that EDIT can change; none where the store fails."""
+        if self._writable is None:
+            return frozenset()
         try:
-            return self._store.editable
+            return self._writable.editable
         except Exception as error:
             self._reason(error)
             return frozenset()
 
     def scan(self) -> Scan:
-        """What the store lists; where it fails, what it listed last, beside the reason."""
+        """The store's scan; where it fails, its last shards and the reason."""
         try:
             found = self._store.scan()
         except Exception as error:
@@ -75,15 +81,17 @@ class GuardedStore:
         return found
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """The shards with the stamps of now; none where the store fails, which `scan` tells."""
+        """The shards with current stamps; none where the store fails, which `scan` reports."""
+        if self._writable is None:
+            return ()
         try:
-            return self._store.look_again(shards)
+            return self._writable.look_again(shards)
         except Exception as error:
             self._reason(error)
             return ()
 
     def read(self, shard: Shard) -> Reading:
-        """The whole memories of a shard; what else is in it is listed as unreadable."""
+        """The valid memories of a shard; the rest is listed as unreadable."""
         try:
             reading = self._store.read(shard)
             faults = {at: why for at, m in enumerate(reading.memories) if (why := _defect(m))}
@@ -98,16 +106,20 @@ class GuardedStore:
         return Reading(whole, (*reading.unreadable, *listed))
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act cannot be done; that it failed, where the store cannot tell."""
+        """Why this act is not possible; the error, where the store fails."""
+        if self._writable is None:
+            return self.read_only
         try:
-            return self._store.refusal(act, memory)
+            return self._writable.refusal(act, memory)
         except Exception as error:
             return self._reason(error)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        """The exact edits. Raises Refused, with the fault where the store fails."""
+        """The exact edits. Raises Refused, also where the store fails."""
+        if self._writable is None:
+            raise Refused(self.read_only, where=change.ref or str(self.root))
         try:
-            return self._store.plan(change, view)
+            return self._writable.plan(change, view)
         except MemtuiError:
             raise
         except Exception as error:
@@ -115,7 +127,9 @@ class GuardedStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """As the store does: what a failed write left behind is for the journal to judge."""
-        return self._store.apply(edits, recorder)
+        if self._writable is None:
+            raise Refused(self.read_only, where=str(self.root))
+        return self._writable.apply(edits, recorder)
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
@@ -123,8 +137,8 @@ class GuardedStore:
         return cut(f"memtui failed at it ({type(error).__name__}{said})", _REASON_CELLS)
 
 
-def guarded(store: Store) -> Store:
-    """The store with a guard around it, once."""
+def guarded(store: Store) -> WritableStore:
+    """Wrap the store, unless it is wrapped already."""
     return store if isinstance(store, GuardedStore) else GuardedStore(store)
 
 

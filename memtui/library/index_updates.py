@@ -1,4 +1,4 @@
-"""Index and vectors follow the rows; dead rows are let go of once there are many."""
+"""Keep search index and vectors in step with the loaded rows, and compact dead rows."""
 
 from __future__ import annotations
 
@@ -8,59 +8,11 @@ from threading import Condition, RLock
 
 from memtui.library.indexing import Index
 from memtui.library.loaded_stores import LoadedStores
-from memtui.library.semantic import Meaning
-
-
-class IndexUpdates:
-    """Brings index and vectors up to the rows that are held; may be used from any thread."""
-
-    def __init__(self, holdings: LoadedStores, index: Index, meaning: Meaning) -> None:
-        self._holdings = holdings
-        self._index = index
-        self._meaning = meaning
-        self._lock = RLock()
-        """Held while the index follows the rows."""
-        self.numbering = ReadWriteLock()
-        """Read by whoever goes from slots to rows or index; written when slots are given anew."""
-
-    def begin(self) -> None:
-        """The indexes on disk are loaded: cover what they do not know."""
-        with self._lock:
-            self._cover()
-            self.take_vectors()
-
-    def follow(self) -> None:
-        """Rows have changed: cover the new ones, and compact the table where it is worth it."""
-        with self._lock:
-            self._compact()
-            self._cover()
-
-    def take_vectors(self) -> None:
-        """Take the vectors from the cache, and make those of the few rows it does not know."""
-        with self._lock:
-            rows = self._holdings.snapshot.rows
-            self._meaning.take(self._holdings.shelves, len(rows))
-            self._meaning.cover(rows)
-
-    def _cover(self) -> None:
-        now = self._holdings.now
-        self._index.cover(now.snapshot.rows, now.columns.alive)
-        self._meaning.cover(now.snapshot.rows)
-
-    def _compact(self) -> None:
-        """Let go of rows that nobody finds any more, once there are many; slots are given anew."""
-        now, index = self._holdings.now, self._index.state
-        kept = self._holdings.slots_to_keep(now, index.base_slots)
-        if kept is not None:
-            covered = index.renumbered(now.snapshot.rows, now.columns.alive, kept)
-            with self.numbering.writing():
-                kept = self._holdings.compact(now, kept)
-                self._index.set(covered)
-                self._meaning.renumber(kept)
+from memtui.library.semantic import SemanticSearch
 
 
 class ReadWriteLock:
-    """Readers never wait for each other; a writer waits until nobody reads. Readers may nest."""
+    """A lock for many readers or one writer. Readers may nest."""
 
     def __init__(self) -> None:
         self._free = Condition()
@@ -68,7 +20,7 @@ class ReadWriteLock:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Hold it with any number of others."""
+        """Hold the lock together with other readers."""
         with self._free:
             self._readers += 1
         try:
@@ -80,7 +32,54 @@ class ReadWriteLock:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold it alone. Must not be asked for while reading."""
+        """Hold the lock alone. Deadlocks if the same thread is reading."""
         with self._free:
             self._free.wait_for(lambda: not self._readers)
             yield
+
+
+class IndexUpdates:
+    """Updates index and vectors after the rows changed; may be used from any thread."""
+
+    def __init__(self, loaded: LoadedStores, index: Index, semantic: SemanticSearch) -> None:
+        self._loaded = loaded
+        self._index = index
+        self._semantic = semantic
+        self._lock = RLock()
+        """Held during an update."""
+        self.slots_lock = ReadWriteLock()
+        """Read while slots are used to look up rows or index entries; written to renumber them."""
+
+    def start(self) -> None:
+        """Cover the rows that the indexes loaded from disk lack."""
+        with self._lock:
+            self._cover()
+            self.load_vectors()
+
+    def update(self) -> None:
+        """Cover new rows, and compact the table when it has many dead ones."""
+        with self._lock:
+            self._compact()
+            self._cover()
+
+    def load_vectors(self) -> None:
+        """Load the cached vectors and compute those of a few new rows."""
+        with self._lock:
+            rows = self._loaded.snapshot.rows
+            self._semantic.load(self._loaded.caches, len(rows))
+            self._semantic.cover(rows)
+
+    def _cover(self) -> None:
+        loaded = self._loaded.state
+        self._index.cover(loaded.snapshot.rows, loaded.columns.alive)
+        self._semantic.cover(loaded.snapshot.rows)
+
+    def _compact(self) -> None:
+        loaded, index = self._loaded.state, self._index.state
+        kept = self._loaded.slots_to_keep(loaded, index.base_slots)
+        if kept is not None:
+            covered = index.renumbered(loaded.snapshot.rows, loaded.columns.alive, kept)
+            with self.slots_lock.writing():
+                kept = self._loaded.compact(loaded, kept)
+                self._index.set(covered)
+                self._semantic.renumber(kept)

@@ -1,4 +1,4 @@
-"""The search index of all open stores: loaded, built where missing, kept up with changes."""
+"""The search index of all open stores: load it, build what is missing, cover changed rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 
-from memtui.library.snapshot import Picked, Rows
+from memtui.library.snapshot import Rows, SelectedRows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
@@ -22,24 +22,25 @@ from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
 
-NOBODY = IndexedDocument("")
-"""Stands in an overlay for a memory that changed or went."""
+NO_DOCUMENT = IndexedDocument("")
+"""Stands in an overlay for a dead row."""
 SlotsOf = Callable[[], Mapping[str, int]]
 
-IN_PROCESS = 3_000
-"""Memories up to which an index is made here: a third of a second, less than a process costs."""
+BUILT_IN_PROCESS = 3_000
+"""Memories up to which an index is built in this process: a third of a second, less than starting
+another one costs."""
 MOST_OVERLAYS = 8
-"""Small segments of changed memories before some are made one."""
+"""Overlays before some are merged."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """What can be searched by index at one moment."""
+    """The segments that can be searched; immutable."""
 
     bases: tuple[Segment, ...] = ()
-    """One for each store, as its cache has it."""
+    """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
-    """What came since, in slot order."""
+    """Segments of rows that are newer than the cache, in slot order."""
     ready: bool = False
 
     @property
@@ -52,12 +53,12 @@ class IndexState:
         return [range(base.first, base.first + base.count) for base in self.bases]
 
     def covering(self, rows: Sequence[Memory], alive: Mask) -> IndexState:
-        """The same with overlays for all rows; what is not alive costs nothing."""
+        """Return this state with overlays for the rows it lacks; dead rows are not indexed."""
         overlays = list(self.overlays)
         for slots in _gaps([*self.bases, *overlays], len(rows)):
             overlays.append(_overlay(rows, slots, alive))
         overlays.sort(key=lambda segment: segment.first)
-        at = _joinable(overlays)
+        at = _first_to_merge(overlays)
         if at < len(overlays):
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
@@ -65,87 +66,93 @@ class IndexState:
         return replace(self, overlays=tuple(overlays), ready=True)
 
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
-        """The index of the rows in these slots, in the table that has only them; the bases are
-        among them. `rows` and `alive` are of the table as it is before."""
+        """Return the index for a table compacted to these slots.
+
+        Args:
+            rows: of the table before it is compacted.
+            alive: of the same rows.
+            kept: slots that stay, those of all bases among them; ascending.
+        """
         bases = [replace(s, first=renumber_slot(kept, s.first), cached_hits={}) for s in self.bases]
-        return IndexState(tuple(bases)).covering(Picked(rows, kept), alive[kept])
+        return IndexState(tuple(bases)).covering(SelectedRows(rows, kept), alive[kept])
 
 
 class Index:
-    """Grows by whole states, so that a search in another thread always sees a sound one."""
+    """The index of all stores; its state is replaced whole, so that searches in other threads
+    always see a consistent one."""
 
     def __init__(self) -> None:
         self.state = IndexState()
-        self.draft = ProvisionalIndex()
-        """What is searched until the state is ready."""
+        self.provisional = ProvisionalIndex()
+        """Searched until the state is ready."""
         self._lock = Lock()
-        self._asking = Lock()
-        """Whoosh's searchers are not made for several threads."""
-        self._kept: dict[str, tuple[int, WhooshIndex]] = {}
+        self._whoosh_lock = Lock()
+        """Whoosh's searchers are not thread-safe."""
+        self._whoosh: dict[str, tuple[int, WhooshIndex]] = {}
 
-    def add(self, shelf: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
-        """Make one store's cached rows searchable."""
-        if shelf.base is None or shelf.catalog is None or not len(shelf.base):
+    def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
+        """Load or build the segment of one store's cached rows."""
+        if cache.base is None or cache.catalog is None or not len(cache.base):
             return
-        first = shelf.base.start
+        first = cache.base.start
         if any(segment.first == first for segment in self.state.bases):
             return
-        folder = shelf.catalog.folder
+        folder = cache.catalog.folder
         segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
-            if len(shelf.base) > IN_PROCESS:
-                _build_elsewhere(shelf, report, cancelled)
+            if len(cache.base) > BUILT_IN_PROCESS:
+                _build_in_subprocess(cache, report, cancelled)
                 segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
-                documents = map(to_document, rows[first : shelf.base.stop])
+                documents = map(to_document, rows[first : cache.base.stop])
                 segment = postings.build(documents, first, cancelled)
-                _save(segment, shelf)
-        if segment is not None and segment.count == len(shelf.base):
+                _save(segment, cache)
+        if segment is not None and segment.count == len(cache.base):
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, segment))
 
     def cover(self, rows: Rows, alive: Mask) -> None:
-        """Make every row searchable that is not yet; what is not in a base must be little."""
+        """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
             self.state = self.state.covering(rows, alive)
-            self.draft = ProvisionalIndex()
+            self.provisional = ProvisionalIndex()
 
     def set(self, state: IndexState) -> None:
-        """Go on with this state; slots are given anew."""
+        """Replace the state after slots were renumbered."""
         with self._lock:
             self.state = state
 
-    def keep(self, shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-        """Bring what lies on disk of one store's index up to date, for the next start.
+    def save(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+        """Bring one store's index on disk up to date, for the next start.
 
-        From then on, until the store changes, Whoosh answers its phrases, patterns and misspelt
-        words.
+        From then on, until the store changes, Whoosh answers its phrases, patterns and fuzzy terms.
         """
-        if shelf.catalog is None or shelf.home is None or cancelled():
+        if cache.catalog is None or cache.home is None or cancelled():
             return
-        version = shelf.version
-        if not segment_files.has_segment(shelf.catalog.folder):
-            _build_elsewhere(shelf, report, cancelled)
-        if builder.build_whoosh(shelf.catalog.folder, cancelled=cancelled):
+        version = cache.version
+        if not segment_files.has_segment(cache.catalog.folder):
+            _build_in_subprocess(cache, report, cancelled)
+        if builder.build_whoosh(cache.catalog.folder, cancelled=cancelled):
             with self._lock:
-                self._kept[shelf.store.label] = (version, WhooshIndex(shelf.home))
+                self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
 
-    def exact(self, shelves: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
-        """Whoosh as the authority for what is more than words; None unless it knows every row."""
+    def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
+        """Return a search by Whoosh, for terms that are more than words; None unless the Whoosh
+        indexes on disk cover every row."""
         with self._lock:
-            kept = [self._kept.get(shelf.store.label) for shelf in shelves]
+            indexed = [self._whoosh.get(cache.store.label) for cache in caches]
         if not all(
-            held is not None and held[0] == shelf.version
-            for held, shelf in zip(kept, shelves, strict=True)
+            one is not None and one[0] == cache.version
+            for one, cache in zip(indexed, caches, strict=True)
         ):
             return None
-        indexes = [held[1] for held in kept if held is not None]
+        indexes = [one[1] for one in indexed if one is not None]
 
         def slots(term: Term) -> Slots | None:
             found: list[int] = []
             known = slots_of()
             for index in indexes:
-                with self._asking:
+                with self._whoosh_lock:
                     refs = index.search([replace(term, negated=False)])
                 if refs is None:
                     return None
@@ -156,13 +163,13 @@ class Index:
 
 
 def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
-    documents = (to_document(rows[slot]) if alive[slot] else NOBODY for slot in slots)
+    documents = (to_document(rows[slot]) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
 
 
-def _joinable(overlays: Sequence[Segment]) -> int:
-    """From which overlay on they are worth making one: there are many, and it is no larger than
-    all after it, so that a row is indexed again only as often as their number doubles."""
+def _first_to_merge(overlays: Sequence[Segment]) -> int:
+    """Position of the first overlay to merge with all after it: one that is no larger than they
+    are together, so that a row is indexed again only when the rows after it have doubled."""
     if len(overlays) <= MOST_OVERLAYS:
         return len(overlays)
     end = overlays[-1].first + overlays[-1].count
@@ -181,23 +188,23 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         yield range(at, size)
 
 
-def _build_elsewhere(shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-    """Let another process build it, so that the screen does not feel it."""
-    if shelf.catalog is None:
+def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+    """Build the index in another process, so that the screen stays responsive."""
+    if cache.catalog is None:
         return
-    what = f"indexing {shelf.store.label}"
+    what = f"indexing {cache.store.label}"
     builder.build_arrays(
-        shelf.catalog.folder,
+        cache.catalog.folder,
         lambda progress: report(replace(progress, what=what)),
         cancelled,
     )
 
 
-def _save(segment: Segment, shelf: StoreCache) -> None:
-    if shelf.catalog is None:
+def _save(segment: Segment, cache: StoreCache) -> None:
+    if cache.catalog is None:
         return
-    folder = shelf.catalog.folder
+    folder = cache.catalog.folder
     try:
         segment_files.save_segment(segment, folder, folder.name)
     except OSError as error:
-        log.warning("the index of %s cannot be kept: %s", shelf.store.label, error)
+        log.warning("the index of %s cannot be saved: %s", cache.store.label, error)

@@ -1,4 +1,4 @@
-"""All memories of all open stores as they are held: filled, kept up with the files, published."""
+"""Load the memories of all open stores, follow changes on disk and publish snapshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from threading import RLock
 
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
-from memtui.library import finding
+from memtui.library import slots as slot_lookup
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
@@ -18,12 +18,12 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, Store
+from memtui.stores.base import Reading, Scan, Shard, WritableStore
 
-LEAST_DEAD = 1_024
-"""Rows that nobody finds any more up to which they are not worth a compaction."""
+COMPACT_FROM = 1_024
+"""Dead rows from which a compaction is worth it."""
 PUBLISH_EVERY = 0.15
-"""Seconds between two snapshots while stores load: often enough to look alive."""
+"""Seconds between two snapshots while stores load, so that the screen shows progress."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,122 +35,127 @@ class LoadedState:
 
 
 class LoadedStores:
-    """The table and what each store fills of it; may be used from any thread."""
+    """The slot table and the store caches that fill it; may be used from any thread."""
 
-    def __init__(self, stores: Sequence[Store], cache: Path | None) -> None:
+    def __init__(self, stores: Sequence[WritableStore], cache: Path | None) -> None:
         self.lock = RLock()
-        self.shelves = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
+        self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
-        self.now: LoadedState
+        self.state: LoadedState
         self._publish()
 
     @property
     def snapshot(self) -> Snapshot:
-        return self.now.snapshot
+        return self.state.snapshot
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
         with self.lock:
-            for shelf in self.shelves:
-                shelf.take_cache(self._table)
+            for cache in self.caches:
+                cache.load(self._table)
             self._publish()
-        for shelf in self.shelves:
-            self._load_shelf(shelf, report, cancelled)
+        for cache in self.caches:
+            self._load_store(cache, report, cancelled)
             if cancelled():
                 return
 
-    def _load_shelf(self, shelf: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-        scan = shelf.store.scan()
+    def _load_store(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+        scan = cache.store.scan()
         with self.lock:
-            shelf.drop_gone(scan, self._table)
-        stale = list(shelf.stale(scan))
-        self._read(shelf, stale, report, cancelled)
+            cache.drop_missing(scan, self._table)
+        stale = list(cache.stale(scan))
+        self._read(cache, stale, report, cancelled)
         with self.lock:
             if not cancelled():
-                shelf.loading = False
-                if shelf.catalog is None:
-                    shelf.save_cache(self._table)
+                cache.loading = False
+                if cache.catalog is None:
+                    cache.save(self._table)
             self._publish()
 
     def _read(
-        self, shelf: StoreCache, shards: Sequence[Shard], report: Report, cancelled: IsCancelled
+        self, cache: StoreCache, shards: Sequence[Shard], report: Report, cancelled: IsCancelled
     ) -> None:
-        """Read these shards and show them in batches, so that the screen sees them come."""
+        """Read these shards and publish them in batches, so that the screen can show them early."""
         batch: list[tuple[Shard, Reading]] = []
         shown = time.monotonic()
         for number, shard in enumerate(shards):
             if cancelled():
                 return
-            reading = shelf.store.read(shard)
+            reading = cache.store.read(shard)
             with self.lock:
-                same = shelf.has(shard, reading, self._table)
+                same = cache.has(shard, reading, self._table)
             if not same:
                 batch.append((shard, reading))
             if time.monotonic() - shown > PUBLISH_EVERY:
-                self._put(shelf, batch)
+                self._publish_batch(cache, batch)
                 batch = []
-                report(Progress(f"reading {shelf.store.label}", number + 1, len(shards)))
+                report(Progress(f"reading {cache.store.label}", number + 1, len(shards)))
                 shown = time.monotonic()
-        self._put(shelf, batch)
+        self._publish_batch(cache, batch)
 
-    def _put(self, shelf: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
+    def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
         if batch:
             with self.lock:
-                shelf.put(batch, self._table)
+                cache.put(batch, self._table)
                 self._publish()
 
     def refresh(self) -> bool:
-        """Look at the stores again, cheaply; True when the snapshot changed."""
+        """Rescan the stores and read what changed; True when the snapshot changed."""
         revision = self.snapshot.revision
-        for shelf in self.shelves:
-            scan = shelf.store.scan()
+        for cache in self.caches:
+            scan = cache.store.scan()
             with self.lock:
-                gone = shelf.drop_gone(scan, self._table)
-            stale = list(shelf.stale(scan))
-            self._read(shelf, stale, silent, never)
+                gone = cache.drop_missing(scan, self._table)
+            stale = list(cache.stale(scan))
+            self._read(cache, stale, silent, never)
             if gone and not stale:
                 with self.lock:
                     self._publish()
         return self.snapshot.revision != revision
 
     def refresh_files(self, paths: Collection[str]) -> bool:
-        """Look at what is held of these files and at nothing else, which `refresh` does after; True
-        when the snapshot changed."""
+        """Read again only the shards of these files; True when the snapshot changed."""
         revision = self.snapshot.revision
-        for shelf in self.shelves:
+        for cache in self.caches:
             with self.lock:
-                shards = shelf.in_files(paths)
+                shards = cache.shards_of_files(paths)
             if shards:
-                seen = Scan(tuple(shelf.store.look_again(shards)))
-                self._read(shelf, list(shelf.stale(seen)), silent, never)
+                scan = Scan(tuple(cache.store.look_again(shards)))
+                self._read(cache, list(cache.stale(scan)), silent, never)
         return self.snapshot.revision != revision
 
-    def save_changed(self, shelf: StoreCache) -> None:
-        """Write to the cache what of a store changed since it was read from there."""
+    def save_changed(self, cache: StoreCache) -> None:
+        """Write a store's rows to its cache if they changed."""
         with self.lock:
-            if shelf.changed and not shelf.loading:
-                shelf.save_cache(self._table)
+            if cache.changed and not cache.loading:
+                cache.save(self._table)
 
-    def slots_to_keep(self, now: LoadedState, bases: Iterable[range]) -> Slots | None:
-        """The slots of this moment that a compaction would keep: what is alive, and all of these
-        ranges, whose index is on disk as it is. None while there is little to let go of."""
-        alive = now.columns.alive
-        kept = numbering.list_kept_slots(alive, [*bases, *now.snapshot.rows.cached])
+    def slots_to_keep(self, state: LoadedState, bases: Iterable[range]) -> Slots | None:
+        """Slots that a compaction would keep: live rows, and all rows of `bases`, whose index is on
+        disk. None while there are too few dead rows."""
+        alive = state.columns.alive
+        kept = numbering.list_kept_slots(alive, [*bases, *state.snapshot.rows.cached])
         dead = len(alive) - len(kept)
-        return kept if dead >= max(LEAST_DEAD, now.snapshot.count // 2) else None
+        return kept if dead >= max(COMPACT_FROM, state.snapshot.count // 2) else None
 
-    def compact(self, then: LoadedState, kept: Slots) -> Slots:
-        """Number the rows in these slots anew, let go of all others there were then, and publish
-        what is left. Returns all slots that were kept.
+    def compact(self, state: LoadedState, kept: Slots) -> Slots:
+        """Renumber the rows in these slots, drop all others, and publish the result.
 
-        Whoever goes from a slot to what it means must not do so meanwhile.
+        Nobody may use slots to look up rows or index entries meanwhile.
+
+        Args:
+            state: the state that `kept` was made from; newer rows are kept too.
+            kept: slots of rows that stay, ascending.
+
+        Returns:
+            All slots that were kept, newer ones included.
         """
         with self.lock:
-            kept = numbering.append_later_slots(kept, len(then.columns), len(self._table))
+            kept = numbering.append_later_slots(kept, len(state.columns), len(self._table))
             self._table.compact(kept)
-            for shelf in self.shelves:
-                shelf.renumber(kept)
+            for cache in self.caches:
+                cache.renumber(kept)
             self._publish()
             return kept
 
@@ -159,39 +164,40 @@ class LoadedStores:
         snapshot = Snapshot(
             rows=self._table.rows(),
             count=self._table.alive_count(),
-            stores=tuple(_state_of(shelf) for shelf in self.shelves),
+            stores=tuple(_state_of(cache) for cache in self.caches),
             revision=self._revision,
         )
-        self.now = LoadedState(snapshot, self._table.columns)
-
-    # Looking up
+        self.state = LoadedState(snapshot, self._table.columns)
 
     def slots(self) -> Mapping[str, int]:
-        """Ref -> slot of what is there now."""
+        """A copy of ref -> slot, of all live memories."""
         with self.lock:
             return dict(self._table.slot_of)
 
     def slot(self, ref: str) -> int:
         """The slot of the memory with exactly this ref. Raises RefError."""
         with self.lock:
-            return finding.exact_slot(ref, self._table.slot_of)
+            return slot_lookup.exact_slot(ref, self._table.slot_of)
 
     def resolve(self, text: str) -> Memory:
         """The memory that a full ref, an id or an unambiguous prefix names. Raises RefError."""
         with self.lock:
-            return self._table.rows()[finding.slot_of(text, self._table.slot_of)]
+            return self._table.rows()[slot_lookup.slot_of(text, self._table.slot_of)]
 
-    def of_store(self, label: str) -> list[Memory]:
+    def memories_of(self, label: str) -> list[Memory]:
         """All memories of the store with this label, whatever their status."""
         with self.lock:
             rows = self.snapshot.rows
-            found = (shelf for shelf in self.shelves if shelf.store.label == label)
+            found = (cache for cache in self.caches if cache.store.label == label)
             return [
-                rows[slot] for shelf in found for held in shelf.held.values() for slot in held.slots
+                rows[slot]
+                for cache in found
+                for shard in cache.shards.values()
+                for slot in shard.slots
             ]
 
     def lineage(self, memory: Memory, backlinks: bool) -> Lineage:
-        """See `Library.lineage`."""
+        """See `LibraryReader.lineage`."""
         with self.lock:
             slots, rows = self._table.slot_of, self.snapshot.rows
 
@@ -200,35 +206,35 @@ class LoadedStores:
                 return None if slot is None else rows[slot]
 
             around: Iterable[Memory]
-            around = self.of_store(memory.store) if backlinks else _chain(memory, find)
+            around = self.memories_of(memory.store) if backlinks else _chain(memory, find)
             return lineages.lineage(memory, lineages.collect_relations(around), find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
-        """Store label -> each file of it -> the memories that are read together with it."""
+        """Store label -> path of each file -> how many memories were read together with it."""
         with self.lock:
-            return {shelf.store.label: shelf.memories_by_file() for shelf in self.shelves}
+            return {cache.store.label: cache.memories_by_file() for cache in self.caches}
 
     def bytes_on_disk(self) -> dict[str, int]:
-        """Store label -> what its files take."""
+        """Store label -> bytes of its files."""
         with self.lock:
-            return {shelf.store.label: shelf.bytes_on_disk() for shelf in self.shelves}
+            return {cache.store.label: cache.bytes_on_disk() for cache in self.caches}
 
 
-def _state_of(shelf: StoreCache) -> StoreState:
-    store = shelf.store
+def _state_of(cache: StoreCache) -> StoreState:
+    store = cache.store
     return StoreState(
         label=store.label,
         format=store.format,
         root=store.root,
-        count=shelf.count,
-        unreadable=shelf.unreadable,
+        count=cache.count,
+        unreadable=cache.unreadable,
         read_only=store.read_only,
-        loading=shelf.loading,
+        loading=cache.loading,
     )
 
 
 def _chain(memory: Memory, find: Callable[[str, str], Memory | None]) -> list[Memory]:
-    """The memory and all that it replaced or was replaced by, as far as either side says so."""
+    """The memory and all that it replaced or was replaced by, directly or not."""
     found = {memory.id: memory}
     front = [memory]
     while front:

@@ -1,7 +1,7 @@
-"""Detect what could be read and cannot any more: a file, a folder, a whole store.
+"""Detect files, folders and stores that can no longer be read.
 
-A program that writes a file in place empties it for a moment, and one that replaces a folder takes
-it away first. So a loss is reported when two looks in a row have seen it.
+A program that writes a file in place truncates it first, and one that replaces a folder removes it
+first. So a loss is reported only when two checks in a row have seen it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ NOT_THERE = "it is not there any more"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A file, or a folder with all that is in it, that cannot be read any more."""
+    """A file, or a folder with all files in it, that can no longer be read."""
 
     path: str
     reason: str
     is_listed: bool
-    """Whether its store lists it as unreadable; what was deleted is nowhere any more."""
+    """Whether its store lists it as unreadable; a deleted file is not listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLosses:
-    """What one store has lost since the last report."""
+    """The losses of one store since the last report."""
 
     store: str
     """Its label."""
@@ -42,7 +42,7 @@ class StoreLosses:
 
 @dataclass(frozen=True, slots=True)
 class StoreFiles:
-    """What could be read of one store at one look."""
+    """What one check could read of a store."""
 
     root: Path
     count: int
@@ -54,10 +54,10 @@ class StoreFiles:
 
 
 def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
-    """What could be read before and cannot be now, whole folders as one.
+    """Compare two checks; a folder that is gone is one loss.
 
-    A file that went while the store has as many memories as before was renamed or merged, not
-    lost. Looks at the disk, to tell a folder that went from the files that went with it.
+    A file that is gone while the store has as many memories as before was renamed or merged, not
+    lost. Checks on disk whether a file's folder is gone too.
     """
     found = {
         path: Loss(path, reason, is_listed=True)
@@ -74,7 +74,7 @@ def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
 
 
 def _topmost_missing(file: str, root: Path) -> str:
-    """The uppermost folder of a missing file that is missing too, or the file itself."""
+    """The topmost missing folder of a missing file, or the file itself."""
     missing = file
     for folder in Path(file).parents:
         if not folder.is_relative_to(root) or os.path.lexists(folder):
@@ -84,31 +84,31 @@ def _topmost_missing(file: str, root: Path) -> str:
 
 
 def _is_covered(path: str, unreadable: Mapping[str, str]) -> bool:
-    """Whether it lies in what is listed as unreadable."""
+    """Whether it, or a folder it is in, is listed as unreadable."""
     return any(str(part) in unreadable for part in (Path(path), *Path(path).parents))
 
 
 class LossDetector:
-    """Compares each look at the stores with what could be read when all was well."""
+    """Compares what can be read of the stores with what could be read before."""
 
     def __init__(self) -> None:
         self._before: dict[str, StoreFiles] = {}
         self._suspected: dict[str, frozenset[Loss]] = {}
-        """By store: losses that the last look saw for the first time."""
+        """By store: losses that the last check saw for the first time."""
         self._revision = -1
 
     def accept(self, library: Library) -> None:
-        """What is there now was written by memtui itself: no file that went is a loss.
+        """Take the present files as the new state, after memtui itself has written.
 
-        What became unreadable is, since memtui writes nothing that cannot be read.
+        A file that became unreadable still counts as a loss: memtui did not write that.
         """
         for label, now in _files(library).items():
             before = self._before.get(label)
             unreadable = now.unreadable if before is None else before.unreadable
             self._before[label] = replace(now, unreadable=unreadable)
 
-    def look(self, library: Library) -> list[StoreLosses]:
-        """What was lost since the last report, as far as the look before this one saw it too."""
+    def check(self, library: Library) -> list[StoreLosses]:
+        """Return the losses since the last report that the check before this one saw too."""
         if library.snapshot.revision == self._revision and not any(self._suspected.values()):
             return []
         self._revision = library.snapshot.revision
@@ -116,16 +116,16 @@ class LossDetector:
         for label, now in _files(library).items():
             before = self._before.setdefault(label, now)
             found = frozenset(losses(before, now))
-            sure = found & self._suspected.get(label, frozenset())
-            self._suspected[label] = found - sure
-            if sure:
+            confirmed = found & self._suspected.get(label, frozenset())
+            self._suspected[label] = found - confirmed
+            if confirmed:
                 fewer = max(0, before.count - now.count)
-                told = tuple(sorted(sure, key=lambda loss: (not loss.is_listed, loss.path)))
-                reports.append(StoreLosses(label, now.root, told, fewer))
-            if found == sure:
+                ordered = tuple(sorted(confirmed, key=lambda loss: (not loss.is_listed, loss.path)))
+                reports.append(StoreLosses(label, now.root, ordered, fewer))
+            if found == confirmed:
                 self._before[label] = now
             else:  # what was reported is not reported again
-                known = {**before.unreadable, **{loss.path: loss.reason for loss in sure}}
+                known = {**before.unreadable, **{loss.path: loss.reason for loss in confirmed}}
                 self._before[label] = replace(before, unreadable=known)
         return reports
 

@@ -1,7 +1,8 @@
-"""Which stores a path means, and what each is called."""
+"""Detect the stores at a path and open each under a unique label."""
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,24 +10,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import ConfigError, StoreError
+from memtui.errors import ConfigError, MemtuiError, StoreError
 from memtui.stores import registry
-from memtui.stores.base import Store
+from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
+from memtui.text import one_line
+
+log = logging.getLogger(__name__)
 
 _PLAIN = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundStore:
-    """A store that could be opened."""
+    """A store that was detected and can be opened."""
 
     format: Format
     root: Path
 
 
-def found_at(path: Path) -> FoundStore:
-    """The store at this path. Raises StoreError."""
+def detect_store(path: Path) -> FoundStore:
+    """Detect the store at this path. Raises StoreError."""
     path = path.absolute()
     if not path.exists():
         raise StoreError("there is nothing here", where=str(path), do="check the path")
@@ -35,29 +39,38 @@ def found_at(path: Path) -> FoundStore:
         raise StoreError(
             "no memory store is recognised here",
             where=str(path),
-            do=f"memtui reads {', '.join(f.name for f in registry.FORMATS)}",
+            do=f"memtui reads {', '.join(f.name for f in registry.formats())}",
         )
     return FoundStore(*detected)
 
 
 def roots_within(path: Path) -> list[Path]:
-    """Of the store at this path, or of those in its folders; the path itself when there is none."""
+    """Roots of the store at this path, or of those in its folders; else the path itself."""
     return [root for _, root in registry.detect_within(path.absolute())] or [path]
 
 
 def discover(folder: Path, home: Path) -> list[FoundStore]:
-    """Every store in this folder and in the known places of its formats."""
+    """Find every store in this folder and in the default places of all formats."""
     return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
 
 
 Rules = Mapping[str, Mapping[str, Any]]
-"""Format -> constant of its rules -> value, as the settings have them."""
+"""Name of a format -> constant of its rules -> value, as the settings have them."""
 
 
-def open_all(
+def open_stores(
     found: Iterable[FoundStore], labels: Sequence[str] = (), rules: Rules | None = None
 ) -> tuple[Store, ...]:
-    """Open each store once, under a label that is unique among them. Raises ConfigError."""
+    """Open each store once, under a unique label.
+
+    Args:
+        found: the stores; a store that is listed twice is opened once.
+        labels: wanted labels, in the same order; else the name of the format.
+        rules: constants to set.
+
+    Raises:
+        ConfigError: a rule is unknown or of the wrong type.
+    """
     stores: list[Store] = []
     taken: set[str] = set()
     roots: set[str] = set()
@@ -69,11 +82,38 @@ def open_all(
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
         label = unique_label(_PLAIN.sub("-", wanted), taken)
         taken.add(label)
-        store = item.format.open(item.root, label)
-        if table := (rules or {}).get(item.format.name):
-            _configure(item.format, store, table)
-        stores.append(store)
+        stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
+
+
+def _opened(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
+    """The open store; one that lists its fault when the format's own code fails."""
+    try:
+        store = item.format.open(item.root, label)
+        if rules:
+            _configure(item.format, store, rules)
+    except MemtuiError:
+        raise
+    except Exception as error:
+        log.exception("a store of the format %s could not be opened", item.format.name)
+        return FailedStore(item.format.name, label, item.root, one_line(repr(error)))
+    return store
+
+
+@dataclass(slots=True)
+class FailedStore:
+    """Stands for a store that its format failed to open: it holds nothing but the reason."""
+
+    format: str
+    label: str
+    root: Path
+    reason: str
+
+    def scan(self) -> Scan:
+        return Scan((), (Unreadable(str(self.root), f"it could not be opened: {self.reason}"),))
+
+    def read(self, shard: Shard) -> Reading:  # noqa: ARG002
+        return Reading(())
 
 
 def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:

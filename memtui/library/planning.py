@@ -1,4 +1,4 @@
-"""From changes to what they would do to every file and row, shown before anything is done."""
+"""Turn changes into the exact edits of files and rows, to be shown and then applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memtui.changes import (
 from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
-from memtui.stores.base import Store, StoreView
+from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import cut, one_line
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TITLE_CELLS = 60
 
-_DOING = {
+_VERBS = {
     Act.ADD: "add",
     Act.EDIT: "edit",
     Act.SUPERSEDE: "supersede",
@@ -52,13 +52,13 @@ _DOING = {
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One thing a person is about to do: a plan for each of its changes."""
+    """One action before it is done: the plan of each change, and all edits."""
 
     title: str
-    """What the log and the undo message call it: `retire 3 memories`."""
+    """Its name in the log and the undo message: `retire 3 memories`."""
     plans: tuple[Plan, ...]
     parts: tuple[StoreEdits, ...]
-    """The edits by store, each edit once."""
+    """The edits of each store, without repetitions."""
 
     @property
     def has_edits(self) -> bool:
@@ -66,12 +66,12 @@ class Planned:
 
     @property
     def refs(self) -> tuple[str, ...]:
-        """Every memory that is touched, new ones included."""
+        """Refs of all changed and new memories."""
         return _joined(plan.refs for plan in self.plans)
 
     @property
     def supersedes(self) -> tuple[str, ...]:
-        """Other memories that would stop being current."""
+        """Refs of other memories that would stop being current."""
         own = {change.ref for plan in self.plans for change in plan.changes}
         retired = {Act.RETIRE, Act.DELETE}
         return _joined(
@@ -89,15 +89,15 @@ class Planned:
 
     @property
     def outcome(self) -> Outcome:
-        """Of the first change; changes of one action share it in all but imports."""
+        """Outcome of the first change; in an import the others may differ."""
         return self.plans[0].outcome if self.plans else Outcome.NOTHING
 
     @property
     def reason(self) -> str:
         return self.plans[0].reason if self.plans else ""
 
-    def as_written(self, refs: Mapping[str, str]) -> Planned:
-        """The same with the refs that were written (see `Action.refs`)."""
+    def with_written_refs(self, refs: Mapping[str, str]) -> Planned:
+        """Return this with the refs that were written (see `JournalAction.refs`)."""
         plans = (
             replace(plan, refs=tuple(refs.get(ref, ref) for ref in plan.refs))
             for plan in self.plans
@@ -105,7 +105,7 @@ class Planned:
         return replace(self, plans=tuple(plans)) if refs else self
 
     def diffs(self) -> list[FileDiff]:
-        """Every file and row as it is and as it would be. Raises Conflict if that changed."""
+        """Return each file and row before and after. Raises Conflict if one changed since."""
         edits = [edit for part in self.parts for edit in part.edits]
         files = [edit for edit in edits if not isinstance(edit, RowEdit)]
         rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
@@ -113,7 +113,7 @@ class Planned:
 
 
 def planned_import(plan: ImportPlan, title: str = "") -> Planned:
-    """The import as something that `Library.apply` takes, under its own title or this one."""
+    """Convert an import plan for `Library.apply`, under its own title or this one."""
     return Planned(title or plan.title, plan.plans, plan.parts)
 
 
@@ -122,9 +122,21 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def plan(
-    changes: Sequence[Change], stores: Mapping[str, Store], view: StoreView, title: str = ""
+    changes: Sequence[Change], stores: Mapping[str, WritableStore], view: StoreView, title: str = ""
 ) -> Planned:
-    """Plan each change in its store. Raises Refused, Conflict or RefError."""
+    """Plan each change in its store; see `Library.plan`.
+
+    Args:
+        changes: planned in this order.
+        stores: the open stores by label.
+        view: the memories as they are now.
+        title: made from the changes unless given.
+
+    Raises:
+        Refused: no such store, or it cannot do the change.
+        Conflict: a file changed since it was read.
+        RefError: a ref names no memory.
+    """
     plans: list[Plan] = []
     edits: dict[str, list[Edit]] = {}
     together = BatchView(view, plans)
@@ -144,8 +156,8 @@ def plan(
 
 
 def _add(known: list[Edit], edits: Iterable[Edit]) -> None:
-    """Keep each edit of a whole file or value once: two memories added to a new entity make its
-    file once, two edits in one Ambient file set its time once."""
+    """Append edits, but each edit of a whole file or value only once: two memories added to a new
+    entity create its file once."""
     seen = {edit for edit in known if isinstance(edit, TextEdit | ValueEdit)}
     for edit in edits:
         if isinstance(edit, TextEdit | ValueEdit):
@@ -158,16 +170,16 @@ def _add(known: list[Edit], edits: Iterable[Edit]) -> None:
 def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
     if not changes:
         return "nothing"
-    doing = _DOING[changes[0].act]
+    verb = _VERBS[changes[0].act]
     if len(changes) > 1:
-        return f"{doing} {len(changes)} memories"
+        return f"{verb} {len(changes)} memories"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
-    return cut(f"{doing}: {one_line(text)}", _TITLE_CELLS)
+    return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
 
 
 def _row_diff(edit: RowEdit) -> FileDiff:
-    """A table row as lines, so that it is shown like a file."""
+    """Format a table row as lines, so that it is shown like a file."""
     key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
     return FileDiff(f"{edit.path} {edit.table} {key}", _lines(edit.before), _lines(edit.after))
 

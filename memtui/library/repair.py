@@ -1,4 +1,4 @@
-"""A file that another program broke: where its fault lies, and the last good copy of it."""
+"""Inspect a file that another program broke, and restore its last good backup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes
 from memtui.library.planning import Planned
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 
 _LINE = re.compile(r"\bline (\d+)")
 LARGEST_SHOWN = 4 << 20
@@ -21,63 +21,75 @@ LARGEST_SHOWN = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenFile:
     """A file that could not be read, as it is now."""
 
     path: Path
     reason: str
     text: str
-    """What it holds; empty when not even that can be read."""
+    """Its content; empty for a database."""
     line: int
-    """1-based line of the fault; 0 = not known."""
-    copy: datetime | None
-    """When the last good copy was taken; None when there is none that differs."""
-    copy_size: int = 0
-    """Bytes of that copy."""
+    """Line of the fault, from 1; 0 = not known."""
+    backup_time: datetime | None
+    """When the last good backup was made; None when there is none that differs."""
+    backup_size: int = 0
+    """Bytes of that backup."""
 
 
-def look(store: Store, file: str, reason: str, state: Path | None) -> Broken:
-    """The broken file and what there is in its place. Raises UnreadableFile when it is gone."""
+def inspect_file(store: WritableStore, file: str, reason: str, state: Path | None) -> BrokenFile:
+    """Read a broken file and look for a backup of it.
+
+    Args:
+        store: the store it belongs to.
+        file: its path.
+        reason: why it could not be read; may name a line.
+        state: the folder of backups.
+
+    Raises:
+        UnreadableFile: it is gone.
+    """
     path = Path(file)
-    data = b"" if is_database(path) else read_bytes(path, _inside(store))
+    data = b"" if is_database(path) else read_bytes(path, _outer_folder(store))
     found = _LINE.search(reason)
-    copy = backups.last_good(path, state) if state is not None else None
-    if copy is not None and copy.read() == data:
-        copy = None
-    return Broken(
+    backup = backups.last_good(path, state) if state is not None else None
+    if backup is not None and backup.read() == data:
+        backup = None
+    return BrokenFile(
         path=path,
         reason=reason,
         text=decode(data[:LARGEST_SHOWN]),
         line=int(found[1]) if found else 0,
-        copy=None if copy is None else datetime.fromtimestamp(copy.time, UTC),
-        copy_size=0 if copy is None else len(copy.read()),
+        backup_time=None if backup is None else datetime.fromtimestamp(backup.time, UTC),
+        backup_size=0 if backup is None else len(backup.read()),
     )
 
 
-def restoration(store: Store, file: str, state: Path) -> Planned:
-    """Put the last good copy in place of the file, as a change like any other.
+def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:
+    """Plan to replace the file by its last good backup; `Library.apply` does it.
 
-    Raises Refused where there is no copy, UnreadableFile when the file cannot be read.
+    Raises:
+        Refused: there is no backup, or the store is read-only.
+        UnreadableFile: the file cannot be read.
     """
     path = Path(file)
-    copy = backups.last_good(path, state)
-    if copy is None or is_database(path):
+    backup = backups.last_good(path, state)
+    if backup is None or is_database(path):
         raise Refused("there is no good copy of this file", where=file)
     if store.read_only:
         raise Refused(store.read_only, where=store.label)
-    before = decode(read_bytes(path, _inside(store))) if os.path.lexists(path) else None
-    edit = TextEdit(str(path), before, decode(copy.read()))
+    before = decode(read_bytes(path, _outer_folder(store))) if os.path.lexists(path) else None
+    edit = TextEdit(str(path), before, decode(backup.read()))
     title = f"restore: {path.name}"
     return Planned(title, (Plan((), (edit,)),), (StoreEdits(str(store.root), (edit,)),))
 
 
 def is_database(path: Path) -> bool:
-    """A database is never opened as a file: that would drop SQLite's locks (reliability 2.5)."""
+    """Databases are never opened as files: closing one would drop SQLite's locks."""
     return path.suffix.lower() in (".db", ".sqlite", ".sqlite3") or path.name.endswith(
         ("-wal", "-shm")
     )
 
 
-def _inside(store: Store) -> Path:
+def _outer_folder(store: WritableStore) -> Path:
     root = store.root if store.root.is_dir() else store.root.parent
     return root.parent

@@ -1,4 +1,4 @@
-"""What memtui wrote and another program took back, and how it is done again."""
+"""Find edits of memtui that other programs have reverted, and plan to reapply them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
 from memtui.errors import MemtuiError
-from memtui.files.reading import stamp
-from memtui.files.revert_detection import standing
+from memtui.files.reading import file_stamp
+from memtui.files.revert_detection import find_statuses
 from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
@@ -22,81 +22,83 @@ from memtui.upkeep.checks import Finding, FindingKind
 log = logging.getLogger(__name__)
 
 LOOKED_BACK = 7 * 86400.0
-"""Seconds of changes that the commands compare with what the files say now."""
-YOUNG = 0.1
+"""Seconds of history in which commands look for reverted edits: seven days."""
+TIMESTAMP_RESOLUTION = 0.1
 """Seconds after a change in which another one may leave the same file times."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevertedEdit:
-    """A record, value, file or row that is again as it was before memtui changed it."""
+    """An edit of memtui whose record, value, file or row another program has put back."""
 
     action: JournalAction
-    """The last one that changed what was taken back."""
+    """The newest action that changed it."""
     store: str
-    """See `memtui.journal.StoreEdits.store`."""
+    """Path of the store's root."""
     target: Hashable
-    """What was changed."""
-    again: Edit
-    """Makes it again from what is there now; what the other program did besides stays."""
+    """Identifies what was changed."""
+    reapply: Edit
+    """Makes the change again, and keeps what else the other program wrote."""
     added: bool = False
-    """It was put there by memtui, and is gone."""
+    """Whether memtui had added it; now it is gone."""
 
     @property
-    def told(self) -> str:
-        """What happened to it, for a person."""
+    def description(self) -> str:
+        """What happened, in words for a person."""
         if self.added:
             return "another program has removed what was added"
         return "another program has put back what was there before"
 
     @property
     def path(self) -> str:
-        """The file or database."""
-        return str(getattr(self.again, "path", ""))
+        """Path of the file or database."""
+        return str(getattr(self.reapply, "path", ""))
 
 
-class Watch:
-    """Looks again and again: in full only when the journal or one of the files has changed."""
+class RevertWatcher:
+    """Finds reverted edits repeatedly; compares anew only if the journal or a file has changed."""
 
-    def __init__(self, journal: Journal, rescue: Callable[[Path], None]) -> None:
+    def __init__(self, journal: Journal, recover: Callable[[Path], None]) -> None:
         self._journal = journal
-        self._rescue = rescue
+        self._recover = recover
         self._mark: Hashable = None
         self._files: tuple[Path, ...] = ()
         self._databases: tuple[Path, ...] = ()
-        self._trace = ""
+        self._fingerprint = ""
         self._found: list[RevertedEdit] = []
 
-    def look(self, since: float) -> list[RevertedEdit]:
-        """What was taken back of all that was written since then (Unix seconds).
+    def find(self, since: float) -> list[RevertedEdit]:
+        """Return the edits since then (Unix seconds) that were reverted.
 
-        Late writes into files that memtui has just replaced are rescued first.
+        First calls `recover` for each file, which recovers writes made during a save.
         """
         mark = since, self._journal.mark
         if mark != self._mark:
-            self._trace = ""
-        elif self._trace and self._trace == self._traced():
+            self._fingerprint = ""
+        elif self._fingerprint and self._fingerprint == self._current_fingerprint():
             return list(self._found)
-        trails = self._journal.recent(since)
-        edits = [edit for trail in trails for edit in trail.edits]
+        histories = self._journal.recent(since)
+        edits = [edit for history in histories for edit in history.edits]
         self._mark = mark
-        self._files = _once(e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit))
-        self._databases = _once(e.path for e in edits if isinstance(e, RowEdit))
-        self._trace = self._traced()
-        self._found = overwritten(trails)
+        self._files = _unique_paths(
+            e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit)
+        )
+        self._databases = _unique_paths(e.path for e in edits if isinstance(e, RowEdit))
+        self._fingerprint = self._current_fingerprint()
+        self._found = find_reverted(histories)
         return list(self._found)
 
-    def _traced(self) -> str:
-        """Changes when one of the files does; empty while one is so young that it need not."""
+    def _current_fingerprint(self) -> str:
+        """Differs after a change of any file; empty while a file is so new that it may not."""
         for path in self._files:
-            self._rescue(path)
+            self._recover(path)
         logs = [Path(f"{path}-wal") for path in self._databases]
         paths = [*self._files, *self._databases, *logs]
         newest = max((_changed(path) for path in paths), default=0.0)
-        return stamp(paths) if abs(time.time() - newest) > YOUNG else ""
+        return file_stamp(paths) if abs(time.time() - newest) > TIMESTAMP_RESOLUTION else ""
 
 
-def _once(paths: Iterable[str]) -> tuple[Path, ...]:
+def _unique_paths(paths: Iterable[str]) -> tuple[Path, ...]:
     return tuple(Path(path) for path in dict.fromkeys(paths))
 
 
@@ -107,49 +109,50 @@ def _changed(path: Path) -> float:
         return 0.0
 
 
-def overwritten(trails: Sequence[EditHistory]) -> list[RevertedEdit]:
-    """Those of the trails whose end was taken back, in their order; a store that is gone says
-    nothing."""
-    here = [trail for trail in trails if os.path.lexists(trail.steps[0].store)]
-    edits = [trail.edits for trail in here]
+def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
+    """Return the edits among these histories that were reverted, in their order; stores that no
+    longer exist are skipped."""
+    here = [history for history in histories if os.path.lexists(history.steps[0].store)]
+    edits = [history.edits for history in here]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
-    stands = [*standing(edits), *registry.rows_standing(rows)]
-    again = {id(each[0]): stand.again for each, stand in stands}
+    statuses = [*find_statuses(edits), *registry.rows_standing(rows)]
+    reapply = {id(each[0]): status.reapply for each, status in statuses}
     found = []
-    for trail in here:
-        newest = trail.steps[0]
-        edit = again.get(id(newest.edit))
+    for history in here:
+        newest = history.steps[0]
+        edit = reapply.get(id(newest.edit))
         if edit is not None:
-            action, added = _blamed(trail, edit), not edit.before or not newest.edit.before
-            found.append(RevertedEdit(action, newest.store, trail.target, edit, added))
+            action = _responsible_action(history, edit)
+            added = not edit.before or not newest.edit.before
+            found.append(RevertedEdit(action, newest.store, history.target, edit, added))
     return found
 
 
-def _blamed(trail: EditHistory, again: Edit) -> JournalAction:
-    """The newest action that set what is to be set again: of a row, its columns."""
-    for step in trail.steps:
+def _responsible_action(history: EditHistory, again: Edit) -> JournalAction:
+    """The newest action that set what is to be reapplied; for a row, the same columns."""
+    for step in history.steps:
         edit = step.edit
         if not isinstance(edit, RowEdit) or not isinstance(again, RowEdit):
             break
         if not edit.after or not again.after or edit.after.keys() & again.after.keys():
             return step.action
-    return trail.steps[0].action
+    return history.steps[0].action
 
 
-def look_only(state: Path | None, stores: Iterable[Store]) -> list[RevertedEdit]:
-    """What was taken back in these stores of all that was written in the time `LOOKED_BACK`.
+def peek_reverted(state: Path | None, stores: Iterable[Store]) -> list[RevertedEdit]:
+    """Return the reverted edits of these stores from the last `LOOKED_BACK` seconds.
 
-    Writes nothing: no late write is rescued, no action that was cut short is settled. Empty where
-    there is no journal, or none that can be read.
+    Writes nothing: recovers no late write and settles no interrupted action. Returns [] where the
+    journal is missing or cannot be read.
     """
     if state is None:
         return []
     roots = {os.path.realpath(store.root) for store in stores}
     journal = Journal(state)
     try:
-        found = overwritten(journal.recent(time.time() - LOOKED_BACK))
+        found = find_reverted(journal.recent(time.time() - LOOKED_BACK))
     except MemtuiError as error:
-        log.warning("what other programs took back could not be looked for: %s", error)
+        log.warning("reverted edits could not be looked for: %s", error)
         return []
     finally:
         journal.close()
@@ -157,7 +160,7 @@ def look_only(state: Path | None, stores: Iterable[Store]) -> list[RevertedEdit]
 
 
 def findings(found: Iterable[RevertedEdit]) -> list[Finding]:
-    """What `check` says of it: one finding for each file of an action."""
+    """Findings for `Library.check`: one for each file of an action."""
     return list(
         dict.fromkeys(
             Finding(
@@ -165,18 +168,18 @@ def findings(found: Iterable[RevertedEdit]) -> list[Finding]:
                 each.path,
                 None,
                 "",
-                f"{each.action.title} (number {each.action.id} in the log): {each.told}",
+                f"{each.action.title} (number {each.action.id} in the log): {each.description}",
             )
             for each in found
         )
     )
 
 
-def planned_again(found: Sequence[RevertedEdit]) -> Planned:
-    """All of it as one thing to do, the oldest first."""
+def plan_reapply(found: Sequence[RevertedEdit]) -> Planned:
+    """Plan to reapply all of these edits as one action, oldest first."""
     by_store: dict[str, list[Edit]] = {}
     for each in reversed(found):
-        by_store.setdefault(each.store, []).append(each.again)
+        by_store.setdefault(each.store, []).append(each.reapply)
     titles = list(dict.fromkeys(each.action.title for each in found))
     more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
     title = f"again: {titles[0].removeprefix('again: ')}{more}" if titles else ""

@@ -1,23 +1,25 @@
-"""All memories of all open stores by slot, as shards come, change and go."""
+"""The table of all loaded memories by slot, and resolving refs and ids to slots."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 
+from memtui.errors import RefError, Refused
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
 from memtui.search import numbering
 from memtui.search.catalog import CachedRows, Catalog
 from memtui.search.columns import Columns, Slots
+from memtui.text import visible
 
 
 class SlotTable:
-    """Rows with their columns; not thread-safe, the library holds the lock.
+    """Rows with their columns; not thread-safe, `LoadedStores` holds the lock.
 
-    A memory that changed is appended, its former row is no longer alive. `compact` lets go of such
-    rows, so that the table stays in proportion to what is there.
+    A memory that changed is appended and its former row marked dead; `compact` drops dead rows.
     """
 
     def __init__(self) -> None:
@@ -25,7 +27,7 @@ class SlotTable:
         self._slot_of: dict[str, int] | None = None
         self._serials = numbering.NO_SERIALS
         self._given = 0
-        """Serials that have been given."""
+        """How many serials have been given out."""
         self.columns: Columns = columns_of.build(())
 
     def __len__(self) -> int:
@@ -35,10 +37,16 @@ class SlotTable:
         return Rows(self._parts, self._serials)
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
-        """Add memories; `shard_of` names the shard of each.
+        """Add memories, and make their refs unique.
 
-        A ref that is taken already (the same id twice in one store) gets its shard behind it, so
-        that every ref stays unique. Returns the slots of those, and of who had the ref.
+        A ref that is taken already (the same id twice in one store) gets its shard appended.
+
+        Args:
+            memories: added in this order.
+            shard_of: the key of the shard of each.
+
+        Returns:
+            The slots of memories whose ref was taken, and of those that had it.
         """
         first = len(self)
         taken = self.slot_of
@@ -57,7 +65,7 @@ class SlotTable:
         return shared
 
     def append_cached(self, catalog: Catalog) -> int:
-        """Add the rows of a cached store as they are. Returns the first slot."""
+        """Add the rows of a cached store; return the first slot."""
         first = len(self)
         self._parts.append(catalog.rows)
         self._number(len(catalog.rows))
@@ -70,7 +78,7 @@ class SlotTable:
         self._given += count
 
     def compact(self, kept: Slots) -> None:
-        """Number the rows in these slots (ascending) anew and let go of all others."""
+        """Renumber the rows in these slots (ascending) and drop all others."""
         parts: list[Sequence[Memory]] = []
         first = 0
         for part in self._parts:
@@ -83,7 +91,7 @@ class SlotTable:
         self.columns = columns_of.take(self.columns, kept)
 
     def shared(self, label: str) -> list[int]:
-        """The slots of a store's memories whose ref had to be another, and of who has it."""
+        """Slots of memories whose ref was made unique, and of those with the plain ref."""
         begin, rows = f"{label}:", self.rows()
         found: list[int] = []
         for ref, slot in self.slot_of.items():
@@ -92,7 +100,7 @@ class SlotTable:
         return found
 
     def kill(self, slots: Iterable[int]) -> None:
-        """These slots are found no more."""
+        """Mark the rows in these slots dead."""
         gone = list(slots)
         if not gone:
             return
@@ -106,7 +114,7 @@ class SlotTable:
 
     @property
     def slot_of(self) -> dict[str, int]:
-        """Ref -> slot of every memory that is there; made when first needed."""
+        """Ref -> slot of every live memory; built when first needed."""
         if self._slot_of is None:
             alive = self.columns.alive
             refs = (ref for part in self._parts for ref in _refs(part))
@@ -118,8 +126,8 @@ class SlotTable:
 
 
 def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
-    """The same rows in few parts: a part in memory takes in the next one unless it is far longer,
-    so that there are as many as the number of rows has digits and no row is copied often."""
+    """Merge parts in memory of similar length, so that their number grows with the logarithm of the
+    rows and no row is copied often."""
     joined: list[Sequence[Memory]] = []
     for part in parts:
         new = part
@@ -137,7 +145,7 @@ def _refs(part: Sequence[Memory]) -> Iterable[str]:
 
 
 def plain_ref(memory: Memory) -> str:
-    """The ref that no other memory of its store has, unless their ids are the same."""
+    """The ref of a memory whose id is unique in its store."""
     return f"{memory.store}:{memory.id}"
 
 
@@ -148,3 +156,89 @@ def _free(ref: str, taken: dict[str, int]) -> str:
     while f"{ref}~{number}" in taken:
         number += 1
     return f"{ref}~{number}"
+
+
+SHORTEST_PREFIX = 4
+"""Characters of an id that must be given at least."""
+
+
+def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
+    """Return the slot of exactly this ref. Raises RefError."""
+    try:
+        return slots[ref]
+    except KeyError:
+        raise RefError(f"no memory has the ref {visible(ref)!r}") from None
+
+
+def slot_of(text: str, slots: Mapping[str, int]) -> int:
+    """Return the slot named by a ref, an id or an unambiguous id prefix. Raises RefError."""
+    if text in slots:
+        return slots[text]
+    label, colon, rest = text.partition(":")
+    exact: list[str] = []
+    begins: list[str] = []
+    for ref in slots:
+        store, _, id = ref.partition(":")
+        for wanted in {text, rest if colon and store == label else text}:
+            if id == wanted:
+                exact.append(ref)
+            elif id.startswith(wanted):
+                begins.append(ref)
+    if len(exact) == 1:
+        return slots[exact[0]]
+    if len(text if not colon else rest) < SHORTEST_PREFIX and not exact:
+        raise RefError(
+            f"{visible(text)!r} is too short to name a memory",
+            do=f"give at least {SHORTEST_PREFIX} characters of its id",
+        )
+    found = exact or begins
+    if not found:
+        near = get_close_matches(text, slots, n=1)
+        advice = f"did you mean {visible(near[0])}?" if near else "memtui list shows the ids"
+        raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
+    if len(found) > 1:
+        shown = ", ".join(visible(ref) for ref in found[:3])
+        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
+    return slots[found[0]]
+
+
+def link_target(
+    text: str, memory: Memory, candidates: Iterable[Memory], resolve: Callable[[str], Memory]
+) -> str:
+    """Return the id of the memory, or the path of the entity, that `text` names as a link's target.
+
+    Tried in this order: the target of a link that this memory has, whatever it names; the ref or
+    id of a memory; the path of an entity or, where only one has it, its last part; the beginning
+    of a memory's id.
+
+    Args:
+        text: what the person typed.
+        memory: where the link starts.
+        candidates: all memories of its store.
+        resolve: `Library.resolve`.
+
+    Raises:
+        RefError: nothing has that name.
+        Refused: it is a memory of another store.
+    """
+    name = text.removeprefix(f"{memory.store}:")
+    others = list(candidates)
+    if any(link.target == name for link in memory.links) or any(m.id == name for m in others):
+        return name
+    entities = {other.entity for other in others if other.entity}
+    named = [path for path in entities if path == name] or [
+        path for path in entities if path.rpartition("/")[2] == name
+    ]
+    if len(named) == 1:
+        return named[0]
+    try:
+        other = resolve(text)
+    except RefError as error:
+        if named:
+            paths = ", ".join(visible(path) for path in sorted(named)[:3])
+            raise RefError(f"{visible(name)!r} names {paths}", do="give the whole path") from None
+        raise RefError(f"{error.what}, and no entity is called so", do=error.do) from None
+    if other.store != memory.store:
+        raise Refused("both ends of a link must lie in one store", where=visible(other.ref))
+    return other.id

@@ -1,4 +1,4 @@
-"""What the library shows at one moment: every memory by slot, and the state of every store."""
+"""Immutable snapshots of the library: every memory by slot, and the state of every store."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from memtui.stores.base import Unreadable
 
 
 class Rows(Sequence[Memory]):
-    """Slot -> memory, over parts that may decode theirs only when asked.
+    """Slot -> memory, in parts; cached parts decode a memory when it is asked for.
 
-    Never changed: slots of memories that changed or went stay readable here, so that what is on
-    screen never breaks; no query finds them any more. Slots belong to these rows; what is to mean
-    the same row in later ones is kept as its serial (`memtui.search.numbering`).
+    Immutable: memories that changed or were removed stay readable in their slots, so that the
+    screen can still show them, though no query finds them. A slot is valid for these rows only; a
+    serial (`memtui.search.numbering`) names the same row in later ones too.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Rows(Sequence[Memory]):
 
     @property
     def cached(self) -> list[range]:
-        """The slots of rows that lie in the cache and take no memory here."""
+        """The slots of cached rows, which take no memory here."""
         placed = zip(self._firsts, self._parts, strict=True)
         return [range(at, at + len(part)) for at, part in placed if isinstance(part, CachedRows)]
 
@@ -61,16 +61,16 @@ class Rows(Sequence[Memory]):
         return int(self.serials[slot])
 
     def slot(self, serial: int) -> int:
-        """The slot of the row with this serial; -1 where it is not here."""
+        """The slot of the row with this serial; -1 where there is none."""
         return numbering.find_slot(self.serials, serial)
 
     def with_serials(self, serials: Iterable[int]) -> dict[int, Memory]:
-        """The memories of these rows by serial, as far as they are here, in slot order."""
-        held = ((serial, self.slot(serial)) for serial in sorted(serials))
-        return {serial: self[slot] for serial, slot in held if slot >= 0}
+        """Serial -> memory, of those serials that are in these rows, in slot order."""
+        found = ((serial, self.slot(serial)) for serial in sorted(serials))
+        return {serial: self[slot] for serial, slot in found if slot >= 0}
 
     def line(self, slot: int) -> CatalogRow:
-        """One row in the form of the cache; free where it comes from there."""
+        """One row as the cache stores it; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
         part, index = self._parts[at], slot - self._firsts[at]
         return part.line(index) if isinstance(part, CachedRows) else encode_row(part[index])
@@ -80,8 +80,8 @@ class Rows(Sequence[Memory]):
             yield from part
 
 
-class Picked(Sequence[Memory]):
-    """Some of the rows, in the order of `slots`; nothing is copied or decoded."""
+class SelectedRows(Sequence[Memory]):
+    """A view of some of the rows, in the order of `slots`."""
 
     def __init__(self, rows: Rows, slots: Slots) -> None:
         self._rows = rows
@@ -101,17 +101,17 @@ class Picked(Sequence[Memory]):
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """Which memories there are at one moment, to be compared with another moment."""
+class MemorySet:
+    """The live memories of one snapshot, for `Library.diff_memories`."""
 
     rows: Rows
     serials: Serials
-    """Of the memories that are there."""
+    """Of the live memories."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreState:
-    """One open store as people see it."""
+    """One open store, for display."""
 
     label: str
     format: str
@@ -126,11 +126,11 @@ class StoreState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Immutable; the library replaces it whole."""
+    """All rows and store states; immutable."""
 
     rows: Rows
     count: int
-    """Memories that are there, of any status; `rows` may be longer."""
+    """Live memories of any status; `rows` may be longer."""
     stores: tuple[StoreState, ...]
     revision: int
-    """Raised by one with every replacement."""
+    """One more than in the snapshot before."""

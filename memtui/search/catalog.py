@@ -177,7 +177,7 @@ def save(
 ) -> Catalog:
     """Write a new generation under `home`, put it in force, and drop the former one.
 
-    `home` is a private folder (see `memtui.paths.private`). Raises OSError.
+    `home` is a private folder (see `memtui.paths.private_folder`). Raises OSError.
     """
     name = secrets.token_hex(6)
     folder, pointer = home / name, home / f"CURRENT.{name}"

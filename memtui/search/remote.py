@@ -22,7 +22,7 @@ from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
-from memtui.text import masked, visible
+from memtui.text import mask_urls, visible
 
 TIME_LIMIT = 60.0
 """Seconds for one batch; a model may have to be loaded first."""
@@ -67,7 +67,7 @@ class EmbeddingServer:
         self._key_variable = choice.key_variable
         self._time_limit = time_limit
         self._opener = urllib.request.build_opener(_NoRedirect)
-        self.name = masked(f"{choice.kind}:{url}:{choice.model}")
+        self.name = mask_urls(f"{choice.kind}:{url}:{choice.model}")
 
     def counts(self, texts: Iterable[str]) -> PieceCounts | None:  # noqa: ARG002
         return None

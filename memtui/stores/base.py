@@ -1,8 +1,8 @@
-"""What every store offers: find it, scan it cheaply, read it shard by shard, plan and make changes.
+"""The protocols of a store: `Store` is read, `WritableStore` is also changed.
 
 A **shard** is the unit of reading and caching: a set of files that must be read together because
-their memories refer to each other (an entity folder, an Ambient project, one document). A shard
-whose stamp did not change is not read again.
+their memories refer to each other (an entity folder, a project, one document). A shard whose stamp
+did not change is not read again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.files.write_recorder import WriteRecorder as WriteRecorder
@@ -19,13 +19,15 @@ from memtui.model import Memory
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A file that could not be read, and why; it never stops the rest of its store."""
+    """A file that could not be read, and why; the rest of its store is read all the same."""
 
     file: str
+    """Absolute path."""
     reason: str
+    """Half a sentence for people."""
     gone: bool = False
-    """It was listed and then not there. It may come back exactly as it was, stamp and all, as when
-    a folder is moved away and back: so it is looked for again every time."""
+    """It was listed and then did not exist. It is tried again at every refresh, because it may come
+    back with the same stamp, as when a folder is moved away and back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +35,16 @@ class Shard:
     """Files that are read together."""
 
     key: str
-    """Stable within the store: `entities/alice`, `projects/4d3a…`, `2026-11-18.md`."""
+    """Stable and unique within the store: `entities/alice`, `2026-11-18.md`."""
     files: tuple[str, ...]
-    """Absolute paths."""
+    """Absolute paths: all that the shard's memories depend on."""
     stamp: str
-    """Changes whenever one of the files may have changed (see `memtui.files.stamp`)."""
+    """Changes whenever one of the files may have changed, see `memtui.files.reading.file_stamp`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a cheap look at the folder says: shards in reading order, and what is in the way."""
+    """The shards of a store in reading order, and what could not be listed."""
 
     shards: tuple[Shard, ...]
     unreadable: tuple[Unreadable, ...] = ()
@@ -58,72 +60,140 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a store wrote where that differs from the plan, as of the moment of the write.
+    """What a store wrote, where that differs from the plan.
 
-    A number that was free when the change was planned can belong to another program's row by then.
+    For example, a row number that was free when the change was planned can be another program's row
+    when it is written.
     """
 
     edits: tuple[Edit, ...]
-    """The edits as they were made, one for each that was asked for; undoing takes these back."""
+    """The edits as they were made, one for each that was given; undo reverts these."""
     refs: Mapping[str, str]
-    """The ref that was planned to the ref that was written, where they differ."""
+    """Planned ref -> written ref, where they differ."""
 
 
 class StoreView(Protocol):
-    """What a store may ask about its own memories while it plans a change."""
+    """The memories that a store can look up while it plans a change."""
 
     def get(self, ref: str) -> Memory:
-        """Raises RefError."""
+        """Return the memory with this ref. Raises RefError."""
         ...
 
     def memories(self, store: str) -> Iterable[Memory]:
-        """All memories of the store with this label, whatever their status."""
+        """Return all memories of the store with this label, of every status."""
         ...
 
 
 class Store(Protocol):
-    """One place on disk in one format."""
+    """One place on disk in one format, to be read.
+
+    A class may inherit from this protocol or only have its members. Methods are called from one
+    thread at a time. Paths are absolute.
+    """
 
     format: str
-    """Name of the format: `agent-memory`, `ambient`..."""
+    """Name of the format, as in `Format.name`."""
     label: str
     """Unique among the open stores; the first part of every ref."""
     root: Path
-
-    @property
-    def read_only(self) -> str:
-        """Why nothing can be written here; empty when it can."""
-        ...
-
-    @property
-    def editable(self) -> frozenset[str]:
-        """The `Memory` fields that EDIT can change in this format."""
-        ...
+    """Where the store lies, as `Format.detect` gave it."""
 
     def scan(self) -> Scan:
-        """List the shards without reading them; stat calls only. Never raises for one bad file."""
-        ...
+        """List the shards without reading them.
 
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """These shards with the stamps of now, as far as all their files are there; a look at no
-        other file. What is new or gone is told by `scan` only."""
+        Called whenever something may have changed on disk, so it should cost stat calls only.
+
+        Returns:
+            The shards in reading order, with keys that stay the same and stamps that change with
+            the files; and the files or folders that cannot be listed.
+        """
         ...
 
     def read(self, shard: Shard) -> Reading:
-        """Read one shard. Faults of single files come back as `Unreadable`."""
+        """Read one shard that `scan` listed.
+
+        Args:
+            shard: The shard; its files may have changed or gone since the scan.
+
+        Returns:
+            Its memories, each with a ref `label:id` that is unique in the store and with its
+            origin among the shard's files; and the files that could not be read, with the reason.
+        """
+        ...
+
+
+class WritableStore(Store, Protocol):
+    """A store whose memories can be changed."""
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written here at present, such as missing permissions; "" if it can."""
+        return ""
+
+    @property
+    def editable(self) -> frozenset[str]:
+        """Names of the `Memory` fields that `Act.EDIT` can change."""
         ...
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
-        """Why this act cannot be done on this memory; empty when it can."""
+        """Say whether an act is possible, before the person is asked for its details.
+
+        Args:
+            act: What is to be done.
+            memory: The memory; None for an ADD or if no particular one is meant.
+
+        Returns:
+            Why it is not possible, as half a sentence for people; "" if it is.
+        """
         ...
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        """Work out the exact edits. Writes nothing. Raises Refused or RefError."""
+        """Work out the exact edits of a change. Writes nothing.
+
+        Args:
+            change: What the person asks for.
+            view: The memories of all open stores, as they were last read.
+
+        Returns:
+            The edits with what they replace, so that they can be shown, made and undone.
+
+        Raises:
+            Refused: The format has no way to do it.
+            Conflict: The files are no longer what the view shows.
+            RefError: The change names a memory that does not exist.
+        """
         ...
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
-        """Make the edits; None when they were made exactly as they are.
+        """Make edits that `plan` gave, or that undo such edits.
 
-        Raises Conflict or SaveError, with nothing half done in any file.
+        Args:
+            edits: What to write; files that are no longer as planned must not be overwritten.
+            recorder: Is told before and after each write, for recovery after a crash.
+
+        Returns:
+            What was written where that differs from the plan; None if nothing does.
+
+        Raises:
+            Conflict: A file changed since, and the edit cannot be merged into it.
+            SaveError: It could not be written. No file is half written in either case.
         """
         ...
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """Stamp these shards anew after a write, without looking at the rest of the store.
+
+        Args:
+            shards: Shards of the last scan.
+
+        Returns:
+            Those of which all files exist, with the stamps of now. Shards that are new or gone
+            are left to the next `scan`.
+        """
+        keys = {shard.key for shard in shards}
+        return [shard for shard in self.scan().shards if shard.key in keys]
+
+
+def is_writable(store: Store) -> TypeGuard[WritableStore]:
+    """Whether the store has the writing half of the protocol."""
+    return callable(getattr(store, "plan", None)) and callable(getattr(store, "apply", None))

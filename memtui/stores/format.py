@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.stores.base import Store
 
 if TYPE_CHECKING:
-    from memtui.files.revert_detection import EditStatus, Trail
+    from memtui.files.revert_detection import EditSequence, EditStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class DatabaseSupport:
     row_digest: Callable[[str], str | None]
     """Current digest of the row with this recorder name, or of all rows if the name is the path
     and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
-    standing: Callable[[Sequence[Trail]], list[tuple[Trail, EditStatus]]]
+    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
     """Whether edits of rows still stand; `memtui.files.revert_detection.standing` for rows."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows

@@ -1,21 +1,32 @@
 """Every store format that memtui knows, and which of them a folder holds.
 
-A new format is one module and one line here.
+memtui's own formats are listed here. Formats of other packages are declared as entry points of the
+group `memtui.stores`, each a `Format`; they are loaded when formats are first asked for. A fault in
+one of them is logged and never stops the rest.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from memtui.stores import agent_memory, ambient, engram, simple_memory, workspace
 from memtui.stores.format import Format
+from memtui.text import one_line
 
 if TYPE_CHECKING:
-    from memtui.files.revert_detection import EditStatus, Trail
+    from importlib.metadata import EntryPoint
+
+    from memtui.files.revert_detection import EditSequence, EditStatus
+
+log = logging.getLogger(__name__)
 
 FORMATS: tuple[Format, ...] = (
     agent_memory.FORMAT,
@@ -24,17 +35,127 @@ FORMATS: tuple[Format, ...] = (
     simple_memory.FORMAT,
     workspace.FORMAT,
 )
-"""In the order in which they are tried: the ones that are hardest to mistake come first."""
+"""memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
+
+GROUP = "memtui.stores"
+"""Entry points of other packages, tried after memtui's own."""
 
 MOST_FOLDERS = 200
 """Folders of one folder that are looked into."""
 
 _VARIABLE = re.compile(r"\$(\w+)")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class FormatFault:
+    """A format of another package that could not be loaded."""
+
+    name: str
+    """Of the entry point."""
+    package: str
+    """Name and version of the package that declares it."""
+    reason: str
+
+
+def formats() -> tuple[Format, ...]:
+    """All formats: memtui's own, then those of other packages."""
+    return (*FORMATS, *_foreign()[0])
+
+
+def format_faults() -> tuple[FormatFault, ...]:
+    """The formats of other packages that could not be loaded."""
+    return _foreign()[1]
+
+
+@cache
+def _foreign() -> tuple[tuple[Format, ...], tuple[FormatFault, ...]]:
+    found: list[Format] = []
+    faults: list[FormatFault] = []
+    for entry in _entry_points():
+        try:
+            known = _checked(entry.load(), {known.name for known in (*FORMATS, *found)})
+        except Exception as error:
+            log.error("the store format %s could not be loaded", entry.name, exc_info=error)
+            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            faults.append(FormatFault(entry.name, _package_of(entry), one_line(said)))
+        else:
+            found.append(known)
+    return tuple(found), tuple(faults)
+
+
+def _entry_points() -> Sequence[EntryPoint]:
+    if not _may_be_declared():
+        return ()
+    from importlib.metadata import entry_points
+
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
+
+
+def _may_be_declared() -> bool:
+    """Whether an installed package declares a format.
+
+    A look into the packages' entry points costs a few milliseconds, and the import of
+    importlib.metadata, which is left out where there is none, several times that.
+    """
+    mark = f"[{GROUP}]".encode()
+    for folder in sys.path:
+        if os.path.isfile(folder):  # packages in a zip file
+            return True
+        try:
+            names = [name for name in os.listdir(folder or ".") if name.endswith("-info")]
+        except OSError:
+            continue
+        for name in names:
+            try:
+                with open(os.path.join(folder, name, "entry_points.txt"), "rb") as file:
+                    if mark in file.read():
+                        return True
+            except OSError:
+                continue
+    return False
+
+
+def _package_of(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
+
+
+def _checked(loaded: object, taken: Iterable[str]) -> Format:
+    """What an entry point gave. Raises TypeError or ValueError when it is no usable format."""
+    if not isinstance(loaded, Format):
+        raise TypeError(f"it is a {type(loaded).__name__}, not a memtui.stores.format.Format")
+    if not isinstance(loaded.name, str) or not _NAME.fullmatch(loaded.name):
+        raise ValueError("its name is not made of lower-case letters, digits and hyphens")
+    if loaded.name in taken:
+        raise ValueError(f"there is a format called {loaded.name} already")
+    for paths in (loaded.places, loaded.nearby):
+        if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
+            raise TypeError("places and nearby must be tuples of texts")
+    if not callable(loaded.detect) or not callable(loaded.open):
+        raise TypeError("detect and open must be functions")
+    return loaded
+
+
+def _attempt(known: Format, call: Callable[[], _T], otherwise: _T) -> _T:
+    """Call a format's function; a fault in a format of another package is logged."""
+    if known in FORMATS:
+        return call()
+    try:
+        return call()
+    except Exception:
+        log.exception("the store format %s failed", known.name)
+        return otherwise
+
+
+def _detected(known: Format, path: Path) -> Path | None:
+    root = _attempt(known, partial(known.detect, path), None)
+    return root if isinstance(root, Path) else None
 
 
 def format_of(name: str) -> Format | None:
     """The format with this name; None when this memtui does not know it."""
-    return next((known for known in FORMATS if known.name == name), None)
+    return next((known for known in formats() if known.name == name), None)
 
 
 def detect(path: Path) -> tuple[Format, Path] | None:
@@ -45,8 +166,8 @@ def detect(path: Path) -> tuple[Format, Path] | None:
 def detect_all(path: Path) -> list[tuple[Format, Path]]:
     """Every store that this path is or directly holds: one folder may hold two formats."""
     found = []
-    for known in FORMATS:
-        root = known.detect(path)
+    for known in formats():
+        root = _detected(known, path)
         if root is not None:
             found.append((known, root))
     return found
@@ -91,10 +212,10 @@ def _expanded(place: str, home: Path, variables: Mapping[str, str]) -> Path | No
 def _candidates(
     folder: Path, home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[Format, Path]]:
-    for known in FORMATS:
+    for known in formats():
         for near in known.nearby:
             yield known, folder / near
-    for known in FORMATS:
+    for known in formats():
         for place in known.places:
             path = _expanded(place, home, variables)
             if path is not None:
@@ -109,25 +230,25 @@ def discover(
 
     Each store once, whichever way leads to it. Never raises.
     """
-    near = ((known, known.detect(path)) for known, path in _candidates(folder, home, variables))
+    near = ((known, _detected(known, path)) for known, path in _candidates(folder, home, variables))
     found = [(known, root) for known, root in near if root is not None]
     return _once([*found, *detect_within(folder)])
 
 
 def row_digest(name: str) -> str | None:
     """The digest of the table row of this name as it is now; None when no format knows it."""
-    for known in FORMATS:
+    for known in formats():
         if known.database is not None:
-            found = known.database.row_digest(name)
-            if found is not None:
-                return found
+            digest = _attempt(known, partial(known.database.row_digest, name), None)
+            if digest is not None:
+                return digest
     return None
 
 
-def rows_standing(trails: Sequence[Trail]) -> list[tuple[Trail, EditStatus]]:
+def rows_standing(trails: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
     """How these trails of row edits stand, as the format that owns the rows tells."""
-    found = []
-    for known in FORMATS:
+    found: list[tuple[EditSequence, EditStatus]] = []
+    for known in formats():
         if known.database is not None and trails:
-            found += known.database.standing(trails)
+            found += _attempt(known, partial(known.database.standing, trails), [])
     return found

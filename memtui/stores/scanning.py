@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import NotThere, reason, stamp
+from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.overlay import kept_shard
@@ -35,7 +35,7 @@ def scan_of(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadabl
     try:
         os.stat(root)
     except OSError as error:
-        return Scan((), (Unreadable(str(root), reason(error)),))
+        return Scan((), (Unreadable(str(root), error_text(error)),))
     finds: list[FoundShard] = []
     faults: list[Unreadable] = []
     for each in found:
@@ -51,7 +51,7 @@ def scan_of(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadabl
 def stamped(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
     """The shard of each find."""
     return [
-        Shard(each.key, each.files, (each.mark or stamp(each.files)) + sidecar.mark(each.key))
+        Shard(each.key, each.files, (each.mark or file_stamp(each.files)) + sidecar.mark(each.key))
         for each in found
     ]
 
@@ -63,7 +63,7 @@ def sidecar_faults(root: Path, sidecar: Sidecar) -> tuple[Unreadable, ...]:
 
 def as_unreadable(error: UnreadableFile, path: Path) -> Unreadable:
     """The error as an entry of the list of what could not be read."""
-    return Unreadable(error.where or str(path), error.what, gone=isinstance(error, NotThere))
+    return Unreadable(error.where or str(path), error.what, gone=isinstance(error, MissingFile))
 
 
 def as_refused(error: UnreadableFile, path: Path) -> Refused:
@@ -98,7 +98,7 @@ def listed(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
         with os.scandir(folder) as listing:
             return sorted(listing, key=lambda entry: entry.name), []
     except OSError as error:
-        return [], [Unreadable(str(folder), f"the folder cannot be listed: {reason(error)}")]
+        return [], [Unreadable(str(folder), f"the folder cannot be listed: {error_text(error)}")]
 
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
@@ -119,7 +119,7 @@ def _opened(entry: Entry, root: Path) -> Entry | Unreadable | None:
         leaves = entry.is_symlink() and not leads_into(entry.path, root)
         why = OUTSIDE if leaves else closed(entry.path)
     except OSError as error:
-        why = reason(error)
+        why = error_text(error)
     return Unreadable(entry.path, why) if why else entry
 
 
@@ -148,7 +148,7 @@ class LastRead(Generic[Value]):
 
     def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
         """What `make` gives; `key` tells what has the same files, or none, from other such."""
-        mark = stamp(files)
+        mark = file_stamp(files)
         held = self._held
         if held is None or held[:2] != (key, mark):
             held = (key, mark, make())
@@ -165,3 +165,37 @@ class SidecarReader:
 
     def current(self) -> Sidecar:
         return self._last.get([sidecar_path(self._root)], lambda: read_sidecar(self._root))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile(Generic[Value]):
+    """What the file says, or why it says nothing."""
+
+    value: Value
+    digest: str = ""
+    """SHA-256 of its bytes; empty when there is no file or it cannot be read."""
+    fault: str = ""
+
+
+class CachedFile(Generic[Value]):
+    """One file of a store. `parse` may raise UnreadableFile; `empty` stands in for no file."""
+
+    def __init__(self, path: Path, root: Path, parse: Callable[[str], Value], empty: Value) -> None:
+        self.path = path
+        self._root = root
+        self._parse = parse
+        self._empty = empty
+        self._last: LastRead[ParsedFile[Value]] = LastRead()
+
+    def current(self) -> ParsedFile[Value]:
+        """What the file says now. Never raises."""
+        return self._last.get([self.path], self._read)
+
+    def _read(self) -> ParsedFile[Value]:
+        if not os.path.lexists(self.path):
+            return ParsedFile(self._empty)
+        try:
+            data = read_bytes(self.path, self._root)
+            return ParsedFile(self._parse(decode(data)), digest(data))
+        except UnreadableFile as error:
+            return ParsedFile(self._empty, fault=error.what)

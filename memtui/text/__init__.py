@@ -6,18 +6,18 @@ text that has passed.
 """
 
 from memtui.text.cells import cut, pad, width, wrap
-from memtui.text.hidden import (
+from memtui.text.highlights import fold, highlights
+from memtui.text.humanized import ago, date, number, short_ago, size
+from memtui.text.safe_text import (
     file_name,
     has_hidden,
     hidden_count,
+    mask_urls,
     mixed_scripts,
     one_line,
     visible,
     without_lone_surrogates,
 )
-from memtui.text.highlights import fold, highlights
-from memtui.text.humanized import ago, date, number, short_ago, size
-from memtui.text.urls import masked
 
 __all__ = [
     "ago",
@@ -28,7 +28,7 @@ __all__ = [
     "has_hidden",
     "hidden_count",
     "highlights",
-    "masked",
+    "mask_urls",
     "mixed_scripts",
     "number",
     "one_line",

@@ -9,7 +9,7 @@ that is, words of bold, dim, italic, underline, reverse, a colour, and `on` a gr
 A meaning that is not given comes from `parent`, else from a meaning near to it, so that a theme
 can be as short as background, text and accent. A bad file is named once and never stops anything.
 
-    loaded = load_all([shipped("themes"), user_themes()])
+    loaded = load_all([bundled_folder("themes"), user_themes()])
     theme, complaint = choose("dusk", loaded, os.environ)
     theme.style("match")                                  # "bold #f2cd7f", as Rich reads it
 

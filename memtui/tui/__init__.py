@@ -78,7 +78,7 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             loaded=loaded,
             config_file=paths.config_file(),
             state=paths.state_folder(),
-            themes=(paths.shipped("themes"), paths.user_themes()),
+            themes=(paths.bundled_folder("themes"), paths.user_themes()),
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
         )
         app = MemtuiApp(launch)

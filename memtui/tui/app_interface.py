@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from memtui.config import Loaded, Settings
+from memtui.config import LoadedSettings, Settings
 
 if TYPE_CHECKING:
     from signal import Signals
@@ -30,7 +30,7 @@ class Launch:
 
     open_library: Callable[[], Library]
     """Called once, in a worker."""
-    loaded: Loaded = field(default_factory=Loaded)
+    loaded: LoadedSettings = field(default_factory=LoadedSettings)
     config_file: Path | None = None
     """None: settings changed on the screen are not saved."""
     state: Path | None = None

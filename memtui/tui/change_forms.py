@@ -7,7 +7,7 @@ from typing import Any
 
 from memtui.changes import Act, Change
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 from memtui.tui.form import (
     LABELS,
     Field,
@@ -28,7 +28,7 @@ def _field(name: str, value: str, known: Mapping[str, Sequence[str]], *, locked:
     return Field(name, LABELS[name], kind, value, offered, locked, hint)
 
 
-def _locked(name: str, store: Store) -> str:
+def _locked(name: str, store: WritableStore) -> str:
     return "" if name in store.editable else f"{store.format} cannot change it"
 
 
@@ -37,7 +37,7 @@ _ORDER = ("title", "content", "type", "importance", "entity", "tags")
 
 def edit(
     memory: Memory,
-    store: Store,
+    store: WritableStore,
     known: Mapping[str, Sequence[str]],
     *,
     act: Act = Act.EDIT,
@@ -78,7 +78,7 @@ def _with(one: Field, value: str) -> Field:
     return Field(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
 
 
-def supersede(memory: Memory, store: Store, known: Mapping[str, Sequence[str]]) -> Form:
+def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
     """Write the successor, beginning with the old text."""
 
     def changes(values: Values, force: bool) -> list[Change]:
@@ -104,7 +104,7 @@ def supersede(memory: Memory, store: Store, known: Mapping[str, Sequence[str]]) 
 
 
 def add(
-    store: Store,
+    store: WritableStore,
     known: Mapping[str, Sequence[str]],
     *,
     entity: str = "",
@@ -256,7 +256,7 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
 
 
 def again(
-    act: Act, store: Store, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]
+    act: Act, store: WritableStore, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]
 ) -> Form:
     """The form of an act, made anew; without memories, that of a new one."""
     if not memories or act is Act.ADD:

@@ -38,7 +38,7 @@ def open_source(app: AppInterface, place: Place) -> None:
         app.notify(f"{text.file_name(place.file)} is no longer there.", severity="warning")
         return
     try:
-        lend(app, external_editor.command(app.settings.editor, place.file, place.line))
+        lend(app, external_editor.editor_command(app.settings.editor, place.file, place.line))
     except SuspendNotSupported:
         app.notify("This terminal cannot be lent to an editor.", severity="warning")
     except OSError as error:

@@ -9,7 +9,7 @@ from memtui.changes import Outcome
 from memtui.errors import MemtuiError
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.stores.base import Store
+from memtui.stores.base import WritableStore
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -62,7 +62,7 @@ def _headline(ref: str, get: Callable[[str], Memory]) -> str:
 
 
 def places(
-    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[Store]
+    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[WritableStore]
 ) -> tuple[OutcomeLine, ...]:
     """Which files would change, as they are called in their store."""
     files = [line.words for line in lines if line.kind == "file"]

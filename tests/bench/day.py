@@ -59,7 +59,7 @@ def run(changes: int) -> None:
         with contextlib.closing(Library.open([root], cache=Path(name) / "cache")) as library:
             library.load()
             library.index()
-            library.keep_index()
+            library.save_index()
             print(f"{library.snapshot.count:,} memories in {len(files):,} files")
             print(f"  after changes   MiB   ms of CPU each   slots\n  {0:13,}{resident():6.0f}")
             _work(library, files, changes)
@@ -67,14 +67,14 @@ def run(changes: int) -> None:
 
 def _work(library: Library, files: list[Path], changes: int) -> None:
     times: list[float] = []
-    before = library.present()
+    before = library.current_memories()
     for number in range(1, changes + 1):
         file = files[number * 7 % len(files)]
         change(file, number)
         start = time.process_time()
         assert library.refresh_files([str(file)])
-        now = library.present()
-        library.turnover(before, now)
+        now = library.current_memories()
+        library.diff_memories(before, now)
         library.find(WORD)
         library.find(ALL)
         times.append((time.process_time() - start) * 1000)

@@ -26,7 +26,7 @@ _ID = re.compile(r'("id"\s*:\s*"[^"]*")')
 def sample(known: Format, place: Path) -> Path:
     """A copy of the format's invented store at this place. Returns the folder."""
     try:
-        shipped = paths.shipped("sample-data") / known.name
+        shipped = paths.bundled_folder("sample-data") / known.name
     except FileNotFoundError:
         shipped = Path("sample-data") / known.name
     if not shipped.is_dir():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act
-from memtui.journal.action import State
+from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
@@ -68,6 +68,6 @@ def test_nothing_is_lost_on_either_side(
     others = before.keys() - {ours.ref, theirs.ref}
     assert {ref: now[ref].content for ref in others} == {ref: before[ref].content for ref in others}
     assert now.keys() >= before.keys()
-    done = [action for action in library.log(EDITS * 3) if action.state is State.DONE]
+    done = [action for action in library.log(EDITS * 3) if action.state is ActionState.DONE]
     assert len(done) == EDITS, "every edit of ours is in our log, once"
     figures(f"beside a neighbour: {known.name}, {EDITS} + {int(said) + 1} edits, 0 lost")

@@ -21,7 +21,7 @@ from memtui.files.json.editing import load_records
 from memtui.files.reading import decode
 from memtui.library import Library, repair
 from memtui.tui.file_watcher import FileWatcher
-from memtui.tui.work import REFRESH_EVERY
+from memtui.tui.library_worker import REFRESH_EVERY
 
 SEEDS = 60
 """Facts in the file before the agents come."""
@@ -76,7 +76,7 @@ def two_agents(folder: Path, breaks: int) -> str:
     path.write_text(json.dumps(facts, indent=2) + "\n")
     library = Library.open([folder / "memory"], state=state)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     assert library.snapshot.count == SEEDS
     longest, seen = 0.0, 0
     touched = threading.Event()
@@ -107,7 +107,7 @@ def _broken_once(
             touched.clear()
             still = _trace(path)
             library.refresh()
-            library.keep_good_copies()
+            library.back_up_files()
             held = _ids_of(library)
             if held and still == _trace(path):
                 missing = held - _kept(path, state)
@@ -117,7 +117,7 @@ def _broken_once(
     finally:
         agents.end()
     kept = _kept(path, state)
-    library.apply(repair.restoration(library.stores[0], str(path), state))
+    library.apply(repair.plan_restore_copy(library.stores[0], str(path), state))
     library.refresh()
     assert not _fault(library), fault
     restored = _ids_of(library)

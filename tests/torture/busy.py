@@ -15,8 +15,8 @@ from memtui.changes import Edit, RecordEdit
 from memtui.files import failpoints
 from memtui.files.json.editing import load_records
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
-from memtui.journal import Journal, State
+from memtui.files.write_recorder import NullRecorder
+from memtui.journal import ActionState, Journal
 from tests.torture.cases import AMBIENT
 from tests.torture.kills import do
 from tests.torture.processes import fork, wait
@@ -53,7 +53,7 @@ def beside_a_busy_program(folder: Path, edits: int, seed: int, *, forgetful: boo
             longest = max(longest, time.monotonic() - started)
             made.append(mine)
             assert forgetful or len(exchanges) < MOST, "the two outbid each other"
-            assert [(a.state, a.note) for a in journal.log(1)] == [(State.DONE, "")]
+            assert [(a.state, a.note) for a in journal.log(1)] == [(ActionState.DONE, "")]
     journal.close()
     assert longest < LONG
     undone = _made_again(made[-1], state)
@@ -90,7 +90,7 @@ def _made_again(edits: tuple[Edit, ...], state: Path) -> int:
             if now != json.loads(edit.after or ""):
                 assert now == json.loads(edit.before or ""), "it is neither old nor new"
                 undone.append(edit)
-    commit(undone, NoRecorder(state))
+    commit(undone, NullRecorder(state))
     return len(undone)
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from memtui.changes import RecordEdit, TextEdit
 from memtui.errors import Conflict, SaveError, UnreadableFile
 from memtui.files.json.editing import load_records, new_record, set_member
-from memtui.files.late_writes import rescue
+from memtui.files.late_writes import recover_late_writes
 from memtui.files.reading import decode, encode, read_bytes
-from memtui.files.revert_detection import FileEditStatus, standing
+from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from tests.torture.processes import fork, wait
 
 START = 20
@@ -64,7 +64,7 @@ def _once(path: Path, state: Path, new: str | None, own: str) -> bool:
         after = set_member(record.raw, "n", record.value["n"] + 1)
         edit = RecordEdit(str(path), (), "id", own, record.raw, after)
     try:
-        commit([edit], NoRecorder(state))
+        commit([edit], NullRecorder(state))
     except Conflict:
         return False
     return True
@@ -119,7 +119,7 @@ def foreign(folder: Path, style: str, ours: int, theirs: int, seed: int) -> str:
         name = f"s{rng.randrange(START)}"
         edit = _ours(path, name, f"mine {number}")
         try:
-            commit([edit], NoRecorder(state))
+            commit([edit], NullRecorder(state))
             wanted[name] = edit
         except Conflict:
             conflicts += 1
@@ -160,11 +160,11 @@ def _ours(path: Path, name: str, content: str) -> RecordEdit:
 def _applied_again(wanted: dict[str, RecordEdit], state: Path) -> int:
     """Find which of our edits the agent has undone, and make them again."""
     count = 0
-    for (edit,), stand in standing([(edit,) for edit in wanted.values()]):
-        if stand.standing is not FileEditStatus.HELD and isinstance(edit, RecordEdit):
+    for (edit,), stand in find_statuses([(edit,) for edit in wanted.values()]):
+        if stand.state is not EditState.HELD and isinstance(edit, RecordEdit):
             fresh = _ours(Path(edit.path), edit.id, json.loads(edit.after or "{}")["content"])
             with suppress(Conflict):
-                commit([fresh], NoRecorder(state))
+                commit([fresh], NullRecorder(state))
             wanted[edit.id] = fresh
             count += 1
     return count
@@ -209,16 +209,16 @@ def appending(folder: Path, ours: int, theirs: int, seed: int) -> str:
     made, late = 0, []
     for number in range(ours):
         if number % 20 == 19:  # the app looks 0.3 s and 2 s after each of its saves
-            late += rescue(path, NoRecorder(state))
+            late += recover_late_writes(path, NullRecorder(state))
         text = decode(read_bytes(path))
         _, _, rest = text.partition("\n")
         edit = TextEdit(str(path), text, f"# {number}\n{rest}")
         with suppress(Conflict):
-            commit([edit], NoRecorder(state))
+            commit([edit], NullRecorder(state))
             made = number
     assert wait(child) == 0
-    late += rescue(path, NoRecorder(state))
-    assert all(one.rescued for one in late)
+    late += recover_late_writes(path, NullRecorder(state))
+    assert all(one.is_recovered for one in late)
     lines = path.read_text().split("\n")
     assert lines[0] == f"# {made}"
     lost = set(range(theirs)) - {int(line[2:]) for line in lines if line.startswith("- ")}
@@ -241,10 +241,10 @@ def broken_by_others(folder: Path) -> str:
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps([{"id": f"s{i}", "content": "old"} for i in range(3)]))
         edits = [_ours(path, f"s{i}", "mine") for i in range(3)]
-        commit([edits[0]], NoRecorder(state))
+        commit([edits[0]], NullRecorder(state))
         path.write_bytes(data)
         # each waits a while for the file to become whole: all of them together
-        save = partial(commit, [edits[1]], NoRecorder(state))
+        save = partial(commit, [edits[1]], NullRecorder(state))
         at_work.append((path, data, fork(save)))
     for path, data, child in at_work:
         assert wait(child) == 1, f"{data!r} was not refused"

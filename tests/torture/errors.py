@@ -21,8 +21,8 @@ from memtui.changes import TextEdit
 from memtui.errors import SaveError, UnreadableFile
 from memtui.files import failpoints
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
-from memtui.journal import Journal, State
+from memtui.files.write_recorder import NullRecorder
+from memtui.journal import ActionState, Journal
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, NOTE, Case
 from tests.torture.kills import do, strangers
 from tests.torture.processes import in_child
@@ -129,7 +129,7 @@ def _refused(place: Path, case: Case, point: str, code: int) -> int:
     assert case.contents(store) == old, f"{case.name}: {point} changed the file"
     assert not strangers(store, case.files), strangers(store, case.files)
     states = [action.state for action in journal.log()]
-    assert states == [State.VOID, State.DONE], f"{case.name}: {point} {code}: {states}"
+    assert states == [ActionState.VOID, ActionState.DONE], f"{case.name}: {point} {code}: {states}"
     do(journal, edits)  # and once the way is free, it works
     assert case.contents(store) != old
     journal.close()
@@ -147,7 +147,7 @@ def _still_saved(place: Path, case: Case, point: str, code: int) -> None:
     store = _prepared(place, case)
     old = case.contents(store)
     with failing(point, code):
-        commit(case.plan(store, random.Random(1)), NoRecorder(place / "state"))
+        commit(case.plan(store, random.Random(1)), NullRecorder(place / "state"))
     assert case.contents(store) != old
     assert not strangers(store, case.files), strangers(store, case.files)
 
@@ -164,10 +164,10 @@ def no_permission(folder: Path) -> str:
     def work() -> None:
         _drop_privileges()
         with pytest.raises(SaveError, match="no permission to write"):
-            commit(edits, NoRecorder(folder / "state"))
+            commit(edits, NullRecorder(folder / "state"))
         path.chmod(0)
         with pytest.raises(UnreadableFile, match="no permission to read"):
-            commit(edits, NoRecorder(folder / "state"))
+            commit(edits, NullRecorder(folder / "state"))
 
     assert in_child(work) == 0
     path.chmod(0o644)
@@ -193,7 +193,7 @@ def size_limit(folder: Path) -> str:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
         with pytest.raises(SaveError, match="larger"):
-            commit(NOTE.plan(store, random.Random(1)), NoRecorder(folder / "state"))
+            commit(NOTE.plan(store, random.Random(1)), NullRecorder(folder / "state"))
 
     assert in_child(work) == 0
     assert NOTE.contents(store) == old
@@ -216,7 +216,7 @@ def full_disk(folder: Path) -> str:
             text = path.read_bytes().decode("utf-8", "surrogateescape")
             try:
                 edit = TextEdit(str(path), text, text + "x" * 3000)
-                commit([edit], NoRecorder(folder / "state"))
+                commit([edit], NullRecorder(folder / "state"))
                 saved, old = saved + 1, NOTE.contents(disk)
             except SaveError as error:
                 told = str(error)
@@ -261,7 +261,9 @@ def order(folder: Path) -> str:
     """T21: the new content is on disk before it gets the name, the name before we say saved."""
     store = _prepared(folder, AGENT)
     path = store / "items.json"
-    calls = _observed(lambda: commit(AGENT.plan(store, random.Random(3)), NoRecorder(folder / "s")))
+    calls = _observed(
+        lambda: commit(AGENT.plan(store, random.Random(3)), NullRecorder(folder / "s"))
+    )
     size = path.stat().st_size
     names = [name for name, _ in calls]
     assert names == ["fsync file", "exchange", "fsync folder"], names
@@ -273,10 +275,10 @@ def _observed(work: Callable[[], None]) -> list[tuple[str, str]]:
     """The system calls that matter for a power cut, as the save makes them."""
     import stat
 
-    from memtui.files import name_exchange
+    from memtui.files import atomic_replace
 
     calls: list[tuple[str, str]] = []
-    fsync, call = os.fsync, name_exchange._call
+    fsync, call = os.fsync, atomic_replace._call
 
     def watched_fsync(descriptor: int) -> None:
         status = os.fstat(descriptor)
@@ -288,9 +290,9 @@ def _observed(work: Callable[[], None]) -> list[tuple[str, str]]:
         calls.append(("exchange", str(flags)))
         call(old, new, flags)
 
-    os.fsync, name_exchange._call = watched_fsync, watched_call
+    os.fsync, atomic_replace._call = watched_fsync, watched_call
     try:
         work()
     finally:
-        os.fsync, name_exchange._call = fsync, call
+        os.fsync, atomic_replace._call = fsync, call
     return calls

@@ -10,7 +10,7 @@ from pathlib import Path
 from memtui.errors import SaveError
 from memtui.files.locking import locked
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from tests.torture import crowds, errors, kills
 from tests.torture.cases import AGENT, NOTE
 
@@ -26,7 +26,7 @@ def mode(folder: Path) -> None:
     NOTE.make(folder)
     path = folder / NOTE.files[0]
     path.chmod(0o644)
-    commit(NOTE.plan(folder, random.Random(1)), NoRecorder(folder / "state"))
+    commit(NOTE.plan(folder, random.Random(1)), NullRecorder(folder / "state"))
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 

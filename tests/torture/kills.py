@@ -17,7 +17,7 @@ from memtui.files import failpoints
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
-from memtui.journal import Journal, JournalAction, State
+from memtui.journal import ActionState, Journal, JournalAction
 from tests.torture.cases import AGENT, CASES, Case
 from tests.torture.processes import KILLED, fork, wait
 
@@ -121,10 +121,10 @@ def _judged(begun: _Begun) -> bool:
     assert not strangers(store, case.files), strangers(store, case.files)
     log = journal.log()
     arrived = [name for name in case.files if now[name] != old[name]]
-    wanted = State.DONE if arrived else State.VOID
+    wanted = ActionState.DONE if arrived else ActionState.VOID
     assert [action.state for action in log] in ([wanted], [] if not arrived else [wanted]), log
     for action in log:
-        if action.state is State.DONE:
+        if action.state is ActionState.DONE:
             _forward(action, old, now, store)
             take_back(journal, action)
     if case.name != "sidecar":
@@ -161,8 +161,8 @@ def at_random_times(folder: Path, kills: int, seed: int, case: Case = AGENT) -> 
         journal.close()
     journal = Journal(state)
     actions = [action for action in reversed(journal.log(1_000_000)) if action.parts]
-    assert all(a.state in (State.DONE, State.VOID, State.UNDONE) for a in actions)
-    done = [action for action in actions if action.state is State.DONE]
+    assert all(a.state in (ActionState.DONE, ActionState.VOID, ActionState.UNDONE) for a in actions)
+    done = [action for action in actions if action.state is ActionState.DONE]
     partly = sum("only a part" in action.note for action in done)
     if len(case.files) == 1:
         text = decode(first[case.files[0]] or b"")
@@ -174,7 +174,7 @@ def at_random_times(folder: Path, kills: int, seed: int, case: Case = AGENT) -> 
         take_back(journal, action)
     assert case.contents(store) == first, "undoing everything did not give the first bytes"
     journal.close()
-    void = sum(action.state is State.VOID for action in actions)
+    void = sum(action.state is ActionState.VOID for action in actions)
     return (
         f"T2/T8 random kills [{case.name}]: {kills:,} kills, {len(done):,} edits done"
         f" ({partly} in part), {void} void, 0 unsure, 0 torn, all undone to the first bytes"

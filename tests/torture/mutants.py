@@ -57,17 +57,17 @@ MUTANTS = (
     Mutant(
         "nothing is merged",
         "save_transaction.py",
-        "if out is not None and (came == disk or not self._job.whole(came)):",
-        "if out is not None:",
+        "if displaced is not None and (other == disk or not self._edits.is_complete(other)):",
+        "if displaced is not None:",
         "foreign",
     ),
     Mutant(
         "written in place",
         "atomic_replace.py",
-        "            out = _exchanged(temporary, path)",
-        "            _discard(temporary)\n            out = _temporary_name(path)\n"
+        "            out = _swap_in(temporary, path)",
+        "            discard(temporary)\n            out = _temporary_name(path)\n"
         "            _copy(path, out)\n"
-        "            path.write_bytes(b'')\n            reached('exchange')\n"
+        "            path.write_bytes(b'')\n            failpoint('exchange')\n"
         "            path.write_bytes(data)",
         "points",
     ),
@@ -80,7 +80,7 @@ MUTANTS = (
     ),
     Mutant(
         "mode is lost",
-        "atomic_replace.py",
+        "ownership.py",
         "    os.fchmod(descriptor, mode)",
         "    pass",
         "mode",
@@ -95,7 +95,7 @@ MUTANTS = (
     Mutant(
         "temp stays after an error",
         "atomic_replace.py",
-        "    except BaseException:\n        _discard(temporary)\n        raise\n    finally",
+        "    except BaseException:\n        discard(temporary)\n        raise\n    finally",
         "    except BaseException:\n        raise\n    finally",
         "limit",
     ),
@@ -111,11 +111,11 @@ def run(folder: Path, mutant: Mutant) -> bool:
             (package / entry.name).symlink_to(entry)
     for room in ("files", "journal"):
         (package / room).mkdir()
-        for entry in (PACKAGE / room).glob("*.py"):
+        for entry in (PACKAGE / room).iterdir():
             (package / room / entry.name).symlink_to(entry)
     target = package / "files" / mutant.module
     if mutant.module == "journal":
-        target = package / "journal" / "judgement.py"
+        target = package / "journal" / "recovery.py"
     source = target.resolve().read_text()
     assert source.count(mutant.old) == 1, f"{mutant.name}: the line to change is gone"
     target.unlink()

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, TextEdit
-from memtui.files import failpoints, name_exchange
-from memtui.journal import Journal, State
+from memtui.files import atomic_replace, failpoints
+from memtui.journal import ActionState, Journal
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, SIDECAR, Case, make_nothing
 from tests.torture.kills import do, strangers, take_back
 
@@ -116,7 +116,7 @@ def watching(watch: Watch) -> Iterator[None]:
     """Every call of the save that changes something is an instant."""
     real = {name: getattr(os, name) for name in ("open", "write", "fsync", "rename", "link")}
     real |= {name: getattr(os, name) for name in ("unlink", "mkdir", "truncate", "ftruncate")}
-    call = name_exchange._call
+    call = atomic_replace._call
 
     def opened(path: Any, flags: int, *rest: Any, **more: Any) -> int:
         descriptor = real["open"](path, flags, *rest, **more)
@@ -141,14 +141,14 @@ def watching(watch: Watch) -> Iterator[None]:
 
     for name in real:
         setattr(os, name, {"open": opened, "fsync": fsynced}.get(name) or noted(name))
-    name_exchange._call = exchanged
+    atomic_replace._call = exchanged
     failpoints.install(watch.note)
     try:
         yield
     finally:
         for name, function in real.items():
             setattr(os, name, function)
-        name_exchange._call = call
+        atomic_replace._call = call
         failpoints.install(None)
 
 
@@ -266,10 +266,10 @@ def _judged(
     arrived = now != old
     states = [action.state for action in actions]
     if arrived:
-        assert states == [State.DONE], f"{place}: the journal says {states} of what is there"
+        assert states == [ActionState.DONE], f"{place}: the journal says {states} of what is there"
         take_back(journal, actions[0])
         if case is not SIDECAR:
             assert case.contents(store) == old, f"{place}: undo did not give the first bytes"
     else:
-        assert states in ([], [State.VOID]), f"{place}: the journal says {states} of nothing"
+        assert states in ([], [ActionState.VOID]), f"{place}: the journal says {states} of nothing"
     journal.close()

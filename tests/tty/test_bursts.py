@@ -83,7 +83,7 @@ def _open(on: Any, opening: str, title: str) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_bursts_of_keys_leave_every_dialog_sound(memtui: Start, tmp_path: Path, seed: int) -> None:
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
     chance = random.Random(seed)
     with memtui([str(root)], tmp_path, environ={"EDITOR": "true"}) as on:
         on.wait_for("e edit")
@@ -107,7 +107,7 @@ def test_bursts_of_keys_leave_every_dialog_sound(memtui: Start, tmp_path: Path, 
 def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Path) -> None:
     """The second `y` used to close the form's own parent: ScreenStackError, values on screen."""
     root = tmp_path / "agent-memory"
-    shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
     with memtui([str(root)], tmp_path) as on:
         on.wait_for("e edit")
         on.send("e")

@@ -24,7 +24,7 @@ WRITTEN = "hinterland 4711 "
 def _store(folder: Path) -> Path:
     root = folder / "agent-memory"
     if not root.exists():
-        shutil.copytree(paths.shipped("sample-data") / "agent-memory", root)
+        shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
     return root
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from textual.worker import WorkerCancelled
 
 from memtui import paths
-from memtui.config import Loaded, Settings
+from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.tui.app import MemtuiApp
@@ -33,7 +33,7 @@ class ChangingStage(Stage):
 
     @property
     def library(self) -> Library:
-        library = self.browse.work.library
+        library = self.browse.worker.library
         assert library is not None
         return library
 
@@ -112,14 +112,14 @@ async def changing(
     folder = tmp_path / "stores"
     for store in stores:
         if not (folder / store).exists():
-            shutil.copytree(paths.shipped("sample-data") / store, folder / store)
+            shutil.copytree(paths.bundled_folder("sample-data") / store, folder / store)
     roots = [folder / store for store in stores]
     state = state or tmp_path / "state"
     launch = Launch(
         lambda: Library.open(roots, cache=None, state=state, now=lambda: NOW),
-        loaded=Loaded(Settings(theme=theme, editor=editor, restore=False)),
+        loaded=LoadedSettings(Settings(theme=theme, editor=editor, restore=False)),
         state=state,
-        themes=(paths.shipped("themes"),),
+        themes=(paths.bundled_folder("themes"),),
         roots=roots,
         now=lambda: NOW,
     )

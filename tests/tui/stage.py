@@ -18,7 +18,7 @@ from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
 from memtui import paths
-from memtui.config import Loaded, Settings
+from memtui.config import LoadedSettings, Settings
 from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import MemtuiApp
@@ -184,7 +184,7 @@ class Stage:
     def headlines(self) -> list[str]:
         """What the list shows, in order."""
         memories = self.browse.memories
-        rows = self.browse.work.library.snapshot.rows if self.browse.work.library else ()
+        rows = self.browse.worker.library.snapshot.rows if self.browse.worker.library else ()
         return [rows[slot].headline for slot in memories.slots]
 
     @property
@@ -212,10 +212,10 @@ async def stage(
     chosen = settings or Settings(theme=theme)
     launch = Launch(
         open_library or (lambda: Library.open([root], cache=None, state=state, now=lambda: NOW)),
-        loaded=Loaded(chosen),
+        loaded=LoadedSettings(chosen),
         config_file=config_file,
         state=state,
-        themes=(paths.shipped("themes"),),
+        themes=(paths.bundled_folder("themes"),),
         roots=(root,),
         now=lambda: NOW,
     )

@@ -15,7 +15,7 @@ from memtui.tui.dialogs.picker import Choice, Picker
 from .stage import Stage, compare, stage, write_store
 
 SIZES = [(160, 45), (120, 35), (80, 24)]
-THEMES = sorted(themes.load_all([paths.shipped("themes")]).by_name)
+THEMES = sorted(themes.load_all([paths.bundled_folder("themes")]).by_name)
 
 
 @pytest.fixture

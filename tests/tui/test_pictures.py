@@ -15,7 +15,7 @@ from .stage import stage, write_store
 
 COLOURED = {
     name: theme
-    for name, theme in themes.load_all([paths.shipped("themes")]).by_name.items()
+    for name, theme in themes.load_all([paths.bundled_folder("themes")]).by_name.items()
     if theme.paints["background"].ground.startswith("#")
     or theme.paints["background"].colour.startswith("#")
 }

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.files.reading import present
+from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard, any_in, folders_in, listed
 
@@ -55,7 +55,7 @@ def entities(root: Path) -> Iterator[FoundShard | Unreadable]:
         if isinstance(found, Unreadable):
             yield found
             continue
-        files, mark = present((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
+        files, mark = existing_files((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
         if files:
             yield FoundShard(shard_key(found.name), files, mark)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Edit, ValueEdit
-from memtui.files.reading import stamp
+from memtui.files.reading import file_stamp
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
@@ -76,7 +76,7 @@ class Ambient(FileStore[EventContext]):
                 continue
             key = found.key.removeprefix(f"{layout.PROJECTS}/")
             own = [file for file in found.files if file.endswith(f"/{layout.PROJECT}")][:1]
-            mark = stamp(own)
+            mark = file_stamp(own)
             known = self._names.get(key)
             if known is None or known[0] != mark:
                 project, _ = read_project(self.root, found.key, tuple(own))

@@ -15,7 +15,7 @@ from typing import Any
 
 from memtui.changes import RowEdit
 from memtui.errors import MemtuiError
-from memtui.files.revert_detection import CHANGED, HELD, EditStatus, FileEditStatus, Trail
+from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import look
 from memtui.stores.engram.records import native, plain, text
 from memtui.stores.engram.row_digests import find_row
@@ -28,12 +28,12 @@ COUNTED = DERIVED | {"duplicate_count", "last_seen_at", "id"}
 """Columns that Engram moves by itself."""
 
 Row = Mapping[str, Any]
-Found = list[tuple[Trail, EditStatus]]
+Found = list[tuple[EditSequence, EditStatus]]
 
 
-def standing(trails: Sequence[Trail]) -> Found:
+def standing(trails: Sequence[EditSequence]) -> Found:
     """How each trail of row edits stands now; left out where the database cannot be read."""
-    by_path: dict[str, list[tuple[Trail, list[RowEdit]]]] = {}
+    by_path: dict[str, list[tuple[EditSequence, list[RowEdit]]]] = {}
     for trail in trails:
         edits = [edit for edit in trail if isinstance(edit, RowEdit)]
         if edits and edits[0].table in MEMORIES:
@@ -47,7 +47,9 @@ def standing(trails: Sequence[Trail]) -> Found:
     return found
 
 
-def _stands(asked: Sequence[tuple[Trail, list[RowEdit]]], connection: sqlite3.Connection) -> Found:
+def _stands(
+    asked: Sequence[tuple[EditSequence, list[RowEdit]]], connection: sqlite3.Connection
+) -> Found:
     schema = inspect(connection)
     rows = [_row(connection, schema, edits[0]) for _, edits in asked]
     updated = {
@@ -90,19 +92,17 @@ def _taken_out(edit: RowEdit, row: Row | None) -> EditStatus:
     if not all(_same(row[name], before[name]) for name in before if name not in COUNTED):
         return CHANGED
     now = {name: plain(row[name]) for name in before}
-    return EditStatus(FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, None))
+    return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, None))
 
 
 def _put_in(edit: RowEdit, row: Row | None) -> EditStatus:
     if row is None:
-        return EditStatus(FileEditStatus.UNDONE, edit)
+        return EditStatus(EditState.REVERTED, edit)
     gone = row.get("deleted_at")
     if gone is None or (edit.after or {}).get("deleted_at") is not None:
         return HELD
     before, after = {"deleted_at": gone}, {"deleted_at": None}
-    return EditStatus(
-        FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, before, after)
-    )
+    return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, before, after))
 
 
 def _changed(trail: Sequence[RowEdit], row: Row) -> EditStatus | None:
@@ -120,9 +120,7 @@ def _changed(trail: Sequence[RowEdit], row: Row) -> EditStatus | None:
         now = {name: plain(row[name]) for name in back}
         again = {name: wanted[name] for name in back}
         edit = trail[0]
-        return EditStatus(
-            FileEditStatus.UNDONE, RowEdit(edit.path, edit.table, edit.key, now, again)
-        )
+        return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, again))
     if lost:
         return CHANGED
     return HELD if wanted else None

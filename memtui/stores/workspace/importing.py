@@ -13,7 +13,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import real, safe_join
+from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import content_of, created_of
 from memtui.stores.format import ConvertedMemory
@@ -31,7 +31,7 @@ from memtui.stores.importing import (
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _TOLD = frozenset(
@@ -61,7 +61,7 @@ def _file(root: Path, path: str) -> Path:
         if name in SKIPPED:
             raise Refused("documents in hidden folders are not memory", where=path)
         file = safe_join(file, name)
-    if not path.endswith(SUFFIX) or not real(file).is_relative_to(real(root)):
+    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(root)):
         raise Refused("this is no place for a document", where=path)
     return file
 

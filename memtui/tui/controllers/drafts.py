@@ -63,7 +63,7 @@ class DraftActs:
         if state is None or library is None:
             return False
         roots = [store.root for store in library.stores if not store.read_only]
-        self._drafts = form_drafts.left_behind(state, roots)
+        self._drafts = form_drafts.find_drafts(state, roots)
         return bool(self._drafts)
 
     def _age(self, draft: FormDraft) -> str:

@@ -17,8 +17,7 @@ from memtui.files import external_editor, form_drafts
 from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
-from memtui.tui import change_forms, external_programs
-from memtui.tui import change_worker as doings
+from memtui.tui import change_forms, change_worker, external_programs
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import ChangeActions, of_one_store
 from memtui.tui.controllers.selection import Selection
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.stores.base import Store
+    from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -161,7 +160,7 @@ class FormActions:
             return
         self._pick_store(open_for_writing, memory)
 
-    def _pick_store(self, stores: Sequence[Store], memory: Memory | None) -> None:
+    def _pick_store(self, stores: Sequence[WritableStore], memory: Memory | None) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
 
         here = memory.store if memory else ""
@@ -182,7 +181,7 @@ class FormActions:
 
         self._screen.app.push_screen(Picker("New memory in", choices, several=False), picked)
 
-    def _new_in(self, store: Store, memory: Memory | None) -> None:
+    def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
@@ -259,7 +258,7 @@ class FormActions:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.command(app.settings.editor, str(draft.path))
+            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
             status = external_programs.lend(app, arguments)
         except SuspendNotSupported:
             draft.discard()
@@ -276,7 +275,7 @@ class FormActions:
 
     def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
-            content = draft.now()
+            content = draft.read_result()
         except SaveError as error:
             self._screen.app.notify(str(error), severity="warning")
             return
@@ -300,12 +299,12 @@ class FormActions:
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
-            return doings.preview(library, changes)
+            return change_worker.preview(library, changes)
 
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:
                 draft.discard()
-                self._changing.told(found.planned.as_written(action.refs))
+                self._changing.told(found.planned.with_written_refs(action.refs))
 
             self._doing.apply(found.planned, done, failed)
 

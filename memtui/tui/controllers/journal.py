@@ -141,11 +141,11 @@ class JournalActions:
 
     def look(self) -> None:
         """Ask whether what memtui wrote is still there."""
-        if time.monotonic() > self._until or self._screen.work.holding:
+        if time.monotonic() > self._until or self._screen.worker.is_writing:
             return
 
         def found(library: Library) -> tuple[RevertedEdit, ...]:
-            return tuple(library.overwritten(self._since))
+            return tuple(library.find_reverted(self._since))
 
         self._doing.ask(found, self._found, lambda _: None, "overwritten")
 
@@ -159,7 +159,7 @@ class JournalActions:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             self._screen.app.notify(
-                f"“{title}”{more}: {new[0].told}. W applies your change again.",
+                f"“{title}”{more}: {new[0].description}. W applies your change again.",
                 title="Your change was overwritten",
                 severity="warning",
                 timeout=15,
@@ -167,9 +167,9 @@ class JournalActions:
 
     def _again(self) -> None:
         """Make the same edits once more, through the same path, as a change of its own."""
-        from memtui.library.reverted_edits import planned_again
+        from memtui.library.reverted_edits import plan_reapply
 
-        planned = planned_again(self.overwritten)
+        planned = plan_reapply(self.overwritten)
 
         def done(_: JournalAction) -> None:
             self.overwritten = ()

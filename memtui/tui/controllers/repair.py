@@ -6,20 +6,20 @@ import os
 from typing import TYPE_CHECKING
 
 from memtui.library import repair
-from memtui.library.repair import Broken
-from memtui.tui.change_worker import ChangeWorker, Preview, previewed
+from memtui.library.repair import BrokenFile
+from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
 from memtui.tui.controllers.changes import ChangeActions
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library.planning import Planned
-    from memtui.stores.base import Store, Unreadable
+    from memtui.stores.base import Unreadable, WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
 
 class RepairActions:
-    """Broken files, opened read-only."""
+    """BrokenFile files, opened read-only."""
 
     def __init__(
         self, screen: ScreenInterface, doing: ChangeWorker, changing: ChangeActions
@@ -58,9 +58,9 @@ class RepairActions:
             if values:
                 self._look(*broken[int(values[0])])
 
-        self._screen.app.push_screen(Picker("Broken files", choices, several=False), picked)
+        self._screen.app.push_screen(Picker("BrokenFile files", choices, several=False), picked)
 
-    def _store(self, label: str) -> Store:
+    def _store(self, label: str) -> WritableStore:
         library = self._doing.library
         assert library is not None, "it has said which files are broken"
         return library.store(label)
@@ -68,14 +68,14 @@ class RepairActions:
     def _look(self, label: str, fault: Unreadable) -> None:
         store, state = self._store(label), self._screen.app.launch.state
         self._doing.ask(
-            lambda _: repair.look(store, fault.file, fault.reason, state),
+            lambda _: repair.inspect_file(store, fault.file, fault.reason, state),
             lambda broken: self._show(store, broken),
             self._changing.failed,
             "broken",
             opens=True,
         )
 
-    def _show(self, store: Store, broken: Broken) -> None:
+    def _show(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.broken import BrokenScreen
 
         def answered(restore: bool | None) -> None:
@@ -84,7 +84,7 @@ class RepairActions:
 
         self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
 
-    def _restore(self, store: Store, broken: Broken) -> None:
+    def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
 
         state = self._screen.app.launch.state
@@ -93,7 +93,7 @@ class RepairActions:
 
         def done(_: JournalAction) -> None:
             self._screen.app.notify(f"Restored {broken.path.name}. u takes it back.", timeout=4)
-            self._screen.work.refresh()
+            self._screen.worker.refresh()
 
         def planned(found: Preview) -> None:
             def answered(yes: bool | None) -> None:
@@ -104,7 +104,7 @@ class RepairActions:
             self._screen.app.push_screen(screen, answered)
 
         def plan(_: object) -> Preview:
-            planned: Planned = repair.restoration(store, str(broken.path), state)
-            return previewed(planned)
+            planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
+            return preview_of(planned)
 
         self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

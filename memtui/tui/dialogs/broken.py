@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.library.repair import Broken
+from memtui.library.repair import BrokenFile
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
@@ -37,7 +37,7 @@ class BrokenScreen(FittingDialog[bool]):
         Binding("r", "restore", show=False),
     ]
 
-    def __init__(self, broken: Broken, now: Callable[[], datetime]) -> None:
+    def __init__(self, broken: BrokenFile, now: Callable[[], datetime]) -> None:
         super().__init__()
         self._broken = broken
         self._now = now
@@ -56,8 +56,8 @@ class BrokenScreen(FittingDialog[bool]):
             OutcomeLine(text.file_name(str(broken.path)), Tone.QUIET),
         ]
         restore = []
-        if broken.copy is not None:
-            size, age = text.size(broken.copy_size), text.ago(broken.copy, self._now())
+        if broken.backup_time is not None:
+            size, age = text.size(broken.backup_size), text.ago(broken.backup_time, self._now())
             said.append(OutcomeLine(f"{size}, of {age}", Tone.GOOD, "the last good copy:"))
             restore = [("r", "restore it", "")]
         else:
@@ -70,7 +70,7 @@ class BrokenScreen(FittingDialog[bool]):
         self.call_after_refresh(self._fill)
 
     def action_restore(self) -> None:
-        if self._broken.copy is not None:
+        if self._broken.backup_time is not None:
             self.dismiss(True)
 
     def _fill(self) -> None:

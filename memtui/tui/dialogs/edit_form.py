@@ -165,7 +165,7 @@ class FormScreen(FittingDialog[Planned]):
         if draft is None:
             self._file.clear()
             return False
-        self._file.keep(draft)
+        self._file.save(draft)
         if last:
             self._file.release()
         return True
@@ -289,7 +289,7 @@ class FormScreen(FittingDialog[Planned]):
         self._number += 1  # what was asked before is no longer of interest
 
         def done(action: JournalAction) -> None:
-            self._close(planned.as_written(action.refs))
+            self._close(planned.with_written_refs(action.refs))
 
         def apply(library: Library) -> JournalAction:
             action = library.apply(planned)

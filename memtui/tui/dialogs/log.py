@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.journal import JournalAction, State
+from memtui.journal import ActionState, JournalAction
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import lines_of
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 _SIGNS = {
-    State.DONE: "●",
-    State.UNDONE: "↶",
-    State.VOID: "○",
-    State.UNSURE: "!",
-    State.INTENT: "…",
+    ActionState.DONE: "●",
+    ActionState.UNDONE: "↶",
+    ActionState.VOID: "○",
+    ActionState.UNSURE: "!",
+    ActionState.INTENT: "…",
 }
 _WORDS = {
-    State.DONE: "done",
-    State.UNDONE: "taken back",
-    State.VOID: "not done",
-    State.UNSURE: "cut short",
-    State.INTENT: "at work",
+    ActionState.DONE: "done",
+    ActionState.UNDONE: "taken back",
+    ActionState.VOID: "not done",
+    ActionState.UNSURE: "cut short",
+    ActionState.INTENT: "at work",
 }
 _OVERWRITTEN = "! lost"
 """Of an action that another program has taken back, all or part of it."""
@@ -95,11 +95,11 @@ class ActionList(ListWindow):
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         action, palette = self._actions[index], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        quiet = action.state not in (State.DONE, State.UNSURE)
+        quiet = action.state not in (ActionState.DONE, ActionState.UNSURE)
         when = text.short_ago(datetime.fromtimestamp(action.time, UTC), self._now())
         lost = action.id in self._overwritten
         state = _OVERWRITTEN if lost else f"{_SIGNS[action.state]} {_WORDS[action.state]}"
-        tone = palette.warning if lost or action.state is State.UNSURE else palette.dim
+        tone = palette.warning if lost or action.state is ActionState.UNSURE else palette.dim
         room = max(8, width - TIME_WIDTH - STATE_WIDTH - 6)
         title = text.cut(text.one_line(action.title), room)
         return Strip(
@@ -156,9 +156,9 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         lines = lines_of(diffs_of(action)) if action else []
         self.query_one(DiffView).show(lines)
         keys = [("enter", "go to it", "")] if action else []
-        if action and action.state in (State.DONE, State.UNSURE):
+        if action and action.state in (ActionState.DONE, ActionState.UNSURE):
             keys.append(("u", "take it back", ""))
-        if action and action.state is State.UNDONE:
+        if action and action.state is ActionState.UNDONE:
             keys.append(("^r", "do it again", ""))
         if action:
             keys.append(("space", "diff", ""))
@@ -174,14 +174,14 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     def action_undo(self) -> None:
         action = self._list.action
-        if action and action.state in (State.DONE, State.UNSURE):
+        if action and action.state in (ActionState.DONE, ActionState.UNSURE):
             self.dismiss(("undo", str(action.id)))
         elif action:
             self.app.notify(f"It is {_WORDS[action.state]}.", timeout=3)
 
     def action_redo(self) -> None:
         action = self._list.action
-        if action and action.state is State.UNDONE:
+        if action and action.state is ActionState.UNDONE:
             self.dismiss(("redo", str(action.id)))
         elif action:
             self.app.notify(f"It is {_WORDS[action.state]}.", timeout=3)

@@ -15,13 +15,13 @@ import pytest
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.files import failpoints
-from memtui.files.staging_dir import POINTS, clear_leftovers, stage_for
-from memtui.journal import Journal, State
+from memtui.files.staging_dir import POINTS, clear_leftovers, new_stage
+from memtui.journal import ActionState, Journal
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump
 from tests.torture.processes import KILLED, in_child
@@ -34,7 +34,7 @@ def bundle(folder: Path, *names: str) -> Path:
     library = Library.open([SAMPLES / name for name in names])
     library.load()
     file = folder / "a.zip"
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     return file
 
 
@@ -76,10 +76,10 @@ def test_undo_takes_all_of_it_away_and_redo_brings_all_of_it_again(
     first = held(place)
     for _ in range(2):
         action = journal(tmp_path).undo(anywhere=True)
-        assert action.state is State.UNDONE
+        assert action.state is ActionState.UNDONE
         assert beside(tmp_path) == set()
         action = journal(tmp_path).redo(anywhere=True)
-        assert action.state is State.DONE
+        assert action.state is ActionState.DONE
         assert held(place) == first
         assert beside(tmp_path) == {"there"}
 
@@ -100,13 +100,13 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     shutil.rmtree(root)
     root.mkdir()
     file = tmp_path / "a.zip"
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     Library((), state=tmp_path / "state").restore(
         plan_restore(read_document(file), tmp_path / "there")
     )
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     with pytest.raises(Refused, match="nothing that could be made"):
         plan_restore(read_document(file), tmp_path / "nowhere")
 
@@ -179,7 +179,7 @@ def test_what_others_wrote_since_is_never_taken_away(
     assert held(place) == now
     assert os.path.lexists(file)
     (action,) = journal(tmp_path).log(anywhere=True)
-    assert action.state is State.DONE
+    assert action.state is ActionState.DONE
     assert beside(tmp_path) == {"there"}
 
 
@@ -253,7 +253,7 @@ def test_a_killed_restore_leaves_nothing_after_the_next_start(
     killed(tmp_path, point, bring)
     assert not (tmp_path / "there").exists()
     (action,) = journal(tmp_path).log(anywhere=True)  # the next start
-    assert action.state is State.VOID
+    assert action.state is ActionState.VOID
     assert beside(tmp_path) == set()
 
 
@@ -267,13 +267,13 @@ def test_a_killed_undo_has_taken_away_all_or_nothing(
     killed(tmp_path, point, undo)
     (action,) = journal(tmp_path).log(anywhere=True)
     if point == "put":
-        assert (action.state, action.note, held(place)) == (State.DONE, "", first)
+        assert (action.state, action.note, held(place)) == (ActionState.DONE, "", first)
         journal(tmp_path).undo(anywhere=True)
     else:
-        assert (action.state, action.note) == (State.UNDONE, "")
+        assert (action.state, action.note) == (ActionState.UNDONE, "")
     assert beside(tmp_path) == set()
     killed(tmp_path, "fill", redo)
-    assert journal(tmp_path).log(anywhere=True)[0].state is State.UNDONE
+    assert journal(tmp_path).log(anywhere=True)[0].state is ActionState.UNDONE
     journal(tmp_path).redo(anywhere=True)
     assert held(place) == first
     assert beside(tmp_path) == {"there"}
@@ -287,7 +287,7 @@ def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: s
     killed(tmp_path, point, bring)
     (action,) = journal(tmp_path).log(anywhere=True)  # the next start
     whole = point.startswith("move")
-    assert (action.state, action.note) == (State.DONE if whole else State.VOID, "")
+    assert (action.state, action.note) == (ActionState.DONE if whole else ActionState.VOID, "")
     assert {path.name for path in place.iterdir()} == (set(MIXED) if whole else set())
     if whole:
         journal(tmp_path).undo(anywhere=True)
@@ -302,7 +302,7 @@ def test_a_killed_emptying_has_taken_out_all_or_nothing(tmp_path: Path, point: s
     killed(tmp_path, point, undo)
     (action,) = journal(tmp_path).log(anywhere=True)
     gone = point == "clear"
-    assert (action.state, action.note) == (State.UNDONE if gone else State.DONE, "")
+    assert (action.state, action.note) == (ActionState.UNDONE if gone else ActionState.DONE, "")
     assert held(place) == ({} if gone else first)
     if not gone:
         journal(tmp_path).undo(anywhere=True)
@@ -324,7 +324,7 @@ def test_what_is_at_work_or_not_ours_is_left(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     (tmp_path / ".there.memtui-01234567").write_text("a file")
     before = {path.name for path in tmp_path.iterdir()}
-    with stage_for(place) as stage:
+    with new_stage(place) as stage:
         clear_leftovers(place)
         assert stage.is_dir()
         assert set(POINTS)

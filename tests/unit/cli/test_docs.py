@@ -7,7 +7,7 @@ from pathlib import Path
 from memtui import themes
 from memtui.cli.commands import COMMANDS
 from memtui.cli.group import memtui
-from memtui.paths import shipped
+from memtui.paths import bundled_folder
 from memtui.stores.registry import FORMATS
 from tests import commands_page, keys_page
 
@@ -37,7 +37,7 @@ def test_the_readme_names_every_command_and_every_command_has_help() -> None:
 
 
 def test_the_readme_names_every_theme_and_every_format() -> None:
-    for name in themes.load_all([shipped("themes")]).by_name:
+    for name in themes.load_all([bundled_folder("themes")]).by_name:
         assert name == themes.MONO or f"`{name}`" in README, name
     for known in FORMATS:
         assert known.name.split("-")[0] in README.lower(), known.name

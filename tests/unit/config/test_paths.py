@@ -40,7 +40,7 @@ def test_the_folders_bear_our_own_name(monkeypatch: pytest.MonkeyPatch, tmp_path
 def test_private_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        folder = paths.private(tmp_path / "a" / "b")
+        folder = paths.private_folder(tmp_path / "a" / "b")
     finally:
         os.umask(before)
     for part in (folder, folder.parent):
@@ -57,9 +57,9 @@ def test_a_write_that_fails_leaves_the_old_text_and_nothing_else(tmp_path: Path)
 
 
 def test_themes_are_shipped() -> None:
-    assert list(paths.shipped("themes").glob("*.toml"))
+    assert list(paths.bundled_folder("themes").glob("*.toml"))
 
 
 def test_what_is_not_shipped_is_said() -> None:
     with pytest.raises(FileNotFoundError, match="install it again"):
-        paths.shipped("nothing")
+        paths.bundled_folder("nothing")

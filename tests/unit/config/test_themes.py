@@ -17,7 +17,7 @@ from memtui import paths, themes
 from memtui.config import SCHEMA, Settings
 from memtui.themes import MEANINGS, Paint, Theme, Themes, choose, load_all, parse_paint
 
-SHIPPED = load_all([paths.shipped("themes")])
+SHIPPED = load_all([paths.bundled_folder("themes")])
 COLOURED = [theme for theme in SHIPPED.by_name.values() if not theme.ansi]
 TEXT_ON = ("background", "surface", "panel")
 
@@ -253,7 +253,7 @@ def test_a_parent_gives_what_is_missing(tmp_path: Path) -> None:
 
 def test_the_persons_own_theme_takes_the_place_of_ours(tmp_path: Path) -> None:
     (tmp_path / "dusk.toml").write_text('title = "Mine"\n[colours]\ntext = "#ffffff"\n')
-    loaded = load_all([paths.shipped("themes"), tmp_path])
+    loaded = load_all([paths.bundled_folder("themes"), tmp_path])
     assert loaded.by_name["dusk"].title == "Mine"
     assert loaded.problems == ()
 

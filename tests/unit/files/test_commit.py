@@ -18,12 +18,12 @@ from memtui.files.json.editing import load_records, set_member
 from memtui.files.locking import locked
 from memtui.files.save_transaction import commit, preview
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 
 
 @pytest.fixture
-def recorder(tmp_path: Path) -> NoRecorder:
-    return NoRecorder(tmp_path / "state")
+def recorder(tmp_path: Path) -> NullRecorder:
+    return NullRecorder(tmp_path / "state")
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def edit(path: Path, index: int, content: str | None) -> RecordEdit:
     return RecordEdit(str(path), (), "id", record.value["id"], record.raw, after, index)
 
 
-def test_the_preview_is_what_is_saved(path: Path, recorder: NoRecorder) -> None:
+def test_the_preview_is_what_is_saved(path: Path, recorder: NullRecorder) -> None:
     note = path.parent / "note.md"
     edits = [edit(path, 1, "new"), TextEdit(str(note), None, "# hi\n"), edit(path, 2, None)]
     before = path.read_text()
@@ -56,7 +56,7 @@ def test_the_preview_is_what_is_saved(path: Path, recorder: NoRecorder) -> None:
 
 
 def test_other_programs_records_are_kept_and_the_edit_finds_its_own(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     mine = edit(path, 2, "mine")
     records = json.loads(path.read_text())
@@ -68,7 +68,7 @@ def test_other_programs_records_are_kept_and_the_edit_finds_its_own(
     assert path.read_text() == json.dumps(records)
 
 
-def test_a_conflict_shows_all_three_and_writes_nothing(path: Path, recorder: NoRecorder) -> None:
+def test_a_conflict_shows_all_three_and_writes_nothing(path: Path, recorder: NullRecorder) -> None:
     mine, gone, new = edit(path, 0, "mine"), edit(path, 1, "mine"), edit(path, 2, "x")
     path.write_text(path.read_text().replace("fact 0", "theirs").replace('"r1"', '"r9"'))
     before = path.read_bytes()
@@ -86,7 +86,9 @@ def test_a_conflict_shows_all_three_and_writes_nothing(path: Path, recorder: NoR
     assert path.read_bytes() == before
 
 
-def test_an_edit_that_stands_there_already_writes_nothing(path: Path, recorder: NoRecorder) -> None:
+def test_an_edit_that_stands_there_already_writes_nothing(
+    path: Path, recorder: NullRecorder
+) -> None:
     mine = edit(path, 0, "mine")
     commit([mine], recorder)
     seen = path.stat()
@@ -94,7 +96,9 @@ def test_an_edit_that_stands_there_already_writes_nothing(path: Path, recorder: 
     assert path.stat().st_ino == seen.st_ino
 
 
-def test_many_edits_of_one_file_are_one_save_and_one_undo(path: Path, recorder: NoRecorder) -> None:
+def test_many_edits_of_one_file_are_one_save_and_one_undo(
+    path: Path, recorder: NullRecorder
+) -> None:
     before = path.read_bytes()
     edits = tuple(edit(path, index, None if index % 2 else f"n{index}") for index in range(4))
     commit(edits, recorder)
@@ -103,7 +107,9 @@ def test_many_edits_of_one_file_are_one_save_and_one_undo(path: Path, recorder: 
     assert path.read_bytes() == before
 
 
-def test_records_with_one_id_are_told_apart_by_their_text(path: Path, recorder: NoRecorder) -> None:
+def test_records_with_one_id_are_told_apart_by_their_text(
+    path: Path, recorder: NullRecorder
+) -> None:
     path.write_text('[{"id": 7, "content": "a"}, {"id": 7, "content": "b"}]')
     mine = edit(path, 1, "c")
     commit([RecordEdit(mine.path, (), "id", "7", mine.before, mine.after)], recorder)
@@ -111,7 +117,7 @@ def test_records_with_one_id_are_told_apart_by_their_text(path: Path, recorder: 
 
 
 def test_values_are_set_where_they_are_and_made_where_they_are_not(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     path.write_text('{\n  "lastActive": 1,\n  "events": []\n}')
     for key, before, after in (("lastActive", "1", "2"), ("archived", "", "true")):
@@ -120,7 +126,7 @@ def test_values_are_set_where_they_are_and_made_where_they_are_not(
 
 
 def test_a_value_that_another_program_has_changed_is_not_overwritten(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     path.write_text('{"types": {"a.md": "lesson"}}')
     mine = ValueEdit(str(path), ("types", "a.md"), '"task"', '"decision"')
@@ -131,7 +137,7 @@ def test_a_value_that_another_program_has_changed_is_not_overwritten(
 
 
 def test_a_record_whose_keys_stand_in_another_order_is_the_same_record(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     mine = edit(path, 0, "mine")
     records = [dict(reversed(record.items())) for record in json.loads(path.read_text())]
@@ -143,7 +149,7 @@ def test_a_record_whose_keys_stand_in_another_order_is_the_same_record(
 
 
 def test_what_a_program_has_written_of_its_own_book_keeping_stands(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     """Taking back an edit must not make a file look idle that its program has just written."""
     path.write_text('{"lastActive": 1, "events": []}')
@@ -162,7 +168,7 @@ def test_what_a_program_has_written_of_its_own_book_keeping_stands(
 
 
 @pytest.mark.parametrize("data", [b"", b"\0\0\0", b'[{"id": "r0"', b"[] []", b'{"a": 1}'])
-def test_a_broken_file_is_never_written(path: Path, recorder: NoRecorder, data: bytes) -> None:
+def test_a_broken_file_is_never_written(path: Path, recorder: NullRecorder, data: bytes) -> None:
     mine = edit(path, 0, "mine")
     path.write_bytes(data)
     with pytest.raises((UnreadableFile, Conflict)):
@@ -170,7 +176,7 @@ def test_a_broken_file_is_never_written(path: Path, recorder: NoRecorder, data: 
     assert path.read_bytes() == data
 
 
-def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: NoRecorder) -> None:
+def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: NullRecorder) -> None:
     note = path.parent / "note.md"
     note.write_text("# a\nbody\n")
     mine = TextEdit(str(note), "# a\nbody\n", "# b\nbody\n")
@@ -184,7 +190,7 @@ def test_lines_that_an_agent_appends_meanwhile_stay(path: Path, recorder: NoReco
         commit([mine], recorder)
 
 
-def test_mode_owner_attributes_and_links_survive(path: Path, recorder: NoRecorder) -> None:
+def test_mode_owner_attributes_and_links_survive(path: Path, recorder: NullRecorder) -> None:
     path.chmod(0o640)
     os.setxattr(path, "user.note", b"kept")
     link = path.parent / "link.json"
@@ -206,7 +212,9 @@ def _fields(one: RecordEdit) -> dict[str, object]:
     return {name: getattr(one, name) for name in one.__dataclass_fields__}
 
 
-def test_a_file_with_two_names_is_refused_with_the_reason(path: Path, recorder: NoRecorder) -> None:
+def test_a_file_with_two_names_is_refused_with_the_reason(
+    path: Path, recorder: NullRecorder
+) -> None:
     os.link(path, path.parent / "other.json")
     before = path.read_bytes()
     with pytest.raises(Refused, match="hard links"):
@@ -215,7 +223,7 @@ def test_a_file_with_two_names_is_refused_with_the_reason(path: Path, recorder: 
 
 
 def test_new_files_are_private_and_their_undo_takes_them_away(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     new = path.parent / "entities" / "bob" / "items.json"
     made = TextEdit(str(new), None, "[]\n")
@@ -232,7 +240,7 @@ def test_new_files_are_private_and_their_undo_takes_them_away(
     assert not new.exists()
 
 
-def test_the_longest_and_oddest_names_can_be_saved(path: Path, recorder: NoRecorder) -> None:
+def test_the_longest_and_oddest_names_can_be_saved(path: Path, recorder: NullRecorder) -> None:
     for name in ("x" * 250 + ".json", "é" * 120, "a\udcffb.md", " -rf\n"):
         file = path.parent / name
         commit([TextEdit(str(file), None, "a\n")], recorder)
@@ -242,7 +250,7 @@ def test_the_longest_and_oddest_names_can_be_saved(path: Path, recorder: NoRecor
 
 
 def test_when_the_second_file_fails_the_first_is_taken_back(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     other = path.parent / "other.json"
     other.write_text(path.read_text())
@@ -254,7 +262,7 @@ def test_when_the_second_file_fails_the_first_is_taken_back(
 
 
 def test_a_lock_held_elsewhere_is_waited_for_then_reported(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     with (
         locked(path, recorder.state),
@@ -266,7 +274,7 @@ def test_a_lock_held_elsewhere_is_waited_for_then_reported(
 
 
 def test_table_rows_and_half_characters_are_not_saved_as_files(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     with pytest.raises(Refused, match="row"):
         commit([RowEdit(str(path), "t", {"id": 1}, None, {})], recorder)
@@ -277,7 +285,7 @@ def test_table_rows_and_half_characters_are_not_saved_as_files(
 
 
 def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     root, odd = path.parent, "half \ud83d"
     first = SidecarEdit(str(root), "m", None, {"pinned": True, "tags": [odd]})
@@ -296,7 +304,7 @@ def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
 
 
 def test_the_last_good_copy_is_whole_whatever_the_clock_says(
-    path: Path, recorder: NoRecorder, monkeypatch: pytest.MonkeyPatch
+    path: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.time()
     for number, jump in enumerate((0, 86_400, -86_400, 3)):
@@ -308,32 +316,34 @@ def test_the_last_good_copy_is_whole_whatever_the_clock_says(
     copy = backups.last_good(path, recorder.state)
     assert copy is not None
     assert copy.read() == expected
-    copies = backups.copies(path, recorder.state)
+    copies = backups.list_backups(path, recorder.state)
     copies[0].file.write_bytes(b"")
     good = backups.last_good(path, recorder.state)
     assert good == copies[1]
-    backups.forget(path, recorder.state)
+    backups.delete_backups(path, recorder.state)
     assert backups.last_good(path, recorder.state) is None
 
 
 def test_copies_are_capped_by_number_and_age(
-    path: Path, recorder: NoRecorder, monkeypatch: pytest.MonkeyPatch
+    path: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(12):
         commit([edit(path, 0, f"n{number}")], recorder)
-    assert len(backups.copies(path, recorder.state)) == 12  # a program may still have them open
+    assert (
+        len(backups.list_backups(path, recorder.state)) == 12
+    )  # a program may still have them open
     later = time.time() + backups.YOUNG + 1
     monkeypatch.setattr(time, "time", lambda: later)
     commit([edit(path, 0, "last")], recorder)
-    assert len(backups.copies(path, recorder.state)) == backups.COPIES
+    assert len(backups.list_backups(path, recorder.state)) == backups.COPIES
     backups.prune(recorder.state, later + backups.LONGEST)
-    assert len(backups.copies(path, recorder.state)) == 1
-    assert backups.keep(path, path.read_bytes(), recorder.state) is not None
-    assert backups.keep(path, path.read_bytes(), recorder.state) is None
+    assert len(backups.list_backups(path, recorder.state)) == 1
+    assert backups.save_copy(path, path.read_bytes(), recorder.state) is not None
+    assert backups.save_copy(path, path.read_bytes(), recorder.state) is None
 
 
 def test_copies_are_made_on_another_file_system_too(
-    path: Path, recorder: NoRecorder, monkeypatch: pytest.MonkeyPatch
+    path: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other_device(old: object, new: object) -> None:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
@@ -341,13 +351,13 @@ def test_copies_are_made_on_another_file_system_too(
     before = path.read_bytes()
     monkeypatch.setattr(os, "rename", other_device)
     commit([edit(path, 0, "x")], recorder)
-    (copy,) = backups.copies(path, recorder.state)
-    assert (copy.read(), copy.intact) == (before, True)
+    (copy,) = backups.list_backups(path, recorder.state)
+    assert (copy.read(), copy.is_intact) == (before, True)
     assert os.listdir(path.parent) == ["items.json"]
 
 
 def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
-    path: Path, recorder: NoRecorder
+    path: Path, recorder: NullRecorder
 ) -> None:
     note = path.parent / "note.md"
     note.write_text("# a\n")
@@ -355,10 +365,10 @@ def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
         commit([TextEdit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
         agent.write("- late\n")
         other.write("[]      ")
-    assert [one.rescued for one in late_writes.rescue(note, recorder)] == [True]
+    assert [one.is_recovered for one in late_writes.recover_late_writes(note, recorder)] == [True]
     assert note.read_text() == "# b\n- late\n"
-    assert late_writes.rescue(note, recorder) == []
-    assert [one.rescued for one in late_writes.rescue(path, recorder)] == [False]
+    assert late_writes.recover_late_writes(note, recorder) == []
+    assert [one.is_recovered for one in late_writes.recover_late_writes(path, recorder)] == [False]
     assert '"mine"' in path.read_text()
 
 
@@ -366,4 +376,6 @@ def test_leftovers_are_only_those_of_the_file(path: Path) -> None:
     (path.parent / ".items.json.memtui-1f").write_text("")
     (path.parent / ".items.json2.memtui-1f").write_text("")
     (path.parent / "items.json.tmp").write_text("")
-    assert [found.name for found in atomic_replace.leftovers(path)] == [".items.json.memtui-1f"]
+    assert [found.name for found in atomic_replace.find_leftovers(path)] == [
+        ".items.json.memtui-1f"
+    ]

@@ -10,7 +10,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.errors import SaveError
-from memtui.files.form_drafts import FormDraft, claim, left_behind, new_file
+from memtui.files.form_drafts import FormDraft, claim, find_drafts, new_file
 
 ROOT = Path("/stores/one")
 DRAFT = FormDraft(Act.EDIT, str(ROOT), ((str(ROOT), "7"),), {"content": "half \ud800 a text"})
@@ -21,7 +21,7 @@ def _abandoned(state: Path, draft: FormDraft = DRAFT) -> Path:
     file = new_file(state)
     child = os.fork()
     if child == 0:
-        file.keep(draft)
+        file.save(draft)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     return file.path
@@ -29,7 +29,7 @@ def _abandoned(state: Path, draft: FormDraft = DRAFT) -> Path:
 
 def test_a_draft_is_offered_when_its_process_has_ended(tmp_path: Path) -> None:
     path = _abandoned(tmp_path)
-    ((found, draft),) = left_behind(tmp_path, [ROOT])
+    ((found, draft),) = find_drafts(tmp_path, [ROOT])
     assert (found, draft.act, draft.about, draft.values) == (
         path,
         DRAFT.act,
@@ -38,14 +38,14 @@ def test_a_draft_is_offered_when_its_process_has_ended(tmp_path: Path) -> None:
     )
     assert abs(draft.time - time.time()) < 3600
     assert path.stat().st_mode & 0o777 == 0o600
-    assert left_behind(tmp_path, [Path("/stores/two")]) == []
+    assert find_drafts(tmp_path, [Path("/stores/two")]) == []
 
 
 def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
     file = new_file(tmp_path)
-    file.keep(DRAFT)
-    file.keep(DRAFT)
-    assert left_behind(tmp_path, [ROOT]) == []
+    file.save(DRAFT)
+    file.save(DRAFT)
+    assert find_drafts(tmp_path, [ROOT]) == []
     assert claim(file.path) is None
     file.discard()
     assert not file.path.exists()
@@ -53,9 +53,9 @@ def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
 
 def test_what_was_saved_is_not_kept_again(tmp_path: Path) -> None:
     file = new_file(tmp_path)
-    file.keep(DRAFT)
+    file.save(DRAFT)
     file.discard()
-    file.keep(DRAFT)
+    file.save(DRAFT)
     assert list((tmp_path / "drafts").iterdir()) == []
 
 
@@ -64,8 +64,8 @@ def test_a_draft_goes_on_in_its_own_file(tmp_path: Path) -> None:
     file = claim(path)
     assert file is not None
     assert claim(path) is None
-    file.keep(DRAFT)
-    assert left_behind(tmp_path, [ROOT]) == []
+    file.save(DRAFT)
+    assert find_drafts(tmp_path, [ROOT]) == []
     file.discard()
     assert not path.exists()
 
@@ -73,7 +73,7 @@ def test_a_draft_goes_on_in_its_own_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"act": "fly"}', b"\xff"])
 def test_a_damaged_draft_is_passed_over(tmp_path: Path, damage: bytes) -> None:
     _abandoned(tmp_path).write_bytes(damage)
-    assert left_behind(tmp_path, [ROOT]) == []
+    assert find_drafts(tmp_path, [ROOT]) == []
 
 
 def test_a_folder_that_takes_no_draft_is_told(tmp_path: Path) -> None:

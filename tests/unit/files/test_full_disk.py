@@ -15,12 +15,12 @@ import pytest
 from memtui.errors import SaveError
 from memtui.files import atomic_replace, backups, external_editor
 from memtui.library import Library
-from memtui.paths import shipped
+from memtui.paths import bundled_folder
 from memtui.stores.engram import rebuild
 from tests.bench import corpus
 from tests.torture.processes import in_child
 
-SAMPLE = shipped("sample-data") / "engram" / "engram.db"
+SAMPLE = bundled_folder("sample-data") / "engram" / "engram.db"
 ROOM = 64
 """Bytes that a file may have."""
 
@@ -104,7 +104,7 @@ def test_half_a_draft_is_not_kept(tmp_path: Path) -> None:
 def test_half_a_copy_of_a_good_file_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / ("long" * 20) / "items.json"
     path.parent.mkdir()
-    without_room(lambda: _none(backups.keep(path, b"[]", tmp_path / "state")))
+    without_room(lambda: _none(backups.save_copy(path, b"[]", tmp_path / "state")))
     assert not [found for found in (tmp_path / "state").rglob("*") if found.is_file()]
 
 

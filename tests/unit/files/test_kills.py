@@ -13,7 +13,7 @@ from memtui.files import failpoints
 from memtui.files.json.editing import insert_record
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
-from memtui.journal import Journal, State
+from memtui.journal import ActionState, Journal
 from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
 from tests.torture.processes import KILLED, in_child
@@ -72,7 +72,7 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
         journal.recover()
         text = decode(path.read_bytes())
         assert theirs in text
-        assert [(a.state, a.note) for a in journal.log()] == [(State.DONE, "")]
+        assert [(a.state, a.note) for a in journal.log()] == [(ActionState.DONE, "")]
         assert rebase(text, edits) == text, "our own edit is not there"
         kills.take_back(journal, journal.undoable()[0])
         assert theirs in decode(path.read_bytes())

@@ -30,7 +30,7 @@ from pathlib import Path
 from memtui.changes import Act, Change
 from memtui.cli import applying
 from memtui.errors import ForeignOwner
-from memtui.files import commit, ownership, save, saving
+from memtui.files import atomic_replace, ownership, save_transaction
 from memtui.journal import Journal
 from memtui.library import Library, changing, planning
 import memtui.stores.agent_memory.editing, memtui.library.reverted_edits
@@ -82,10 +82,10 @@ LIKE_THE_SYSTEM = (
 like = os.stat("/")
 descriptor = os.open(place / "new", os.O_RDWR | os.O_CREAT, 0o600)
 try:
-    ownership.take_ownership(descriptor, Path("/"), like, agreed=False)
+    ownership.copy_owner(descriptor, Path("/"), like, agreed=False)
 except ForeignOwner as error:
     said["error"] = str(error)
-said["mode"] = ownership.take_ownership(descriptor, Path("/"), like, agreed=True)
+said["mode"] = ownership.copy_owner(descriptor, Path("/"), like, agreed=True)
 said["like"] = stat.S_IMODE(like.st_mode)
 said["keeps_group"] = os.fstat(descriptor).st_gid == like.st_gid
 print(json.dumps(said))

@@ -67,19 +67,19 @@ def test_missing_file_and_bad_names_are_reported(tmp_path: Path) -> None:
 def test_stamp_sees_a_rewrite_of_equal_length_with_the_time_put_back(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text("one")
-    before, times = reading.stamp([path]), path.stat()
+    before, times = reading.file_stamp([path]), path.stat()
     path.write_text("two")
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert reading.stamp([path]) != before
-    assert reading.stamp([path]) == reading.stamp([path])
+    assert reading.file_stamp([path]) != before
+    assert reading.file_stamp([path]) == reading.file_stamp([path])
 
 
 def test_stamp_tells_missing_from_present_and_order(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
-    missing = reading.stamp([a, b])
+    missing = reading.file_stamp([a, b])
     a.write_text("")
-    assert reading.stamp([a, b]) != missing
-    assert reading.stamp([a, b]) != reading.stamp([b, a])
+    assert reading.file_stamp([a, b]) != missing
+    assert reading.file_stamp([a, b]) != reading.file_stamp([b, a])
 
 
 def test_walk_lists_files_in_order_and_passes_over_what_it_must(tmp_path: Path) -> None:

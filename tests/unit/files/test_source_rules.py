@@ -12,7 +12,6 @@ import memtui
 ROOT = Path(memtui.__file__).parent
 MAY_WRITE = {
     "files/atomic_replace.py",
-    "files/name_exchange.py",
     "files/backups.py",  # copies, in the state folder
     "files/locking.py",  # lock files, in the state folder
     "files/external_editor.py",  # drafts, in the state folder

@@ -9,11 +9,11 @@ import pytest
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
 from memtui.files.json.editing import load_records, set_member
-from memtui.files.revert_detection import EditStatus, FileEditStatus, standing
+from memtui.files.revert_detection import EditState, EditStatus, find_statuses
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 
-HELD, UNDONE, CHANGED = FileEditStatus.HELD, FileEditStatus.UNDONE, FileEditStatus.CHANGED
+HELD, UNDONE, CHANGED = EditState.HELD, EditState.REVERTED, EditState.CHANGED
 
 NOTE = """---
 type: feedback
@@ -29,8 +29,8 @@ The end.
 
 
 @pytest.fixture
-def recorder(tmp_path: Path) -> NoRecorder:
-    return NoRecorder(tmp_path / "state")
+def recorder(tmp_path: Path) -> NullRecorder:
+    return NullRecorder(tmp_path / "state")
 
 
 @pytest.fixture
@@ -55,21 +55,21 @@ def edit_of(path: Path, index: int, content: str | None) -> RecordEdit:
 
 
 def stand_of(*trail: Edit) -> EditStatus:
-    ((asked, stand),) = standing([trail])
+    ((asked, stand),) = find_statuses([trail])
     assert asked == trail
     return stand
 
 
-def now_is(trail: tuple[Edit, ...], recorder: NoRecorder) -> FileEditStatus:
+def now_is(trail: tuple[Edit, ...], recorder: NullRecorder) -> EditState:
     """How it stands; what was taken back is made again, and must hold then."""
     stand = stand_of(*trail)
-    if stand.standing is UNDONE:
-        assert stand.again is not None
-        commit([stand.again], recorder)
-        assert stand_of(stand.again).standing is HELD
+    if stand.state is UNDONE:
+        assert stand.reapply is not None
+        commit([stand.reapply], recorder)
+        assert stand_of(stand.reapply).state is HELD
     else:
-        assert stand.again is None
-    return stand.standing
+        assert stand.reapply is None
+    return stand.state
 
 
 # ---- records --------------------------------------------------------------------------------
@@ -78,19 +78,19 @@ def now_is(trail: tuple[Edit, ...], recorder: NoRecorder) -> FileEditStatus:
 def test_a_record_that_an_agent_puts_back_is_noticed(items: Path) -> None:
     agent_has_read = items.read_text()
     edits = [edit_of(items, 0, "mine"), edit_of(items, 1, None)]
-    commit(edits, NoRecorder(items.parent / "state"))
+    commit(edits, NullRecorder(items.parent / "state"))
     trails = [(edit,) for edit in edits]
-    assert [stand.standing for _, stand in standing(trails)] == [HELD, HELD]
+    assert [stand.state for _, stand in find_statuses(trails)] == [HELD, HELD]
     items.write_text(agent_has_read)
-    assert [stand.standing for _, stand in standing(trails)] == [UNDONE, UNDONE]
+    assert [stand.state for _, stand in find_statuses(trails)] == [UNDONE, UNDONE]
     items.write_text(agent_has_read.replace("fact 0", "else"))
-    assert [stand.standing for _, stand in standing(trails)] == [CHANGED, UNDONE]
+    assert [stand.state for _, stand in find_statuses(trails)] == [CHANGED, UNDONE]
     items.write_text("")
-    assert standing(trails) == []
+    assert find_statuses(trails) == []
 
 
 def test_a_count_that_the_agent_moved_besides_hides_nothing_and_is_kept(
-    items: Path, recorder: NoRecorder
+    items: Path, recorder: NullRecorder
 ) -> None:
     agent_has_read = items.read_text()
     mine = edit_of(items, 0, "mine")
@@ -106,7 +106,7 @@ def test_a_count_that_the_agent_moved_besides_hides_nothing_and_is_kept(
 
 
 def test_two_edits_that_one_old_reading_takes_back_are_one_to_make_again(
-    items: Path, recorder: NoRecorder
+    items: Path, recorder: NullRecorder
 ) -> None:
     agent_has_read = items.read_text()
     first = edit_of(items, 0, "first")
@@ -118,35 +118,37 @@ def test_two_edits_that_one_old_reading_takes_back_are_one_to_make_again(
     assert json.loads(items.read_text())[0]["content"] == "second"
 
 
-def test_a_record_that_is_worked_on_further_is_not_told(items: Path, recorder: NoRecorder) -> None:
+def test_a_record_that_is_worked_on_further_is_not_told(
+    items: Path, recorder: NullRecorder
+) -> None:
     mine = edit_of(items, 0, "mine")
     commit([mine], recorder)
     items.write_text(items.read_text().replace('"mine"', '"mine, and more"'))
-    assert stand_of(mine).standing is CHANGED
+    assert stand_of(mine).state is CHANGED
     items.write_text(items.read_text().replace('"mine, and more"', '"mine"').replace("1", "5"))
-    assert stand_of(mine).standing is CHANGED
+    assert stand_of(mine).state is CHANGED
 
 
 # ---- values ---------------------------------------------------------------------------------
 
 
 def test_an_entry_of_a_map_that_is_put_back_is_noticed(
-    tmp_path: Path, recorder: NoRecorder
+    tmp_path: Path, recorder: NullRecorder
 ) -> None:
     path = tmp_path / "types.json"
     path.write_text('{"types": {"a.md": "note"}, "n": 1}\n')
     changed = ValueEdit(str(path), ("types", "a.md"), '"note"', '"rule"')
     made = ValueEdit(str(path), ("types", "b.md"), "", '"rule"')
     commit([changed, made], recorder)
-    assert [s.standing for _, s in standing([(changed,), (made,)])] == [HELD, HELD]
+    assert [s.state for _, s in find_statuses([(changed,), (made,)])] == [HELD, HELD]
     path.write_text('{"types":{"a.md":"note"},"n":2}')
     assert now_is((changed,), recorder) is UNDONE
     assert now_is((made,), recorder) is UNDONE
     assert json.loads(path.read_text()) == {"types": {"a.md": "rule", "b.md": "rule"}, "n": 2}
     path.write_text('{"types": {"a.md": "story"}}')
-    assert [s.standing for _, s in standing([(changed,), (made,)])] == [CHANGED, UNDONE]
+    assert [s.state for _, s in find_statuses([(changed,), (made,)])] == [CHANGED, UNDONE]
     path.write_text('{"n": 3}')
-    assert standing([(changed,), (made,)]) == []
+    assert find_statuses([(changed,), (made,)]) == []
 
 
 def test_what_programs_move_all_the_time_is_never_told(tmp_path: Path) -> None:
@@ -154,7 +156,7 @@ def test_what_programs_move_all_the_time_is_never_told(tmp_path: Path) -> None:
     path.write_text('{"lastActive": 1}')
     moved = ValueEdit(str(path), ("lastActive",), "1", "2", book_keeping=True)
     noted = SidecarEdit(str(tmp_path), "m", None, {"pinned": True})
-    assert standing([(moved,), (noted,)]) == []
+    assert find_statuses([(moved,), (noted,)]) == []
 
 
 # ---- whole texts ----------------------------------------------------------------------------
@@ -179,16 +181,16 @@ THEIRS = {
 @pytest.mark.parametrize("theirs", THEIRS)
 @pytest.mark.parametrize("mine", MINE)
 def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
-    note: Path, recorder: NoRecorder, mine: str, theirs: str
+    note: Path, recorder: NullRecorder, mine: str, theirs: str
 ) -> None:
     edit = TextEdit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
-    assert stand_of(edit).standing is HELD
+    assert stand_of(edit).state is HELD
     note.write_text(THEIRS[theirs](NOTE))
     stand = stand_of(edit)
-    assert stand.standing is UNDONE
-    assert stand.again is not None
-    commit([stand.again], recorder)
+    assert stand.state is UNDONE
+    assert stand.reapply is not None
+    commit([stand.reapply], recorder)
     if mine == theirs == "a line appended":  # at one place: either order is right
         lines = [*NOTE.split("\n"), "One more.", "- What the agent learnt."]
         assert sorted(note.read_text().split("\n")) == sorted(lines)
@@ -199,7 +201,7 @@ def test_a_text_written_from_an_older_reading_is_noticed_and_mended(
 @pytest.mark.parametrize("theirs", THEIRS)
 @pytest.mark.parametrize("mine", MINE)
 def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
-    note: Path, recorder: NoRecorder, mine: str, theirs: str
+    note: Path, recorder: NullRecorder, mine: str, theirs: str
 ) -> None:
     edit = TextEdit(str(note), NOTE, MINE[mine])
     commit([edit], recorder)
@@ -208,7 +210,7 @@ def test_a_text_in_which_the_agent_kept_the_change_is_not_told(
 
 
 def test_a_line_of_mine_that_is_worked_on_is_not_put_in_twice(
-    note: Path, recorder: NoRecorder
+    note: Path, recorder: NullRecorder
 ) -> None:
     edit = TextEdit(str(note), NOTE, NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n"))
     commit([edit], recorder)
@@ -219,7 +221,7 @@ def test_a_line_of_mine_that_is_worked_on_is_not_put_in_twice(
 
 
 def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
-    note: Path, recorder: NoRecorder
+    note: Path, recorder: NullRecorder
 ) -> None:
     one = NOTE.replace("short", "very short")
     two = one.replace("The end.", "The true end.")
@@ -235,11 +237,11 @@ def test_of_two_edits_the_one_the_agent_had_not_read_is_made_again(
 
 
 def test_a_file_i_removed_and_a_program_made_anew_is_noticed(
-    note: Path, recorder: NoRecorder
+    note: Path, recorder: NullRecorder
 ) -> None:
     edit = TextEdit(str(note), NOTE, None)
     commit([edit], recorder)
-    assert stand_of(edit).standing is HELD
+    assert stand_of(edit).state is HELD
     note.write_text("Something new under the old name.\n")
     assert stand_of(edit) == EditStatus(CHANGED)
     note.write_text(NOTE + "\n")
@@ -248,7 +250,7 @@ def test_a_file_i_removed_and_a_program_made_anew_is_noticed(
 
 
 def test_a_file_i_made_and_a_program_took_away_is_noticed(
-    tmp_path: Path, recorder: NoRecorder
+    tmp_path: Path, recorder: NullRecorder
 ) -> None:
     items = tmp_path / "deep" / "items.json"
     made = TextEdit(str(items), None, "[]\n")
@@ -256,9 +258,9 @@ def test_a_file_i_made_and_a_program_took_away_is_noticed(
     commit([made, added], recorder)
     content = items.read_text()
     items.unlink()
-    found = standing([(added,), (made,)])
-    assert {stand.standing for _, stand in found} == {UNDONE}
-    commit([stand.again for _, stand in found if stand.again], recorder)
+    found = find_statuses([(added,), (made,)])
+    assert {stand.state for _, stand in found} == {UNDONE}
+    commit([stand.reapply for _, stand in found if stand.reapply], recorder)
     assert items.read_text() == content
 
 
@@ -276,7 +278,7 @@ MADE = "---\ntype: feedback\n---\n# Today\n\nWe keep bees on the roof.\n"
     ],
 )
 def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is_left(
-    tmp_path: Path, recorder: NoRecorder, now: str, standing: FileEditStatus
+    tmp_path: Path, recorder: NullRecorder, now: str, standing: EditState
 ) -> None:
     path = tmp_path / "2026-11-20.md"
     made = TextEdit(str(path), None, MADE)
@@ -290,20 +292,22 @@ def test_a_file_i_made_and_a_program_made_too_is_noticed_when_nothing_of_mine_is
         assert path.read_text().count("---") in (0, 2)
 
 
-def test_an_edited_file_that_was_deleted_is_left_deleted(note: Path, recorder: NoRecorder) -> None:
+def test_an_edited_file_that_was_deleted_is_left_deleted(
+    note: Path, recorder: NullRecorder
+) -> None:
     edit = TextEdit(str(note), NOTE, MINE["two places"])
     commit([edit], recorder)
     note.unlink()
     assert stand_of(edit) == EditStatus(CHANGED)
 
 
-def test_a_long_text_is_looked_at_fast(note: Path, recorder: NoRecorder) -> None:
+def test_a_long_text_is_looked_at_fast(note: Path, recorder: NullRecorder) -> None:
     long = "".join(f"- line {i}\n\n" for i in range(40_000))
     mine = long.replace("- line 7\n", "- line seven\n").replace("- line 39000\n", "")
     edit = TextEdit(str(note), long, mine)
     note.write_text(mine)
     assert stand_of(edit) == EditStatus(HELD)
     note.write_text(long)
-    assert stand_of(edit).standing is UNDONE
+    assert stand_of(edit).state is UNDONE
     note.write_text("An agent's line.\n" + long)
     assert stand_of(edit) == EditStatus(CHANGED)

@@ -15,9 +15,9 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, StoreEdits, T
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.files import backups, failpoints
 from memtui.files.json.editing import load_records, set_member
-from memtui.files.revert_detection import FileEditStatus, standing
+from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_transaction import commit
-from memtui.journal import Journal, JournalAction, State
+from memtui.journal import ActionState, Journal, JournalAction
 
 
 def write_store(folder: Path, count: int = 3) -> Path:
@@ -72,7 +72,7 @@ def test_undo_and_redo_walk_back_and_forth_through_the_same_bytes(tmp_path: Path
     for after in seen[1:]:
         redo(journal)
         assert path.read_bytes() == after
-    assert [action.state for action in journal.log()] == [State.DONE] * 4
+    assert [action.state for action in journal.log()] == [ActionState.DONE] * 4
     assert [action.title for action in journal.undoable(9)] == [f"edit {n}" for n in (3, 2, 1, 0)]
 
 
@@ -83,8 +83,8 @@ def test_a_new_action_ends_what_can_be_redone_but_not_the_log(tmp_path: Path) ->
     do(journal, "two", edit_of(path, 1, "b"))
     assert journal.redoable() == []
     assert [(a.title, a.state) for a in journal.log()] == [
-        ("two", State.DONE),
-        ("one", State.UNDONE),
+        ("two", ActionState.DONE),
+        ("one", ActionState.UNDONE),
     ]
 
 
@@ -107,7 +107,7 @@ def test_what_was_taken_back_because_a_later_file_failed_is_void(tmp_path: Path)
     before = path.read_bytes()
     with pytest.raises(Refused, match="hard links"):
         do(journal, "both", edit_of(path, 0, "x"), edit_of(other, 0, "x"))
-    assert (path.read_bytes(), journal.log()[0].state) == (before, State.VOID)
+    assert (path.read_bytes(), journal.log()[0].state) == (before, ActionState.VOID)
 
 
 def test_undo_of_what_an_agent_changed_since_is_a_conflict_and_changes_nothing(
@@ -120,7 +120,7 @@ def test_undo_of_what_an_agent_changed_since_is_a_conflict_and_changes_nothing(
     with pytest.raises(Conflict) as caught:
         undo(journal)
     assert ("theirs" in (caught.value.theirs or ""), path.read_text()) == (True, theirs)
-    assert journal.log()[0].state is State.DONE
+    assert journal.log()[0].state is ActionState.DONE
 
 
 def test_undo_fits_a_file_that_a_program_has_written_out_anew(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_action_that_fails_is_void_and_its_files_are_as_they_were(tmp_path: P
     edits = (edit_of(path, 0, "x"), TextEdit(str(note), "as it was", "new"))
     with pytest.raises(Conflict):
         do(journal, "both", *edits)
-    assert (path.read_bytes(), journal.log()[0].state) == (before, State.VOID)
+    assert (path.read_bytes(), journal.log()[0].state) == (before, ActionState.VOID)
     assert (journal.undoable(), journal.redoable()) == ([], [])
 
 
@@ -158,7 +158,7 @@ def test_every_kind_of_edit_survives_the_journal(tmp_path: Path) -> None:
     with pytest.raises(KeyError), journal.begin(odd, [StoreEdits("s", edits)]):
         raise KeyError
     (action,) = Journal(tmp_path).log()
-    assert (action.edits, action.title, action.state) == (edits, odd, State.VOID)
+    assert (action.edits, action.title, action.state) == (edits, odd, ActionState.VOID)
 
 
 def test_looking_at_an_empty_journal_makes_no_file(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_what_a_living_memtui_is_doing_is_not_judged(tmp_path: Path) -> None:
     recording = one.begin("at work", [])
     assert two.recover() == []
     one.close()
-    assert [a.state for a in two.recover()] == [State.VOID]
+    assert [a.state for a in two.recover()] == [ActionState.VOID]
     assert recording.action == two.log()[0].id
 
 
@@ -248,11 +248,11 @@ def test_recent_writes_are_known_until_the_library_has_checked_them(tmp_path: Pa
         [("two", "r0"), ("one", "r0")],
     ]
     trails = [trail.edits for trail in recent]
-    assert {stand.standing for _, stand in standing(trails)} == {FileEditStatus.HELD}
+    assert {stand.state for _, stand in find_statuses(trails)} == {EditState.HELD}
     path.write_text(agent_has_read.replace("fact 0", "b"))
-    assert [(t[0].id, stand.standing) for t, stand in standing(trails)] == [
-        ("r1", FileEditStatus.UNDONE),
-        ("r0", FileEditStatus.HELD),
+    assert [(t[0].id, stand.state) for t, stand in find_statuses(trails)] == [
+        ("r1", EditState.REVERTED),
+        ("r0", EditState.HELD),
     ]
     undo(journal)
     back, forth = journal.recent(0)[0].edits[0], trails[0][0]
@@ -290,7 +290,7 @@ def test_a_save_that_met_a_conflict_leaves_nothing_to_undo(tmp_path: Path, point
     with pytest.raises(Conflict):
         do(journal, "edit", edit_of(path, 0, "mine"))
     assert path.read_text() == theirs
-    assert [action.state for action in journal.log()] == [State.VOID]
+    assert [action.state for action in journal.log()] == [ActionState.VOID]
     assert journal.undoable() == journal.log(void=False) == []
     do(journal, "edit", edit_of(path, 0, "mine"))
     (action,) = journal.log(void=False)
@@ -320,5 +320,5 @@ def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
     with pytest.raises(SaveError):
         do(journal, "edit both", *edits)
     assert (path.read_bytes(), second.read_bytes()) == before
-    assert [action.state for action in journal.log()] == [State.VOID]
+    assert [action.state for action in journal.log()] == [ActionState.VOID]
     assert journal.undoable() == []

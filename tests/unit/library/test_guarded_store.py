@@ -67,7 +67,7 @@ def test_a_store_that_raises_in_any_hook_harms_no_other(tmp_path: Path, hook: st
     library = Library([failing, good], cache=tmp_path / "cache", state=tmp_path / "state")
     library.load()
     library.index()
-    library.keep_index()
+    library.save_index()
     found = {m.store: set[str]() for m in library.snapshot.rows if m}
     for slot in library.find(parse_query("nest", library.now())).slots:
         memory = library.snapshot.rows[slot]
@@ -167,7 +167,7 @@ def test_a_memory_that_is_none_is_listed_and_the_rest_is_kept(tmp_path: Path, na
     library = Library([spoiling, good], cache=tmp_path / "cache")
     library.load()
     library.index()
-    library.keep_index()
+    library.save_index()
     assert sorted(m.content for m in library.memories("bad")) == [GULLS, TERNS]
     (fault,) = library.snapshot.stores[0].unreadable
     assert fault.file == str(bad.root / ITEMS)

@@ -303,7 +303,7 @@ def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path, t
     library = open_library(home, tmp_path / "cache")
     library.index()
     by_arrays = contents(library, text)
-    library.keep_index()
+    library.save_index()
     assert contents(library, text) == by_arrays != []
 
 
@@ -313,11 +313,11 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     cache = tmp_path / "cache"
     library = open_library(home, cache)
     library.index()
-    library.keep_index()
+    library.save_index()
     write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
     library.refresh()
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
-    library.keep_index()
+    library.save_index()
     assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
     with opened_below(home) as opened:
         assert len(contents(open_library(home, cache))) == 5
@@ -330,12 +330,12 @@ def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_i
     state = tmp_path / "state"
     library = Library.open([home], state=state, now=lambda: NOW)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
     file.write_bytes(b"")
     library.refresh()
-    library.keep_good_copies()
+    library.back_up_files()
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before
@@ -347,13 +347,13 @@ def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
     state = tmp_path / "state"
     library = Library.open([home], state=state, now=lambda: NOW)
     library.load()
-    library.keep_good_copies()
+    library.back_up_files()
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
     write_facts(home, "alice", [fact(9, "Alice mended the tide gauge")])
     library.refresh()
     file.write_bytes(before[:-20])
-    library.keep_good_copies()
+    library.back_up_files()
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before

@@ -103,12 +103,12 @@ def test_an_answer_keeps_its_rows_when_slots_are_given_anew(home: Path) -> None:
     with opened(home) as library:
         found = library.find(parse_query("number", corpus.NOW))
         before, parts = shown(found), library.explain(found, 0)
-        present = library.present()
+        present = library.current_memories()
         work(home, library, CHANGES)
         assert len(library.snapshot.rows) < FILES * EACH + EACH * CHANGES
         assert shown(found) == before
         assert library.explain(found, 0) == parts
-        gone, come = library.turnover(present, library.present())
+        gone, come = library.diff_memories(present, library.current_memories())
         was, now = present.rows.with_serials(gone), library.snapshot.rows.with_serials(come)
         label = library.stores[0].label
         assert {memory.ref for memory in now.values()} == {m.ref for m in library.memories(label)}

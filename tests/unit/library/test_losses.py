@@ -15,7 +15,9 @@ from memtui.library.losses import NOT_THERE, LossDetector, StoreLosses
 from tests.bench.corpus import write_facts
 
 PLACES = 4
-STORES = sorted(path.name for path in paths.shipped("sample-data").iterdir() if path.is_dir())
+STORES = sorted(
+    path.name for path in paths.bundled_folder("sample-data").iterdir() if path.is_dir()
+)
 
 
 class Watched:
@@ -29,7 +31,7 @@ class Watched:
 
     def look(self) -> list[StoreLosses]:
         self.library.refresh()
-        return self.detector.look(self.library)
+        return self.detector.check(self.library)
 
     def losses(self) -> list[tuple[str, str]]:
         """What two looks report, and nothing by the third."""
@@ -132,7 +134,7 @@ def test_what_was_renamed_or_deleted_by_memtui_is_none(home: Path, tmp_path: Pat
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_store_that_is_gone_is_unreadable_in_every_format(store: str, tmp_path: Path) -> None:
-    shutil.copytree(paths.shipped("sample-data") / store, tmp_path / "there")
+    shutil.copytree(paths.bundled_folder("sample-data") / store, tmp_path / "there")
     watched = Watched(tmp_path / "there")
     (tmp_path / "there").rename(tmp_path / "away")
     root = watched.library.stores[0].root

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from memtui.files.save_transaction import commit
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from memtui.model import Link, Memory, to_record
 from memtui.stores.overlay import keep, kept_memory, overlay
 from memtui.stores.scanning import SidecarReader
@@ -75,7 +75,7 @@ def test_an_edit_is_written_read_back_and_taken_back(tmp_path: Path) -> None:
     reader = SidecarReader(root)
     assert not reader.current().entries
     made = sidecar_edits(root, reader.current(), "1", "shard", pinned=True, tags=["x"])
-    commit(made, NoRecorder(tmp_path / "state"))
+    commit(made, NullRecorder(tmp_path / "state"))
     assert dict(reader.current().entry("1")) == {"pinned": True, "tags": ["x"], "shard": "shard"}
     assert sidecar_edits(root, reader.current(), "1", "shard", pinned=True) == ()
     off = sidecar_edits(root, reader.current(), "1", "shard", pinned=False, tags=[])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memtui.errors import EmbeddingError
-from memtui.text import masked
+from memtui.text import mask_urls
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from memtui.text import masked
     ],
 )
 def test_a_password_in_an_address_is_masked(words: str, shown: str) -> None:
-    assert masked(words) == shown
-    assert masked(shown) == shown
+    assert mask_urls(words) == shown
+    assert mask_urls(shown) == shown
 
 
 def test_no_error_shows_a_password() -> None:

@@ -17,7 +17,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Conflict
 from memtui.library import Library
 from memtui.library.planning import Planned
-from memtui.library.reverted_edits import planned_again
+from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
 from memtui.tui.controllers.journal import LOOK_BACK
 from tests.unit.bundle import small_stores
@@ -175,13 +175,13 @@ def test_what_an_agent_takes_back_is_noticed_by_sequence(
     first = file.read_bytes()
     for number, clock.off in enumerate(jumps):
         library.apply(edited(library, f"Alice has changed her mind {number} times"))
-    assert library.overwritten(since) == []
+    assert library.find_reverted(since) == []
     last = file.read_bytes()
     file.write_bytes(first)
     library.refresh()
-    (found,) = library.overwritten(since)
+    (found,) = library.find_reverted(since)
     assert found.action.id == library.log(1)[0].id
-    library.apply(planned_again([found]))
+    library.apply(plan_reapply([found]))
     assert json.loads(file.read_bytes()) == json.loads(last)
     tally(JUMPS_TRIED)
 

@@ -25,8 +25,8 @@ from memtui.files.json import editing as spans
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NoRecorder
-from memtui.stores.workspace.records import take_apart, with_body
+from memtui.files.write_recorder import NullRecorder
+from memtui.stores.workspace.markdown import parse_document, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""
@@ -262,10 +262,10 @@ def test_every_field_of_thirty_files_of_json_lines(figures: Callable[[str], None
             for key in [*(entry or {}), "fresh"]:
                 wanted = {**(entry or {}), key: NEW[1]}
                 edit = SidecarEdit("", id, entry, wanted)
-                after = sidecar_lines.added(text, [edit]) or ""
+                after = sidecar_lines.append_entries(text, [edit]) or ""
                 assert after.startswith(text), name
                 assert _latest(after) == {**before, id: wanted}, name
-                back = sidecar_lines.added(after, [*invert_edits((edit,))]) or ""  # type: ignore[list-item]
+                back = sidecar_lines.append_entries(after, [*invert_edits((edit,))]) or ""  # type: ignore[list-item]
                 assert back.startswith(after), name
                 assert _latest(back) == before, name
                 edits += 1
@@ -341,11 +341,11 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
 
 
 def _body(text: str) -> None:
-    document = take_apart("a.md", "/a.md", text, None)
+    document = parse_document("a.md", "/a.md", text, None)
     assert with_body(document, document.body) == text
     after = with_body(document, document.body + "More.")
     assert after.startswith(document.head)
-    assert take_apart("a.md", "/a.md", after, None).head == document.head
+    assert parse_document("a.md", "/a.md", after, None).head == document.head
     assert after.removeprefix(text.rstrip("\r\n")).strip("\r\n") == "More."
 
 
@@ -355,7 +355,7 @@ def _body(text: str) -> None:
 @pytest.mark.parametrize("kind", ["json", "md"])
 def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
     files = [*(JSON_FILES if kind == "json" else MARKDOWN).values()][::3]
-    keeper, edits = NoRecorder(tmp_path / "state"), list[Edit]()
+    keeper, edits = NullRecorder(tmp_path / "state"), list[Edit]()
     for number, text in enumerate(files):
         path = tmp_path / f"{number}.{kind}"
         path.write_bytes(encode(text))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memtui.model import Memory
-from memtui.paths import shipped
+from memtui.paths import bundled_folder
 from memtui.tui.colours import Colours
 from memtui.tui.memory_detail import MemoryDetail
 
@@ -32,7 +32,7 @@ NOW = datetime(2026, 3, 30, tzinfo=UTC)
 def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> None:
     """A count of one is no yes, though Python holds them for equal."""
     memory = Memory("a:1", "1", "a", "fact", content="told", extra={"counted": value})
-    palette = Colours([shipped("themes")]).palette("dusk")
+    palette = Colours([bundled_folder("themes")]).palette("dusk")
     lines = MemoryDetail(memory, (), (), palette, NOW, 60).lines()
     texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
     assert ["counted", *shown.split()] in texts

@@ -65,7 +65,7 @@ def test_the_ref_is_that_of_the_row_that_was_written(
     )
     planned = library.plan([wanted])
     racing(folder, 9)
-    written = planned.as_written(library.apply(planned).refs)
+    written = planned.with_written_refs(library.apply(planned).refs)
     assert (planned.refs[0], written.refs[0]) == ("bells:9", "bells:10")
     assert library.get(written.refs[0]).content == "Ropes are hemp"
     assert written.refs[1:] == planned.refs[1:]
@@ -106,7 +106,7 @@ def test_several_additions_of_one_action_get_the_refs_they_were_promised(
     assert library.apply(planned).refs == {}
     again = library.plan([add("Bells are bronze"), add("Wheels are ash")])
     racing(folder, 11)
-    written = again.as_written(library.apply(again).refs)
+    written = again.with_written_refs(library.apply(again).refs)
     assert [library.get(ref).content for ref in written.refs] == [
         "Bells are bronze",
         "Wheels are ash",

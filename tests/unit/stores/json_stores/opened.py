@@ -10,7 +10,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert_edits
 from memtui.errors import RefError
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from memtui.model import Memory
 from memtui.stores.agent_memory.store import AgentMemory
 from memtui.stores.ambient.store import Ambient
@@ -64,7 +64,7 @@ class Opened:
 
     def do(self, act: Act, id: str = "", /, *, force: bool = False, **fields: Any) -> Plan:
         plan = self.plan(act, id, force=force, **fields)
-        self.store.apply(plan.edits, NoRecorder(self.state))
+        self.store.apply(plan.edits, NullRecorder(self.state))
         self.reload()
         return plan
 
@@ -73,7 +73,7 @@ class Opened:
         self.do_edits(plan.edits)
 
     def do_edits(self, edits: tuple[Edit, ...]) -> None:
-        self.store.apply(edits, NoRecorder(self.state))
+        self.store.apply(edits, NullRecorder(self.state))
         self.reload()
 
     def do_all(self, changes: Sequence[Change]) -> Plan:
@@ -82,12 +82,12 @@ class Opened:
         edits: list[Edit] = []
         for plan in plans:
             edits += [e for e in plan.edits if not (isinstance(e, TextEdit) and e in edits)]
-        self.store.apply(edits, NoRecorder(self.state))
+        self.store.apply(edits, NullRecorder(self.state))
         self.reload()
         return Plan(tuple(changes), tuple(edits))
 
     def undo(self, plan: Plan) -> None:
-        self.store.apply(invert_edits(plan.edits), NoRecorder(self.state))
+        self.store.apply(invert_edits(plan.edits), NullRecorder(self.state))
         self.reload()
 
 

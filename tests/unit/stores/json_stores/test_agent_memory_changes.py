@@ -9,7 +9,7 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.files.write_recorder import NoRecorder
+from memtui.files.write_recorder import NullRecorder
 from memtui.model import Link
 
 from .opened import LABEL, Opened, files_below, open_agent_memory
@@ -346,7 +346,7 @@ def test_what_another_program_adds_between_plan_and_save_stays(
     opened = open_agent_memory(programs.home)
     plan = opened.plan(Act.EDIT, id, content="Alice plays the cello")
     late = programs.add_fact("alice", "person", "Alice has a new bow")
-    opened.store.apply(plan.edits, NoRecorder(opened.state))
+    opened.store.apply(plan.edits, NullRecorder(opened.state))
     opened.reload()
     assert opened.by_id(late).content == "Alice has a new bow"
     assert opened.by_id(id).content == "Alice plays the cello"

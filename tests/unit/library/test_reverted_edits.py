@@ -16,7 +16,7 @@ import pytest
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
-from memtui.library.reverted_edits import planned_again
+from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
 
 Bytes = dict[str, bytes]
@@ -27,7 +27,7 @@ class Desk:
 
     def __init__(self, folder: Path, store: str) -> None:
         self.root = folder / store
-        shutil.copytree(paths.shipped("sample-data") / store, self.root)
+        shutil.copytree(paths.bundled_folder("sample-data") / store, self.root)
         self.library = Library.open([self.root], cache=None, state=folder / "state")
         self.library.refresh()
 
@@ -59,11 +59,11 @@ class Desk:
         self.library.refresh()
 
     def overwritten(self) -> list[str]:
-        return [each.action.title for each in self.library.overwritten(0)]
+        return [each.action.title for each in self.library.find_reverted(0)]
 
     def put_right(self) -> None:
-        found = self.library.overwritten(0)
-        action = self.library.apply(planned_again(found))
+        found = self.library.find_reverted(0)
+        action = self.library.apply(plan_reapply(found))
         assert action.title.startswith("again: ")
 
 
@@ -157,7 +157,7 @@ def test_an_addition_that_vanished_is_told_and_put_right(
     }
     desk.write({**agent_has_read, **written})
     assert set(desk.overwritten()) == {desk.library.log(1)[0].title}
-    assert {each.told for each in desk.library.reverted() if each.added} == {
+    assert {each.description for each in desk.library.peek_reverted() if each.added} == {
         "another program has removed what was added"
     }
     desk.put_right()

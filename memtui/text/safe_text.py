@@ -182,3 +182,23 @@ def without_lone_surrogates(words: str) -> str:
     except UnicodeEncodeError:
         return words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return words
+
+
+MASK = "***"
+_LOGIN = re.compile(r"(?<=://)(?P<user>[^\s/?#:@]*)(?P<rest>[^\s/?#]*)@")
+_KEY = re.compile(
+    r"(?P<name>[?&](?:[\w-]*(?:key|token|secret|password|passwd|pwd|signature)|sig|auth)=)[^\s&#]+",
+    re.IGNORECASE,
+)
+
+
+def mask_urls(words: str) -> str:
+    """The text, with the logins and keys of all URLs in it replaced by `***`."""
+    if "://" not in words:
+        return words
+    return _KEY.sub(rf"\g<name>{MASK}", _LOGIN.sub(_hide, words))
+
+
+def _hide(match: re.Match[str]) -> str:
+    # A login without a colon is a token as often as a name.
+    return f"{match['user']}:{MASK}@" if match["rest"].startswith(":") else f"{MASK}@"

@@ -113,7 +113,7 @@ def test_vectors_follow_when_slots_are_given_anew(
     """After many changes as many vectors are held as there are texts, each still with its own."""
     one = library(home, tmp_path / "cache")
     one.embed()
-    before = len(one._meaning.state.parts[0].rows)
+    before = len(one._semantic.state.parts[0].rows)
     crowd = [fact(number, f"flour {number}") for number in range(100, 160)]
     for step in range(40):
         write_facts(home, "more", [fact(99, f"signin {step}"), *crowd])
@@ -121,10 +121,10 @@ def test_vectors_follow_when_slots_are_given_anew(
     assert len(one.snapshot.rows) < 40 * len(crowd)
     assert "signin 39" in contents(one, "~authentication")
     assert set(contents(one, "automobile")) == set(TEXTS[:3])
-    parts = one._meaning.state.parts
+    parts = one._semantic.state.parts
     assert len(parts) <= 6
     assert sum(len(part.rows) for part in parts) < before + len(crowd) + 40 // 2
-    assert len(one._meaning.state.row_of) == len(one.snapshot.rows)
+    assert len(one._semantic.state.row_of) == len(one.snapshot.rows)
 
 
 def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
@@ -133,7 +133,7 @@ def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
     monkeypatch.setattr(static_model, "WEIGHTS_PACKAGE", "memtui_no_such_package")
     without = library(home, tmp_path / "cache")
     off = library(home, tmp_path / "cache", Embedding("off"))
-    assert not without.embeds
+    assert not without.can_embed
     for line in QUERIES:
         one, other = without.find(parse_query(line, NOW)), off.find(parse_query(line, NOW))
         assert (list(one.slots), one.scores, one.facets, one.hint) == (
@@ -250,11 +250,11 @@ def test_a_search_never_waits_for_a_server(home: Path, tmp_path: Path, serve: Se
     assert contents(one, "~vehicle") == ["vehicle"]
     assert len(asked) == sent  # and tells it nothing
     query = parse_query("vehicle", NOW)
-    assert not one.ponder(query, lambda: len(asked) > sent)  # called off while it is asked
+    assert not one.embed_query(query, lambda: len(asked) > sent)  # called off while it is asked
     gate.set()
-    assert one.ponder(parse_query("car", NOW))
+    assert one.embed_query(parse_query("car", NOW))
     assert set(contents(one, "car")) == set(TEXTS[:3])
-    assert not one.ponder(parse_query("car", NOW))  # it is known
+    assert not one.embed_query(parse_query("car", NOW))  # it is known
 
 
 def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Serve) -> None:
@@ -262,7 +262,7 @@ def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Se
     library(home, tmp_path / "cache", Embedding("ollama", url, "m")).embed()
     gone = Embedding("ollama", "http://127.0.0.1:1", "m")
     one = library(home, tmp_path / "cache", gone)
-    assert not one.ponder(parse_query("car", NOW))
+    assert not one.embed_query(parse_query("car", NOW))
     assert contents(one, "car") == ["car in the harbour"]
     with pytest.raises(EmbeddingError, match="no answer"):
         one.embed()

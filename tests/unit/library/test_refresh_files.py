@@ -69,12 +69,12 @@ def test_what_is_gone_or_new_is_for_the_look_at_all(home: Path, library: Library
 
 
 def test_what_came_and_went(home: Path, library: Library) -> None:
-    before = library.present()
-    assert library.turnover(None, before) == ([], list(range(PLACES * 2)))
+    before = library.current_memories()
+    assert library.diff_memories(None, before) == ([], list(range(PLACES * 2)))
     say(file_of(home, 0), "new")
     library.refresh_files([str(file_of(home, 0))])
-    now = library.present()
-    gone, come = library.turnover(before, now)
+    now = library.current_memories()
+    gone, come = library.diff_memories(before, now)
     was, new = before.rows.with_serials(gone), now.rows.with_serials(come)
     assert [memory.content for memory in was.values()] == ["fact 0", "fact 1"]
     assert [memory.content for memory in new.values()] == ["new", "fact 1"]

@@ -1,0 +1,317 @@
+"""The reading half of the library: load, search and look up the memories of all open stores."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memtui.config import Embedding
+from memtui.errors import Refused
+from memtui.insight import timeline as timelines
+from memtui.insight.lineage import Lineage
+from memtui.insight.statistics import Statistics
+from memtui.insight.timeline import Timeline, Unit
+from memtui.library import finding, slots
+from memtui.library.finding import Searchable, SearchResult, SimilarMemories
+from memtui.library.guarded_store import guarded
+from memtui.library.index_updates import IndexUpdates
+from memtui.library.indexing import Index
+from memtui.library.loaded_stores import LoadedStores
+from memtui.library.semantic import EmbeddingResult, SemanticSearch
+from memtui.library.snapshot import MemorySet, Snapshot
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent
+from memtui.query import Query
+from memtui.search import numbering
+from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.stores.base import Store, WritableStore
+from memtui.text import visible
+
+log = logging.getLogger(__name__)
+
+NO_EMBEDDING = Embedding(kind="off")
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class LibraryReader:
+    """Reads and searches the memories of its stores; may be used from any thread."""
+
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        *,
+        cache: Path | None = None,
+        now: Callable[[], datetime] = utc_now,
+        weights: Weights = DEFAULTS,
+        embedding: Embedding = NO_EMBEDDING,
+    ) -> None:
+        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
+        self.now = now
+        self._loaded = LoadedStores(self.stores, cache)
+        self._index = Index()
+        self._weights = weights
+        self._semantic = SemanticSearch(embedding)
+        self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The rows and store states as of now; immutable, replaced whole on every change."""
+        return self._loaded.snapshot
+
+    def store(self, label: str) -> WritableStore:
+        """Return the open store with this label.
+
+        Raises:
+            Refused: no open store has this label.
+        """
+        for store in self.stores:
+            if store.label == label:
+                return store
+        raise Refused(f"no open store is called {visible(label)!r}")
+
+    # --- loading ---------------------------------------------------------------------------
+
+    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Fill the snapshot: cached rows first, then every shard that is new or changed.
+
+        Args:
+            report: called with the shards read of each store.
+            cancelled: asked between shards; what was loaded until then stays.
+        """
+        self._loaded.load(report, cancelled)
+
+    def refresh(self) -> bool:
+        """Rescan the stores and read what changed.
+
+        Returns:
+            Whether the snapshot changed.
+        """
+        return self._update_index(self._loaded.refresh())
+
+    def refresh_files(self, paths: Collection[str]) -> bool:
+        """Read again only the shards that were read from these files.
+
+        Cheaper than `refresh`, which looks at every file, but it notices neither new files nor
+        removed ones: call `refresh` afterwards.
+
+        Args:
+            paths: absolute paths of the files that changed.
+
+        Returns:
+            Whether the snapshot changed.
+        """
+        return self._update_index(self._loaded.refresh_files(paths))
+
+    def _update_index(self, changed: bool) -> bool:
+        if changed and self._index.state.ready:
+            self._updates.update()
+        return changed
+
+    def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Load the search index of every store and build what is missing; until then `find` reads
+        the loaded text itself.
+
+        Args:
+            report: called with the memories indexed of each store.
+            cancelled: asked between stores and during a build.
+        """
+        for cache in self._loaded.caches:
+            if cancelled():
+                return
+            self._index.add(cache, self.snapshot.rows, report, cancelled)
+        if not cancelled():
+            self._updates.start()
+
+    def save_index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Write changed rows to the cache and bring the Whoosh index on disk up to date.
+
+        Search works without it; it speeds up the next start and lets Whoosh answer phrases,
+        patterns and fuzzy terms.
+        """
+        for cache in self._loaded.caches:
+            self._loaded.save_changed(cache)
+            self._index.save(cache, report, cancelled)
+
+    @property
+    def can_embed(self) -> bool:
+        """Whether an embedding model is configured and available."""
+        return self._semantic.embedder is not None
+
+    def embed(
+        self, report: Report = silent, cancelled: IsCancelled = never
+    ) -> list[EmbeddingResult]:
+        """Compute the missing embeddings. Text search goes on meanwhile.
+
+        Args:
+            report: called with the texts embedded of each store.
+            cancelled: asked between batches; finished batches are kept.
+
+        Returns:
+            One result for each store that has a cache.
+
+        Raises:
+            EmbeddingError: there is no model, or it failed.
+            OSError: the cache cannot be written.
+        """
+        results: list[EmbeddingResult] = []
+        try:
+            for cache in self._loaded.caches:
+                self._loaded.save_changed(cache)
+                if cache.catalog is not None and not cancelled():
+                    folder, label = cache.catalog.folder, cache.store.label
+                    results.append(self._semantic.embed(folder, label, report, cancelled))
+        except Cancelled:
+            log.info("embedding was cancelled")
+        finally:
+            self._updates.load_vectors()
+        return results
+
+    # --- searching -------------------------------------------------------------------------
+
+    def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
+        """Run a query against the current snapshot.
+
+        Raises:
+            Cancelled: `cancelled` returned True.
+        """
+        with self._updates.slots_lock.reading():
+            scope, revision = self._searchable()
+            found = finding.find(query, scope, self._loaded.slots, self.now(), cancelled)
+        return replace(found, revision=revision)
+
+    def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
+        """Return the parts that add up to the score of the hit at this position."""
+        return finding.explain(found, found.slots[position], self._weights, self.now())
+
+    def embed_query(self, query: Query, cancelled: IsCancelled = never) -> bool:
+        """Get the embedding of a query from the embedding server, if one is configured.
+
+        Blocks for some seconds at most.
+
+        Returns:
+            Whether the embedding is new, so that `find` would now find more.
+        """
+        return self._semantic.embed_query(query, self._index.state.segments, cancelled)
+
+    def similar(self, ref: str, limit: int = 20, cancelled: IsCancelled = never) -> SimilarMemories:
+        """Find the memories most similar to this one, by embedding, else by its rarest words.
+
+        Raises:
+            RefError: no memory has this ref.
+            Cancelled: `cancelled` returned True.
+        """
+        with self._updates.slots_lock.reading():
+            slot = self._loaded.slot(ref)
+            scope, _ = self._searchable()
+            cosines = self._semantic.cosines_to_slot(slot, len(scope.columns))
+            return finding.similar(slot, scope, cosines, limit, cancelled)
+
+    def _searchable(self) -> tuple[Searchable, int]:
+        index = self._index.state  # first: it may know fewer rows than there are, never more
+        loaded = self._loaded.state
+        scope = Searchable(
+            rows=loaded.snapshot.rows,
+            columns=loaded.columns,
+            segments=index.segments,
+            is_indexed=index.ready,
+            provisional=self._index.provisional,
+            exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
+            weights=self._weights,
+            semantic=self._semantic,
+        )
+        return scope, loaded.snapshot.revision
+
+    def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
+        """Summarize a search result.
+
+        Args:
+            found: what to summarize.
+            counted: count the values of each field too; the facets of `found` have these already.
+
+        Returns:
+            Counts over the result, and the bytes on disk of every open store.
+        """
+        return finding.statistics(found, self._loaded.bytes_on_disk(), counted)
+
+    def timeline(
+        self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
+    ) -> Timeline:
+        """Count a search result by time.
+
+        Args:
+            found: what to count.
+            unit: length of a bucket; None picks one that fits.
+            width: most buckets.
+        """
+        return finding.timeline(found, unit, width)
+
+    # --- looking up ------------------------------------------------------------------------
+
+    def get(self, ref: str) -> Memory:
+        """Return the memory with exactly this ref.
+
+        Raises:
+            RefError: there is none.
+        """
+        with self._loaded.lock:
+            return self.snapshot.rows[self._loaded.slot(ref)]
+
+    def resolve(self, text: str) -> Memory:
+        """Return the memory named by a full ref, an id or an unambiguous prefix of an id.
+
+        Raises:
+            RefError: no memory matches, or several do.
+        """
+        return self._loaded.resolve(text)
+
+    def link_target(self, memory: Memory, text: str) -> str:
+        """Return the native target of a link from this memory to what `text` names: a target it
+        already links to, a memory or an entity.
+
+        Raises:
+            RefError: nothing has that name.
+            Refused: it is in another store.
+        """
+        candidates = self._loaded.memories_of(memory.store)
+        return slots.link_target(text, memory, candidates, self.resolve)
+
+    def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
+        """Return what the memory replaced, what replaced it, and its links.
+
+        Args:
+            memory: where to start.
+            backlinks: search the whole store for links to it too.
+        """
+        return self._loaded.lineage(memory, backlinks)
+
+    def memories(self, store: str) -> Iterable[Memory]:
+        """All memories of the store with this label, whatever their status."""
+        return self._loaded.memories_of(store)
+
+    def memories_by_file(self) -> dict[str, dict[str, int]]:
+        """Store label -> path of each file -> how many memories were read together with it."""
+        return self._loaded.memories_by_file()
+
+    def current_memories(self) -> MemorySet:
+        """The set of memories there are now, for `diff_memories`."""
+        loaded = self._loaded.state
+        rows = loaded.snapshot.rows
+        return MemorySet(rows, numbering.filter_serials(rows.serials, loaded.columns.alive))
+
+    def diff_memories(
+        self, before: MemorySet | None, after: MemorySet
+    ) -> tuple[list[int], list[int]]:
+        """Compare two sets of memories.
+
+        Returns:
+            The serials removed and the serials added (all, without `before`);
+            `Rows.with_serials` gives their memories.
+        """
+        known = numbering.NO_SERIALS if before is None else before.serials
+        return numbering.diff_serials(known, after.serials)
