@@ -158,7 +158,7 @@ class ChangeWriter:
             if isinstance(edit, TreeEdit):
                 from memtui.bundle import store_install
 
-                store_install.apply(edit, recording, report)
+                store_install.apply_tree_edit(edit, recording, report)
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 

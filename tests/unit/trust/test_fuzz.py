@@ -310,7 +310,7 @@ def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None
     file, sealed = InAFile(tmp_path / "b.zip"), COUNT // 50
 
     def framed(data: bytes, number: int) -> None:
-        archive.read(file.put(data))
+        archive.read_archive(file.put(data))
 
     def whole(data: bytes, number: int) -> None:
         bundle_reader.read_document(file.put(data))
