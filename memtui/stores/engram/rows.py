@@ -19,7 +19,6 @@ from memtui.stores.engram.records import (
     text,
     to_json_value,
 )
-from memtui.stores.engram.row_writing import Row
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 
