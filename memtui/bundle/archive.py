@@ -54,7 +54,7 @@ def _refuse(path: object, why: str) -> BundleError:
     )
 
 
-def safe_name(name: str) -> bool:
+def is_safe_name(name: str) -> bool:
     """Whether an entry's name stays inside the folder that it is unpacked into."""
     parts = name.split("/")
     inside = all(part not in ("", ".", "..") and "\\" not in part for part in parts)
@@ -71,11 +71,11 @@ def _manifest(stores: Iterator[Any] | Any, rows: list[dict[str, Any]]) -> bytes:
 
 def write(archive: Archive, out: BinaryIO) -> None:
     """Write the one form of these contents, from first byte to last. Raises BundleError."""
-    for piece in pieces(archive):
+    for piece in encode_archive(archive):
         out.write(piece)
 
 
-def pieces(archive: Archive) -> Iterator[bytes]:
+def encode_archive(archive: Archive) -> Iterator[bytes]:
     """The file's bytes in order. Raises BundleError when the contents fit in no bundle."""
     _refuse_unfit(archive.entries)
     rows: list[dict[str, Any]] = []
@@ -83,7 +83,7 @@ def pieces(archive: Archive) -> Iterator[bytes]:
         data = archive.entries[name]
         rows.append({"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
     manifest = _manifest(archive.stores, rows)
-    listing = Listing()
+    listing = ZipDirectory()
     yield listing.header(MANIFEST, len(manifest), zlib.crc32(manifest))
     yield manifest
     for row in rows:
@@ -94,7 +94,7 @@ def pieces(archive: Archive) -> Iterator[bytes]:
 
 
 def to_bytes(archive: Archive) -> bytes:
-    return b"".join(pieces(archive))
+    return b"".join(encode_archive(archive))
 
 
 def _refuse_unfit(entries: Mapping[str, bytes]) -> None:
@@ -107,7 +107,7 @@ def _refuse_unfit(entries: Mapping[str, bytes]) -> None:
 
 def _check_names(names: list[str]) -> None:
     for name in names:
-        if not safe_name(name) or name == MANIFEST:
+        if not is_safe_name(name) or name == MANIFEST:
             raise BundleError("an entry's name leads out of the bundle")
     if len({name.casefold() for name in names}) != len(names):
         raise BundleError("two entries have the same name")
@@ -147,7 +147,7 @@ class Entries(Mapping[str, bytes]):
         return len(self.places)
 
 
-def read(path: Path) -> Archive:
+def read_archive(path: Path) -> Archive:
     """Check every byte of a bundle; its entries are then read as they are needed.
 
     Raises BundleError, or OSError when the file cannot be read.
@@ -176,7 +176,7 @@ class _Reading:
         self._file = file
         self._path = path
         self._size = size
-        self._listing = Listing()
+        self._listing = ZipDirectory()
 
     def archive(self) -> Archive:
         manifest = self._head()
@@ -196,13 +196,13 @@ class _Reading:
 
     def _head(self) -> dict[str, Any]:
         """The manifest, which says what everything after it must be."""
-        found = size_of_first(self._file.read(FIRST))
+        found = first_entry_size(self._file.read(FIRST))
         if found is None:
             raise BundleError("it does not begin as one")
         if found > min(MOST_MANIFEST, self._size):
             raise BundleError("its manifest is larger than any can be")
         self._file.seek(0)
-        start = len(Listing().header(MANIFEST, 0, 0))
+        start = len(ZipDirectory().header(MANIFEST, 0, 0))
         header, data = self._file.read(start), self._file.read(found)
         if header != self._listing.header(MANIFEST, len(data), zlib.crc32(data)):
             raise BundleError("its first entry is not a manifest")
@@ -217,7 +217,7 @@ class _Reading:
 
     def _entry(self, row: Mapping[str, Any]) -> _Place:
         name, size = row["name"], row["size"]
-        header = self._file.read(len(Listing().header(name, 0, 0)))
+        header = self._file.read(len(ZipDirectory().header(name, 0, 0)))
         at = self._file.tell()
         crc, seen, left = 0, hashlib.sha256(), size
         while left:
@@ -260,7 +260,7 @@ def is_bundle(head: bytes) -> bool:
     return head.startswith(b"PK")
 
 
-def close(archive: Archive) -> None:
+def close_archive(archive: Archive) -> None:
     """Let go of the file behind an archive that was read."""
     if isinstance(archive.entries, Entries):
         with suppress(OSError):
@@ -289,14 +289,14 @@ FIRST = _LOCAL.size
 """Bytes of a local header before the name."""
 
 
-def size_of_first(data: bytes) -> int | None:
+def first_entry_size(data: bytes) -> int | None:
     """What the first local header says of its entry's size; None when it is no such header."""
     if len(data) < FIRST or not data.startswith(b"PK\3\4"):
         return None
     return int(_LOCAL.unpack(data)[8])
 
 
-class Listing:
+class ZipDirectory:
     """Gives each entry's header in turn, and at the end the directory of them all."""
 
     def __init__(self) -> None:

@@ -24,22 +24,22 @@ _NEVER = frozenset({".git", ".hg", ".svn", ".ssh", ".memtui"})
 """Folders that no bundle may bring along; `SIDECAR` is the one exception."""
 
 
-def quoted(name: str) -> str:
+def quote_name(name: str) -> str:
     """A file name or path as part of an entry's name."""
     text = quote(os.fsencode(name), safe=_PLAIN)
     return "/".join("%2E" * len(p) if p in (".", "..") else p for p in text.split("/"))
 
 
-def unquoted(name: str) -> str:
+def unquote_name(name: str) -> str:
     return os.fsdecode(unquote_to_bytes(name))
 
 
-def quoted_apart(paths: Iterable[str]) -> dict[str, str]:
+def quote_names(paths: Iterable[str]) -> dict[str, str]:
     """Each path and its name, no two of which are the same but for case."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for path in sorted(paths):
-        name = quoted(path)
+        name = quote_name(path)
         if name.casefold() in taken:
             name = "/".join(_escaped(part) for part in path.split("/"))
         taken.add(name.casefold())
@@ -51,9 +51,9 @@ def _escaped(part: str) -> str:
     return "".join(f"%{byte:02X}" for byte in os.fsencode(part))
 
 
-def safe_path(name: str) -> str:
+def parse_entry_name(name: str) -> str:
     """The relative path that an entry's name stands for. Raises BundleError if it leads away."""
-    path = unquoted(name)
+    path = unquote_name(name)
     parts = PurePosixPath(path).parts
     plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
     if not parts or not plain or ".." in parts:
@@ -71,7 +71,7 @@ def _seen(part: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class StoreHome:
+class StoreLayout:
     """Where a store lies, and how its files are called from there."""
 
     base: Path
@@ -92,16 +92,16 @@ class StoreHome:
         return file.removeprefix(start) if file.startswith(start) else ""
 
 
-def home_of(root: Path, files: Iterable[str]) -> StoreHome:
+def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
     """The home of a store of text files."""
     start = os.path.join(str(root), "")
     if all(file.startswith(start) for file in files):
-        return StoreHome(root, "", root)
-    return StoreHome(root.parent, root.name, root)
+        return StoreLayout(root, "", root)
+    return StoreLayout(root.parent, root.name, root)
 
 
-def home_of_database(root: Path, name: str) -> StoreHome:
+def layout_of_database(root: Path, name: str) -> StoreLayout:
     """The home of a store in one file, which may be called otherwise than usual."""
     if root.is_dir():
-        return StoreHome(root, "", root, root / name, name)
-    return StoreHome(root.parent, "", root, root, name)
+        return StoreLayout(root, "", root, root / name, name)
+    return StoreLayout(root.parent, "", root, root, name)

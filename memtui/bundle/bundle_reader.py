@@ -17,7 +17,7 @@ from typing import Any
 
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
-from memtui.bundle.archive_paths import quoted, safe_path
+from memtui.bundle.archive_paths import parse_entry_name, quote_name
 from memtui.errors import BundleError
 from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
@@ -47,7 +47,7 @@ class ImportDocument:
         return sum(len(store.memories) for store in self.stores)
 
 
-def kinds_of_file() -> str:
+def describe_importable_files() -> str:
     """What can be imported, as a list for people."""
     own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
@@ -68,7 +68,7 @@ def read_document(path: Path) -> ImportDocument:
         raise BundleError(
             f"no export that memtui knows: {_why(error)}",
             where=visible(str(path)),
-            do=f"it reads {kinds_of_file()}",
+            do=f"it reads {describe_importable_files()}",
         ) from None
 
 
@@ -105,17 +105,17 @@ def _text_bytes(path: Path, most: int) -> bytes:
 
 
 def _bundle(path: Path) -> ImportDocument:
-    archive = archives.read(path)
+    archive = archives.read_archive(path)
     try:
         stores = tuple(_incoming(archive, about) for about in archive.stores)
         if len({store.label for store in stores}) != len(stores):
             raise BundleError("two of its stores have the same label")
         _refuse_strays(archive)
     except BundleError as error:
-        archives.close(archive)
+        archives.close_archive(archive)
         raise _placed(error, path) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        archives.close(archive)
+        archives.close_archive(archive)
         raise BundleError(
             f"its manifest or records are not as memtui writes them ({type(error).__name__})",
             where=visible(str(path)),
@@ -126,15 +126,15 @@ def _bundle(path: Path) -> ImportDocument:
 
 def _incoming(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     label, format = str(about["label"]), str(about["format"])
-    lines = archive.entries[f"memories/{quoted(label)}.jsonl"].decode("ascii").splitlines()
-    memories = [memory_from(json.loads(line)) for line in lines]
+    lines = archive.entries[f"memories/{quote_name(label)}.jsonl"].decode("ascii").splitlines()
+    memories = [decode_memory(json.loads(line)) for line in lines]
     if len(memories) != about["memories"] or any(m.store != label for m in memories):
         raise BundleError("its memories are not those that its manifest names")
-    root = safe_path(quoted(about["root"])) if about["root"] else ""
+    root = parse_entry_name(quote_name(about["root"])) if about["root"] else ""
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
     files, times = _files(archive, label, about["files"])
-    rows = f"rows/{quoted(label)}.jsonl"
+    rows = f"rows/{quote_name(label)}.jsonl"
     return IncomingStore(
         label,
         format,
@@ -150,14 +150,14 @@ def _incoming(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
 def _files(
     archive: Archive, label: str, listed: Mapping[str, Mapping[str, int]]
 ) -> tuple[dict[str, Callable[[], bytes]], dict[str, int]]:
-    prefix = f"files/{quoted(label)}/"
+    prefix = f"files/{quote_name(label)}/"
     held = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
     if held != listed.keys():
         raise BundleError("its files are not those that its manifest names")
     files: dict[str, Callable[[], bytes]] = {}
     times: dict[str, int] = {}
     for name, about in listed.items():
-        path = safe_path(name)
+        path = parse_entry_name(name)
         time = about["mtime_ns"]
         if type(time) is not int or abs(time) >= LAST_TIME or path in files:
             raise BundleError("its manifest is not as memtui writes it")
@@ -179,7 +179,7 @@ def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:
 
 def _refuse_strays(archive: Archive) -> None:
     """Every entry belongs to a store that the manifest names."""
-    labels = {quoted(str(about["label"])) for about in archive.stores}
+    labels = {quote_name(str(about["label"])) for about in archive.stores}
     for name in archive.entries:
         part, _, rest = name.partition("/")
         label = rest.partition("/")[0] if part == "files" else rest.removesuffix(".jsonl")
@@ -187,7 +187,7 @@ def _refuse_strays(archive: Archive) -> None:
             raise BundleError("it holds a file that belongs to no store")
 
 
-def memory_from(record: Any) -> Memory:
+def decode_memory(record: Any) -> Memory:
     """A memory from its record. Raises BundleError when it is none."""
     try:
         memory = from_record(record)
@@ -233,12 +233,12 @@ def _grouped(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
     """The memories by the store they came from; nobody says of which format that was."""
     found: dict[str, list[Memory]] = {}
     for record in records:
-        memory = memory_from(record)
+        memory = decode_memory(record)
         found.setdefault(memory.store, []).append(memory)
     return tuple(IncomingStore(label, "", memories) for label, memories in found.items())
 
 
-def verified(document: ImportDocument) -> list[str]:
+def verify_document(document: ImportDocument) -> list[str]:
     """What was checked, a line each. Raises BundleError for what only building shows."""
     lines = []
     if document.kind == "bundle":

@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from memtui.bundle.archive import Archive
-from memtui.bundle.archive_paths import StoreHome, home_of, home_of_database, quoted, quoted_apart
+from memtui.bundle.archive_paths import (
+    StoreLayout,
+    layout_of_database,
+    layout_of_files,
+    quote_name,
+    quote_names,
+)
 from memtui.bundle.open_stores import OpenStores
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
@@ -30,14 +36,14 @@ from memtui.stores.registry import format_of
 
 LARGEST_BELONGING = 16 << 20
 """Bytes of a file without memories that is still taken along."""
-A_FILE_EACH = frozenset({"document", "note"})
+FILE_KINDS = frozenset({"document", "note"})
 """Kinds of which each memory is a text file of its own: it comes along as it is."""
-MOST_LOOKS = 3
+MOST_ATTEMPTS = 3
 """Times a store is read again because a program wrote to it meanwhile."""
 
 
 @dataclass(slots=True)
-class Packing:
+class PackedStores:
     """What goes into the archive, and what had to be left out."""
 
     stores: list[Mapping[str, Any]] = field(default_factory=list)
@@ -49,17 +55,17 @@ class Packing:
         return Archive(tuple(self.stores), self.entries)
 
 
-def pack(
+def pack_stores(
     library: OpenStores,
     chosen: Sequence[Memory] | None,
     report: Report = silent,
     cancelled: IsCancelled = never,
-) -> Packing:
+) -> PackedStores:
     """The contents of a bundle: these memories, or (None) every store whole.
 
     Raises StoreError when a store cannot be read or does not keep still, Cancelled.
     """
-    packing = Packing()
+    packing = PackedStores()
     for number, store in enumerate(library.stores):
         report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
@@ -73,9 +79,9 @@ def pack(
     return packing
 
 
-def _pack_part(packing: Packing, store: Store, memories: Sequence[Memory]) -> None:
+def _pack_part(packing: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
     home = _home(store, [m.origin.file for m in memories])
-    own = {memory.origin.file for memory in memories if memory.kind in A_FILE_EACH}
+    own = {memory.origin.file for memory in memories if memory.kind in FILE_KINDS}
     times = {} if home.database else _add_files(packing, store, home, own - {""})
     _add_memories(packing, store.label, memories, home)
     packing.stores.append(_about(store, memories, whole=False, files=times, root=home.inner))
@@ -91,12 +97,12 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
     }
 
 
-def _pack_still(packing: Packing, library: OpenStores, store: Store) -> None:
+def _pack_still(packing: PackedStores, library: OpenStores, store: Store) -> None:
     """Pack a whole store as it was at one moment."""
-    for _ in range(MOST_LOOKS):
+    for _ in range(MOST_ATTEMPTS):
         library.refresh()
         before = store.scan()
-        fresh = Packing(left_out=list(packing.left_out))
+        fresh = PackedStores(left_out=list(packing.left_out))
         _pack_whole(fresh, store, list(library.memories(store.label)))
         if store.scan().shards == before.shards:
             packing.stores += fresh.stores
@@ -108,7 +114,7 @@ def _pack_still(packing: Packing, library: OpenStores, store: Store) -> None:
     )
 
 
-def _pack_whole(packing: Packing, store: Store, memories: list[Memory]) -> None:
+def _pack_whole(packing: PackedStores, store: Store, memories: list[Memory]) -> None:
     known = format_of(store.format)
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
@@ -117,7 +123,7 @@ def _pack_whole(packing: Packing, store: Store, memories: list[Memory]) -> None:
     if database is not None:
         lines = database.dump(store.root)
         data = "".join(line + "\n" for line in lines).encode("ascii")
-        packing.entries[f"rows/{quoted(store.label)}.jsonl"] = data
+        packing.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
     else:
         files += [*shards, *_belongings(store.root, known)]
     times = _add_files(packing, store, home, files)
@@ -126,11 +132,11 @@ def _pack_whole(packing: Packing, store: Store, memories: list[Memory]) -> None:
     packing.stores.append(about)
 
 
-def _home(store: Store, files: Iterable[str]) -> StoreHome:
+def _home(store: Store, files: Iterable[str]) -> StoreLayout:
     known = format_of(store.format)
     if known and known.database is not None:
-        return home_of_database(store.root, known.database.name)
-    return home_of(store.root, [file for file in files if file])
+        return layout_of_database(store.root, known.database.name)
+    return layout_of_files(store.root, [file for file in files if file])
 
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
@@ -157,12 +163,12 @@ def _is_small(path: str) -> bool:
 
 
 def _add_files(
-    packing: Packing, store: Store, home: StoreHome, files: Iterable[str]
+    packing: PackedStores, store: Store, home: StoreLayout, files: Iterable[str]
 ) -> dict[str, dict[str, int]]:
     """Put the files' bytes into the archive; their times of change by name."""
     by_path = {home.name(file): file for file in files if os.path.lexists(file)}
     by_path.pop("", None)
-    names = quoted_apart(by_path)
+    names = quote_names(by_path)
     times = {}
     for path, file in sorted(by_path.items()):
         try:
@@ -171,22 +177,22 @@ def _add_files(
         except (UnreadableFile, OSError) as error:
             packing.left_out.append(f"{file}: {getattr(error, 'what', error)}")
             continue
-        packing.entries[f"files/{quoted(store.label)}/{names[path]}"] = data
+        packing.entries[f"files/{quote_name(store.label)}/{names[path]}"] = data
         times[names[path]] = {"mtime_ns": changed}
     return times
 
 
 def _add_memories(
-    packing: Packing, label: str, memories: Iterable[Memory], home: StoreHome
+    packing: PackedStores, label: str, memories: Iterable[Memory], home: StoreLayout
 ) -> None:
     lines = (
         json.dumps(_record(memory, home), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)
     )
-    packing.entries[f"memories/{quoted(label)}.jsonl"] = "".join(lines).encode("ascii")
+    packing.entries[f"memories/{quote_name(label)}.jsonl"] = "".join(lines).encode("ascii")
 
 
-def _record(memory: Memory, home: StoreHome) -> dict[str, Any]:
+def _record(memory: Memory, home: StoreLayout) -> dict[str, Any]:
     """The record of a memory, the same wherever its store lies."""
     record = to_record(memory)
     kept = "kept" in memory.extra
@@ -196,7 +202,7 @@ def _record(memory: Memory, home: StoreHome) -> dict[str, Any]:
     return record
 
 
-def _placed(value: Any, home: StoreHome) -> Any:
+def _placed(value: Any, home: StoreLayout) -> Any:
     """Paths that an adapter put under a key `file` are the store's own, and lie relative to it."""
     if isinstance(value, dict):
         return {

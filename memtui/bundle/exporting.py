@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.bundle import archive, text_formats
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.open_stores import OpenStores, memories_of
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
@@ -72,7 +72,7 @@ class Export:
     """What the person should know: what is left out or cut, and why."""
 
 
-def export(
+def export_memories(
     library: OpenStores,
     form: str,
     chosen: Sequence[Memory] | None,
@@ -89,20 +89,20 @@ def export(
     """
     said = () if chosen is None else _unchosen(library, chosen)
     if form == "bundle":
-        packing = pack(library, chosen, report, cancelled)
+        packing = pack_stores(library, chosen, report, cancelled)
         said += tuple(f"left out: {item}" for item in packing.left_out)
-        return Export(_watched(archive.pieces(packing.archive), report, cancelled), said)
+        return Export(_watched(archive.encode_archive(packing.archive), report, cancelled), said)
     document = export_forms()[form].document
     if document is not None:
         return _document(library, form, document, chosen, said, pretty=pretty, every=every)
     memories = chosen if chosen is not None else memories_of(library)
     lines = {
-        "jsonl": text_formats.jsonl,
-        "csv": text_formats.csv_lines,
-        "markdown": text_formats.markdown,
+        "jsonl": text_formats.encode_jsonl,
+        "csv": text_formats.encode_csv,
+        "markdown": text_formats.encode_markdown,
     }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    said += _told(without_place(memories, form, NO_PLACE.get(form, ())))
+    said += _told(describe_lost_fields(memories, form, NO_PLACE.get(form, ())))
     return Export(_watched(encoded, report, cancelled), said)
 
 
@@ -111,7 +111,7 @@ def _told(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(unchosen(memories_of(library), chosen))
+    return _told(describe_unchosen(memories_of(library), chosen))
 
 
 def _document(
@@ -148,7 +148,7 @@ def _document(
     )
     formats = {store.label: store.format for store in library.stores}
     foreign = [memory for memory in memories if formats.get(memory.store) != form]
-    lost = without_place(foreign, form, document.unsupported_fields)
+    lost = describe_lost_fields(foreign, form, document.unsupported_fields)
     return Export(
         [made.text.encode("utf-8")], (*said, *_told(made.left_out), *made.changed, *_told(lost))
     )
@@ -274,7 +274,7 @@ _WORDS = {
 }
 
 
-def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
+def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     """Lines about the memories that are not among the chosen ones."""
     refs = {memory.ref for memory in chosen}
     rest = Counter(memory.status for memory in every if memory.ref not in refs)
@@ -290,7 +290,7 @@ def unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     return lines
 
 
-def without_place(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
+def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
     """A line about those of these fields that are set, because the form cannot hold them."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:

@@ -23,7 +23,7 @@ _NOT_CARRIED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedMemory:
     """One memory and what it becomes."""
 
     memory: Memory
@@ -33,12 +33,12 @@ class Mapped:
     lost: tuple[str, ...] = ()
 
 
-def lost_in(mapped: Iterable[Mapped]) -> dict[str, int]:
+def count_lost(mapped: Iterable[MappedMemory]) -> dict[str, int]:
     found = Counter(name for item in mapped for name in item.lost)
     return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def guessed_format(label: str) -> str:
+def guess_format(label: str) -> str:
     """The format that a store of this label most likely has; empty when nothing says so."""
     for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
@@ -46,7 +46,9 @@ def guessed_format(label: str) -> str:
     return ""
 
 
-def mapped(memory: Memory, format: str, target: Store, document: str | None = None) -> Mapped:
+def map_memory(
+    memory: Memory, format: str, target: Store, document: str | None = None
+) -> MappedMemory:
     """The change that adds the memory to the target. `document`: the text of its whole file."""
     known = format_of(target.format)
     transfer = known.transfer if known else None
@@ -54,9 +56,9 @@ def mapped(memory: Memory, format: str, target: Store, document: str | None = No
         values = _fields(memory)
         if document is not None:
             values["document"] = document
-        return Mapped(memory, _add(target, values), True)
+        return MappedMemory(memory, _add(target, values), True)
     converted = transfer.convert(memory)
-    return Mapped(memory, _add(target, converted.fields), False, converted.lost)
+    return MappedMemory(memory, _add(target, converted.fields), False, converted.lost)
 
 
 def _fields(memory: Memory) -> dict[str, Any]:

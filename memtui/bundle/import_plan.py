@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.bundle.bundle_reader import ImportDocument
-from memtui.bundle.import_matching import Mapped, guessed_format, lost_in, mapped
+from memtui.bundle.import_matching import MappedMemory, count_lost, guess_format, map_memory
 from memtui.bundle.open_stores import OpenStores
 from memtui.changes import Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
@@ -32,7 +32,7 @@ STEP = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Clash:
+class ImportConflict:
     """A memory that is skipped, because the store holds another under its id."""
 
     memory: Memory
@@ -43,7 +43,7 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedMemory:
     """A memory that the store has no place for."""
 
     memory: Memory
@@ -58,17 +58,17 @@ class StoreImport:
     """Label in the file."""
     target: str
     """Label of the open store."""
-    new: tuple[Mapped, ...] = ()
+    new: tuple[MappedMemory, ...] = ()
     same: tuple[Memory, ...] = ()
-    conflicts: tuple[Clash, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    conflicts: tuple[ImportConflict, ...] = ()
+    refused: tuple[RefusedMemory, ...] = ()
     reason: str = ""
     """The store's own words, where it plans the whole import itself."""
 
     @property
     def lost(self) -> dict[str, int]:
         """What the target cannot hold, and for how many memories."""
-        return lost_in(self.new)
+        return count_lost(self.new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class ImportPlan:
 
     @property
     def lost(self) -> dict[str, int]:
-        return lost_in(item for part in self.imports for item in part.new)
+        return count_lost(item for part in self.imports for item in part.new)
 
 
 def plan_import(
@@ -124,7 +124,7 @@ def plan_import(
 
 
 def _target_of(incoming: IncomingStore, library: OpenStores) -> WritableStore:
-    format = incoming.format or guessed_format(incoming.label)
+    format = incoming.format or guess_format(incoming.label)
     alike = [store for store in library.stores if store.format == format]
     named = [store for store in alike if store.label == incoming.label]
     chosen = named or alike
@@ -160,17 +160,17 @@ class _Work:
         if incoming.format == target.format and (own := self._own_way(incoming, target)):
             return own
         there = _There(self.library, target)
-        format = incoming.format or guessed_format(incoming.label)
+        format = incoming.format or guess_format(incoming.label)
         new, same, conflicts, refused = [], [], [], []
         for number, memory in enumerate(incoming.memories):
             if number % STEP == 0:
                 self._pause(f"planning {incoming.label}", number, len(incoming.memories))
-            item = mapped(memory, format, target, _document(incoming, memory))
+            item = map_memory(memory, format, target, _document(incoming, memory))
             found = there.find(item)
             if found is not None:
                 differs = _differences(item, found)
                 if differs:
-                    conflicts.append(Clash(memory, found.ref, differs))
+                    conflicts.append(ImportConflict(memory, found.ref, differs))
                 else:
                     same.append(memory)
                 continue
@@ -178,10 +178,12 @@ class _Work:
                 plan = target.plan(item.change, self.library)
                 self._take(target.label, plan)
             except MemtuiError as error:
-                refused.append(Refusal(memory, error.what))
+                refused.append(RefusedMemory(memory, error.what))
                 continue
             if plan.outcome is Outcome.DEDUPE or not plan.edits:
-                conflicts.append(Clash(memory, "", (plan.reason or "it is there already",)))
+                conflicts.append(
+                    ImportConflict(memory, "", (plan.reason or "it is there already",))
+                )
             else:
                 there.add(item)
                 new.append(item)
@@ -240,7 +242,7 @@ class _Work:
             new=tuple(item for item, known in found if known is None),
             same=tuple(i.memory for i, k in found if k is not None and not _differences(i, k)),
             conflicts=tuple(
-                Clash(item.memory, known.ref, differs)
+                ImportConflict(item.memory, known.ref, differs)
                 for item, known in found
                 if known is not None and (differs := _differences(item, known))
             ),
@@ -248,8 +250,8 @@ class _Work:
         )
 
 
-def _all_mapped(incoming: IncomingStore, target: WritableStore) -> Iterable[Mapped]:
-    return (mapped(memory, incoming.format, target) for memory in incoming.memories)
+def _all_mapped(incoming: IncomingStore, target: WritableStore) -> Iterable[MappedMemory]:
+    return (map_memory(memory, incoming.format, target) for memory in incoming.memories)
 
 
 def _exported(incoming: IncomingStore, known: Format, now: datetime) -> str:
@@ -286,7 +288,7 @@ class _There:
                 if isinstance(name, str):
                     self._by_name[name] = memory
 
-    def find(self, item: Mapped) -> Memory | None:
+    def find(self, item: MappedMemory) -> Memory | None:
         """The memory that is there under the id (or the name) that this one would get."""
         fields = item.change.fields
         extra = fields.get("extra")
@@ -301,12 +303,12 @@ class _There:
         except RefError:
             return None
 
-    def add(self, item: Mapped) -> None:
+    def add(self, item: MappedMemory) -> None:
         """It will be there once the import is done."""
         self._added.add(str(item.change.fields.get("id") or ""))
 
 
-def _differences(item: Mapped, there: Memory) -> tuple[str, ...]:
+def _differences(item: MappedMemory, there: Memory) -> tuple[str, ...]:
     """The fields in which what would be added differs from what is there."""
     if item.memory is there:
         return ()

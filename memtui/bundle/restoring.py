@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from memtui.bundle.archive_paths import quoted
+from memtui.bundle.archive_paths import quote_name
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.store_install import Tree, is_empty
 from memtui.changes import StoreEdits, TreeEdit
@@ -21,7 +21,7 @@ from memtui.stores.registry import format_of
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedStore:
     """One store and where it will lie."""
 
     store: IncomingStore
@@ -33,7 +33,7 @@ class Restoration:
     """What bringing a document into an empty place would make."""
 
     place: Path
-    stores: tuple[Placed, ...]
+    stores: tuple[PlacedStore, ...]
     tree: Tree = field(repr=False)
     existed: bool = False
     """The place is a folder that is there, empty."""
@@ -67,8 +67,8 @@ def plan_restore(
     for store in _whole(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
-        base = Path(quoted(store.label)) if several else Path()
-        stores.append(Placed(store, place.absolute() / base / store.root))
+        base = Path(quote_name(store.label)) if several else Path()
+        stores.append(PlacedStore(store, place.absolute() / base / store.root))
         tree = _grown(tree, store, base)
     return Restoration(place, tuple(stores), tree, place.is_dir())
 

@@ -84,7 +84,7 @@ def is_empty(place: Path) -> bool:
         return False
 
 
-def apply(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
+def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
     """Make the folder or take it away; one that was there before is filled or emptied.
 
     Raises Refused, SaveError or BundleError; then all is as it was.

@@ -22,7 +22,7 @@ _FORMULA = re.compile(
 blanks and what is not shown, some take the wide forms of East Asian text for the signs."""
 
 
-def jsonl(memories: Iterable[Memory]) -> Iterator[str]:
+def encode_jsonl(memories: Iterable[Memory]) -> Iterator[str]:
     """One record per line, ASCII, every field."""
     for memory in memories:
         yield json.dumps(to_record(memory)) + "\n"
@@ -36,7 +36,7 @@ def _cell(value: object) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def csv_lines(memories: Iterable[Memory]) -> Iterator[str]:
+def encode_csv(memories: Iterable[Memory]) -> Iterator[str]:
     """A heading and a row per memory; what a spreadsheet would run gets a `'` before it."""
     line = io.StringIO()
     rows = csv.writer(line)
@@ -51,7 +51,7 @@ def csv_lines(memories: Iterable[Memory]) -> Iterator[str]:
     yield line.getvalue()
 
 
-def markdown(memories: Sequence[Memory]) -> Iterator[str]:
+def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
     """A chapter per entity; what a text holds of control characters is shown, not passed on."""
     chapters: dict[str, list[Memory]] = {}
     for memory in memories:

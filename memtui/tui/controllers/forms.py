@@ -276,7 +276,7 @@ class FormActions:
 
     def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
-            content = draft.now()
+            content = draft.read_result()
         except SaveError as error:
             self._screen.app.notify(str(error), severity="warning")
             return

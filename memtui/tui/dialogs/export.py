@@ -118,7 +118,7 @@ class ExportScreen(TransferScreen):
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
         def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
-            made = exporting.export(library, form, chosen, report, stopped)
+            made = exporting.export_memories(library, form, chosen, report, stopped)
             try:
                 output.write_file(path, made.pieces)
             except OSError as error:
