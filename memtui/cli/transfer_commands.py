@@ -84,10 +84,12 @@ def export(
     library = load_library(stores)
     chosen = None if whole else _find_all(library, query)
     every = "all" in filter_values(query, "status")
-    made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
+    made = exporting.export_memories(
+        library, form, chosen, show_progress, pretty=pretty, every=every
+    )
     _write(output, made.pieces)
     clear_progress()
-    for line in made.said:
+    for line in made.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 
@@ -276,10 +278,10 @@ def _print_some(lines: Iterable[str]) -> None:
 @json_option
 def verify(file: Path, as_json: bool) -> int:
     """Check that a file is intact and can be imported. Exit code 1 if it cannot."""
-    from memtui.bundle.bundle_reader import read_document, verified
+    from memtui.bundle.bundle_reader import read_document, verify_document
 
     document = read_document(file)
-    checked = verified(document)
+    checked = verify_document(document)
     if as_json:
         print_json({"file": str(file), "kind": document.kind, "checked": checked, "sound": True})
         return 0

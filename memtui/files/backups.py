@@ -1,9 +1,9 @@
-"""Copies of files as they were before memtui replaced them, and as they last were whole.
+"""Backups of files: as they were before memtui replaced them, and as they last were valid.
 
-One folder a file under `STATE/kept/`, named by a hash of its path; each copy is named by its
-number (clocks jump), its time and the SHA-256 of its content. A replaced file is moved here (copied
-only from another file system), so a program that still had it open writes into the copy: its name
-then no longer fits its content, and nothing is lost silently.
+One folder for each file under `STATE/kept/`, named by a hash of its path; each backup is named by
+its number (clocks jump), its time and the SHA-256 of its content. A replaced file is moved here
+(copied only from another file system), so a program that still had it open writes into the backup.
+Its name then no longer fits its content, which is how such a late write is found.
 """
 
 from __future__ import annotations
@@ -24,40 +24,40 @@ from memtui.files.json.editing import load
 from memtui.files.reading import decode, digest, read_bytes, real_path
 from memtui.paths import private_folder
 
-COPIES = 5
-"""Copies kept of one file."""
-YOUNG = 10.0
+MOST_BACKUPS = 5
+"""Backups of one file."""
+RECENT = 10.0
 """Seconds for which a program may still have a replaced file open and write into it."""
-MOST_YOUNG = 50
-"""Copies kept of one file while they are young."""
+MOST_RECENT = 50
+"""Backups of one file while they are recent."""
 LARGEST_TOTAL = 256 << 20
-"""Bytes of all copies together."""
+"""Bytes of all backups together."""
 LONGEST = 30 * 24 * 3600
-"""Seconds a copy is kept, unless it is the only one of its file."""
+"""Seconds for which a backup is kept, unless it is the only one of its file."""
 
 _NAME = "path"
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """One former state of a file."""
+    """One former version of a file."""
 
     path: Path
-    """The file it is a copy of."""
+    """The file it is a backup of."""
     file: Path
-    """Where the copy lies."""
+    """The backup itself."""
     time: float
-    """Unix seconds: when it was replaced, or seen whole."""
+    """Unix seconds: when the file was replaced, or was seen valid."""
     digest: str
-    """SHA-256 of the content it was kept with."""
+    """SHA-256 of the content when it was backed up."""
 
     def read(self) -> bytes:
-        """Its content. Raises UnreadableFile when it is gone."""
+        """Return its content. Raises UnreadableFile when it is gone."""
         return read_bytes(self.file)
 
     @property
     def is_intact(self) -> bool:
-        """False when a program that still had the file open has written to it since."""
+        """Whether no program that still had the file open has written to it since."""
         try:
             return digest(self.read()) == self.digest
         except UnreadableFile:
@@ -87,7 +87,7 @@ def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
 
 
 def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
-    """Move a file that was displaced from `path`, with this digest, among its copies."""
+    """Move a file that was displaced from `path`, and has this digest, to the backups."""
     failpoint("keep")
     target = _new_name(_prepared(path, state), list_backups(path, state), content)
     try:
@@ -95,7 +95,7 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        with contextlib.suppress(OSError):  # the save itself has succeeded: a copy is an extra
+        with contextlib.suppress(OSError):  # the save itself has succeeded
             _write(target, displaced.read_bytes())
         os.unlink(displaced)
     else:
@@ -106,22 +106,22 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
 
 
 def _drop_old(path: Path, state: Path) -> None:
-    """Delete the copies that are too many, except what a program has written into."""
-    for place, copy in enumerate(list_backups(path, state)):
-        old = time.time() - copy.time > YOUNG or place >= MOST_YOUNG
-        if place >= COPIES and old and copy.is_intact:
-            copy.file.unlink(missing_ok=True)
+    """Delete the oldest backups above the limits, except those a program has written into."""
+    for place, backup in enumerate(list_backups(path, state)):
+        old = time.time() - backup.time > RECENT or place >= MOST_RECENT
+        if place >= MOST_BACKUPS and old and backup.is_intact:
+            backup.file.unlink(missing_ok=True)
 
 
 def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
-    """Keep what a file was seen to hold; None when it is the newest copy already, or cannot be."""
+    """Back up this content of a file; None when it is the newest backup already, or on failure."""
     content, known = digest(data), list_backups(path, state)
     if known and known[0].digest == content:
         return None
     try:
         target = _new_name(_prepared(path, state), known, content)
         _write(target, data)
-    except OSError:  # no room for a copy: that must not stop anybody
+    except OSError:  # a full disk must not stop the reading that called this
         return None
     _drop_old(path, state)
     return Backup(path, target, time.time(), content)
@@ -133,12 +133,12 @@ def _write(target: Path, data: bytes) -> None:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
     except OSError:
-        target.unlink()  # half a copy would look like a late write
+        target.unlink()  # half a backup would look like a late write
         raise
 
 
 def list_backups(path: Path, state: Path) -> list[Backup]:
-    """The copies of a (resolved) file, newest first."""
+    """Return the backups of a (resolved) file, newest first."""
     return _copies_in(_folder(path, state), path)
 
 
@@ -149,31 +149,31 @@ def _copies_in(folder: Path, path: Path) -> list[Backup]:
             parts = name.split("-")
             if len(parts) == 3 and parts[0].isdecimal() and parts[1].isdecimal():
                 found.append(Backup(path, folder / name, int(parts[1]) / 1e9, parts[2]))
-    return sorted(found, key=lambda copy: copy.file.name, reverse=True)
+    return sorted(found, key=lambda backup: backup.file.name, reverse=True)
 
 
 def last_good(path: Path, state: Path) -> Backup | None:
-    """The newest copy of a file that holds something and is what it was when it was kept.
+    """Return the newest backup that is intact, not blank and, for a JSON file, valid.
 
-    A JSON file must be whole: it may have been broken just before it was replaced, or copied.
+    A file may have been broken just before it was replaced or copied.
     """
-    for copy in list_backups(real_path(path), state):
+    for backup in list_backups(real_path(path), state):
         with contextlib.suppress(UnreadableFile):
-            data = copy.read()
+            data = backup.read()
             if path.suffix == ".json" and data:
                 load(decode(data))
-            if data.strip(b"\0 \t\r\n") and digest(data) == copy.digest:
-                return copy
+            if data.strip(b"\0 \t\r\n") and digest(data) == backup.digest:
+                return backup
     return None
 
 
 def find_late_writes(path: Path, state: Path) -> list[Backup]:
-    """Copies that another program wrote to after memtui had replaced the file."""
-    return [copy for copy in list_backups(real_path(path), state) if not copy.is_intact]
+    """Return the backups that another program wrote to after memtui had replaced the file."""
+    return [backup for backup in list_backups(real_path(path), state) if not backup.is_intact]
 
 
 def delete_backups(path: Path, state: Path) -> None:
-    """Delete every copy of a file: to delete a secret is to delete its former places too."""
+    """Delete every backup of a file, as when a secret is deleted."""
     shutil.rmtree(_folder(real_path(path), state), ignore_errors=True)
 
 
@@ -184,12 +184,13 @@ def _all(state: Path) -> Iterator[Backup]:
 
 
 def prune(state: Path, now: float) -> None:
-    """Delete what is too old or too much, oldest first; called now and then, at start."""
+    """Delete backups that are too old, and the oldest above the total size. Called at start."""
     total, newest = 0, set()
-    for copy in sorted(_all(state), key=lambda copy: (copy.time, copy.file.name), reverse=True):
+    newest_first = sorted(_all(state), key=lambda one: (one.time, one.file.name), reverse=True)
+    for backup in newest_first:
         with contextlib.suppress(OSError):
-            total += copy.file.stat().st_size
-            old = now - copy.time > LONGEST and copy.file.parent in newest
+            total += backup.file.stat().st_size
+            old = now - backup.time > LONGEST and backup.file.parent in newest
             if old or total > LARGEST_TOTAL:
-                copy.file.unlink()
-        newest.add(copy.file.parent)
+                backup.file.unlink()
+        newest.add(backup.file.parent)

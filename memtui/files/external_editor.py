@@ -1,8 +1,8 @@
-"""The person's own editor: how it is called, and drafts that survive whatever happens to it.
+"""Run the person's own editor on a text, with a draft file that survives a crash of either.
 
-No shell takes part. A draft lies in memtui's own state folder (0700, file 0600) under a name that
-memtui makes, so that no title from a store becomes a path or an argument. It is removed only when
-its text was saved, or was never changed.
+No shell is involved. A draft is a file (0600) in memtui's own state folder (0700) with a generated
+name, so that no title from a store becomes a path or an argument. It is removed only when its text
+was saved or was never changed.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _STRAY = re.compile("[\ud800-\udfff]")
 
 
 def editor_command(setting: str, file: str, line: int | None = None) -> list[str]:
-    """The arguments that open a file at a line: `setting`, else $VISUAL, else $EDITOR, else vi.
+    """Return the arguments that open a file at a line, with `setting`, $VISUAL, $EDITOR or vi.
 
     Raises SaveError when the editor's command line has an open quote.
     """
-    said = setting or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT
+    configured = setting or os.environ.get("VISUAL") or os.environ.get("EDITOR") or DEFAULT
     try:
-        words = shlex.split(said) or [DEFAULT]
+        words = shlex.split(configured) or [DEFAULT]
     except ValueError as error:
         raise SaveError(
             f"the editor's command line is broken: {error}", do="check $EDITOR"
@@ -67,14 +67,14 @@ def _is_vim(program: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EditorDraft:
-    """A text on its way through an editor."""
+    """A draft file that an editor works on."""
 
     path: Path
     text: str
-    """As it was given to the editor."""
+    """The text before it was edited."""
 
-    def now(self) -> str | None:
-        """What the editor left, or None when it is unchanged. Raises SaveError.
+    def read_result(self) -> str | None:
+        """Return the edited text, or None when it is unchanged. Raises SaveError.
 
         A final newline that the editor added by itself is no change. Bytes that are not UTF-8 may
         stay where the text had them; new ones are refused, for only plain text could hold them.
@@ -92,7 +92,7 @@ class EditorDraft:
 
     @property
     def kept(self) -> str:
-        """Where the text can be found again."""
+        """A sentence for the person that names the draft."""
         return f"the draft is kept in {self.path}"
 
     def discard(self) -> None:
@@ -100,7 +100,7 @@ class EditorDraft:
 
 
 def new_draft(text: str, state: Path) -> EditorDraft:
-    """Write the text into a new private file. Raises SaveError."""
+    """Write the text to a new private file. Raises SaveError."""
     try:
         folder = private_folder(state / FOLDER)
         path = folder / f"draft-{secrets.token_hex(8)}.md"
@@ -118,9 +118,9 @@ def new_draft(text: str, state: Path) -> EditorDraft:
 
 @contextmanager
 def edit_text(text: str, setting: str, state: Path) -> Iterator[str | None]:
-    """Let the person edit the text, and save it in the `with` block; None when it was left alone.
+    """Run the editor and yield the edited text (None: unchanged), to be saved in the `with` block.
 
-    Raises SaveError, naming the draft that was kept, when the editor fails or the block does.
+    Raises SaveError, naming the draft, when the editor or the block fails; the draft then stays.
     """
     draft = new_draft(text, state)
     try:
@@ -137,7 +137,7 @@ def edit_text(text: str, setting: str, state: Path) -> Iterator[str | None]:
         raise SaveError(
             f"the editor ended with status {done.returncode}; nothing was changed", do=draft.kept
         )
-    left = draft.now()
+    left = draft.read_result()
     try:
         yield left
     except MemtuiError as error:

@@ -1,7 +1,7 @@
-"""Named points in a save where a test may break it: kill the process, or let a call fail.
+"""Named points in a save where a test can kill the process or make a call fail.
 
 `MEMTUI_FAULT=exchange:2` kills the process with SIGKILL when it passes the point `exchange` for
-the second time. Without it, and without a hook, passing a point costs one comparison.
+the second time. Without it, and without a hook, a point costs one comparison.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _hook: Hook | None = None
 
 
 def failpoint(point: str) -> None:
-    """A save is just about to do what the point is named after."""
+    """Mark that a save is about to do what the point is named after."""
     if _hook is not None:
         _hook(point)
 
 
 def install(hook: Hook | None) -> None:
-    """Call the hook at every point; what it raises is raised there. None takes it away."""
+    """Call the hook at every point; what it raises is raised there. None removes it."""
     global _hook
     _hook = hook
 
 
 def kill_at(specification: str) -> Hook:
-    """A hook that kills this process at the point and pass that `name:pass` names."""
+    """Return a hook that kills this process at `name:count`: a point, and which pass of it."""
     name, _, count = specification.partition(":")
     left = int(count or 1)
 

@@ -1,8 +1,8 @@
-"""What was written in a form and not saved: kept in the state folder until it is.
+"""Drafts of forms: what was typed and not yet saved, stored in the state folder.
 
-One JSON file (0600) a form, written while the person types. The process that has the form open
-holds a lock on it, so that a second memtui does not offer it; the kernel drops the lock with the
-process, however that ends.
+One JSON file (0600) for each form, written while the person types. The process that has the form
+open holds a lock on it, so that a second memtui does not offer it; the kernel releases the lock
+when the process ends, whatever the cause.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ from memtui.files.external_editor import FOLDER
 from memtui.paths import private_folder
 
 MOST_BYTES = 64_000_000
-"""A draft beyond this is not ours."""
+"""A larger file is not a draft of memtui's."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormDraft:
-    """What a form was about and what stood in it."""
+    """The subject of a form and its values."""
 
     act: Act
     root: str
     """Path of the store it writes to."""
     about: tuple[tuple[str, str], ...]
-    """Path of the store and id of each memory it is about; none for a new one."""
+    """Store path and id of each memory it changes; empty for a new memory."""
     values: Mapping[str, str]
-    """Field -> what was written."""
+    """Field -> the value typed."""
     before: Mapping[str, str] = field(default_factory=dict)
-    """Field -> what the memory said when the form was opened."""
+    """Field -> the value of the memory when the form was opened."""
     time: float = 0.0
-    """Seconds since 1970 when it was kept."""
+    """Unix seconds when it was written."""
 
 
 class DraftFile:
-    """The file of one open form."""
+    """The draft file of one open form."""
 
     def __init__(self, path: Path, lock: int | None = None) -> None:
         self.path = path
         self._lock = lock
-        self._is_over = False
-        self._turn = threading.Lock()
+        self._is_discarded = False
+        self._write_lock = threading.Lock()
         """`discard` is called in the worker that has saved."""
 
-    def keep(self, draft: FormDraft) -> None:
-        """Write the draft, in place of the one before. Raises SaveError."""
-        with self._turn:
-            if not self._is_over:
+    def save(self, draft: FormDraft) -> None:
+        """Write the draft, replacing the former one. Raises SaveError."""
+        with self._write_lock:
+            if not self._is_discarded:
                 self._write(draft)
 
     def _write(self, draft: FormDraft) -> None:
@@ -70,7 +70,7 @@ class DraftFile:
             handle = os.open(fresh, flags, 0o600)
             with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
                 json.dump({**asdict(draft), "time": time.time()}, file)
-            _lock(handle)  # before it has its name: it is never seen without
+            _lock(handle)  # before it gets its name, so that it is never seen unlocked
             os.replace(fresh, self.path)
         except OSError as error:
             if handle >= 0:
@@ -82,20 +82,20 @@ class DraftFile:
         self._lock = handle
 
     def discard(self) -> None:
-        """It was saved, or is not wanted. A later `keep` does nothing."""
-        with self._turn:
-            self._is_over = True
+        """Delete the draft for good, after a save or a discard: a later `save` does nothing."""
+        with self._write_lock:
+            self._is_discarded = True
             self.clear()
 
     def clear(self) -> None:
-        """There is nothing to keep at present."""
+        """Delete the draft, since the form has no changes now."""
         with contextlib.suppress(OSError):
             self.path.unlink(missing_ok=True)
         self._unlock()
 
     def release(self) -> None:
-        """The form is gone, the draft stays: from now on it may be offered."""
-        with self._turn:
+        """Release the lock and leave the draft, so that it may be offered."""
+        with self._write_lock:
             self._unlock()
 
     def _unlock(self) -> None:
@@ -105,12 +105,12 @@ class DraftFile:
 
 
 def new_file(state: Path) -> DraftFile:
-    """A file for a form that was just opened; it is made with the first draft."""
+    """Return the draft file of a form just opened; it is created by the first `save`."""
     return DraftFile(state / FOLDER / f"form-{secrets.token_hex(8)}.json")
 
 
 def find_drafts(state: Path, roots: Sequence[Path]) -> list[tuple[Path, FormDraft]]:
-    """The drafts of these stores that no running memtui has open, the latest first."""
+    """Return the drafts of these stores that no running memtui has open, the latest first."""
     wanted = set(map(str, roots))
     found = []
     for path in (state / FOLDER).glob("form-*.json"):
@@ -124,7 +124,7 @@ def find_drafts(state: Path, roots: Sequence[Path]) -> list[tuple[Path, FormDraf
 
 
 def claim(path: Path) -> DraftFile | None:
-    """The file for a form that goes on with this draft; None when another memtui has it."""
+    """Lock an existing draft for a form; None when another memtui has it."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:

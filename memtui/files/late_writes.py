@@ -1,9 +1,9 @@
-"""What another program wrote at the very moment of a save, and that save could not merge.
+"""Recover writes that another process made during a save and that could not be merged.
 
-A program that opens a file, waits, and then writes, writes into what is by then a kept copy. Lines
-that it appended are appended to the file that has taken the place; anything else is reported, and
-stays among the copies. And a memtui that is killed between an exchange and the merge of what came
-out leaves that merge to the next one.
+A program that opens a file, waits, and then writes, writes into what is by then a backup. Lines
+that it appended are appended to the file in its place; anything else is reported and stays in the
+backup. And when memtui is killed between an exchange and the merge of the displaced version, the
+next memtui merges it (`merge_displaced`).
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ from memtui.files.write_recorder import WriteRecorder
 
 @dataclass(frozen=True, slots=True)
 class LateWrite:
-    """A write that went into a copy."""
+    """A write that went into a backup."""
 
-    copy: backups.Backup
-    rescued: bool
-    """Whether the file now holds it; if not, a person must look at the copy."""
+    backup: backups.Backup
+    is_recovered: bool
+    """Whether the file now holds it; if not, a person must look at the backup."""
 
 
 def recover_late_writes(path: Path, recorder: WriteRecorder) -> list[LateWrite]:
-    """Find late writes into copies of this file and bring back what can be.
+    """Find late writes into backups of this file and append to it what was appended there.
 
     To be called a moment after a save, again after two seconds, and at start. Raises SaveError.
     """
     found = []
-    for copy in reversed(backups.find_late_writes(path, recorder.state)):
-        data = copy.read()
-        tail = _appended(data, copy.digest)
-        rescued = tail is not None and _append(real_path(path), decode(tail), recorder)
-        if rescued:
-            renamed = copy.file.name.rpartition("-")[0] + f"-{digest(data)}"
-            copy.file.rename(copy.file.with_name(renamed))
-        found.append(LateWrite(copy, rescued))
+    for backup in reversed(backups.find_late_writes(path, recorder.state)):
+        data = backup.read()
+        tail = _appended_part(data, backup.digest)
+        is_recovered = tail is not None and _append(real_path(path), decode(tail), recorder)
+        if is_recovered:
+            renamed = backup.file.name.rpartition("-")[0] + f"-{digest(data)}"
+            backup.file.rename(backup.file.with_name(renamed))
+        found.append(LateWrite(backup, is_recovered))
     return found
 
 
 def merge_displaced(
     path: Path, edits: Sequence[Edit], displaced: bytes, recorder: WriteRecorder
 ) -> bool:
-    """Bring back what a version of the file holds that a killed save displaced; False if it cannot.
+    """Merge a version of the file that a killed save had displaced; False where that fails.
 
-    `edits` are those of the save, which is on disk: without them the file is what that save had
+    `edits` are those of the save, which are on disk: without them the file is what that save had
     read, and the difference to `displaced` is what the other program did.
     """
     now = atomic_replace.read_if_exists(path)
@@ -65,19 +65,19 @@ def merge_displaced(
         base = rebase(
             decode(now), [e for e in invert_edits(tuple(ours)) if isinstance(e, FileEdit)]
         )
-        theirs = _differences(path, base or "", decode(displaced), decode(now), ours)
-        if theirs is None:
+        foreign = _foreign_edits(path, base or "", decode(displaced), decode(now), ours)
+        if foreign is None:
             return False
-        commit(theirs, recorder)
+        commit(foreign, recorder)
     except MemtuiError:
         return False
     return True
 
 
-def _differences(
+def _foreign_edits(
     path: Path, base: str, displaced: str, now: str, ours: Sequence[Edit]
 ) -> list[Edit] | None:
-    """The other program's changes as edits of the file as it is now; None when it is no telling."""
+    """The other program's changes as edits of the file as it is now; None when undecidable."""
     records = [edit for edit in ours if isinstance(edit, RecordEdit)]
     if not records:
         if not (base.endswith("\n") and displaced.startswith(base)):
@@ -89,8 +89,8 @@ def _differences(
     return [replace(edit, path=str(path)) for edit in found if record_key(edit) not in mine]
 
 
-def _appended(data: bytes, was: str) -> bytes | None:
-    """What follows the first whole lines whose SHA-256 is `was`; None when they do not begin it."""
+def _appended_part(data: bytes, was: str) -> bytes | None:
+    """What follows the first whole lines whose SHA-256 is `was`; None when there are none."""
     seen, end = hashlib.sha256(), 0
     while seen.hexdigest() != was:
         next_end = data.find(b"\n", end) + 1

@@ -1,4 +1,4 @@
-"""One memtui at a time saves a file: a lock in memtui's own folder, never beside the memory."""
+"""Lock a file against other memtui processes, by a lock file in memtui's own folder."""
 
 from __future__ import annotations
 
@@ -24,17 +24,16 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.004
 
 
 def lock_file(path: Path, state: Path) -> Path:
-    """Where the lock of a file lies; `path` must be resolved."""
+    """Return the lock file of a (resolved) path."""
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     return state / "locks" / name
 
 
 @contextmanager
 def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None]:
-    """Hold the lock of a (resolved) file. Raises SaveError when it cannot be had.
+    """Hold the lock of a (resolved) file. Raises SaveError after `patience` seconds.
 
-    A program that keeps a `flock` on `NAME.lock` beside the file, as some agents do, is waited for
-    as well.
+    A `flock` on `NAME.lock` beside the file, as some agents hold, is waited for as well.
     """
     try:
         failpoint("lock")
@@ -48,19 +47,19 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
         ) from None
     try:
         _acquire(own, patience, path, "another memtui is saving it")
-        theirs = _lock_of_others(path)
+        foreign = _open_foreign_lock(path)
         try:
-            if theirs is not None:
-                _acquire(theirs, PATIENCE_WITH_OTHERS, path, "another program has locked it")
+            if foreign is not None:
+                _acquire(foreign, PATIENCE_WITH_OTHERS, path, "another program has locked it")
             yield
         finally:
-            if theirs is not None:
-                os.close(theirs)
+            if foreign is not None:
+                os.close(foreign)
     finally:
         os.close(own)
 
 
-def _lock_of_others(path: Path) -> int | None:
+def _open_foreign_lock(path: Path) -> int | None:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
     try:
         return os.open(f"{path}.lock", flags)

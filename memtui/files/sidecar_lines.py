@@ -1,6 +1,7 @@
-"""The file behind `SidecarEdit`: JSON lines that are only ever appended, the latest line wins.
+"""Read and append the lines of a sidecar file, memtui's own notes on memories.
 
-What the lines mean is the business of `memtui.stores.sidecar`; here is only how one is added.
+It is JSON Lines that are only ever appended; the last line of an id counts. What the entries mean
+is defined in `memtui.stores.sidecar`.
 """
 
 from __future__ import annotations
@@ -15,39 +16,39 @@ from typing import Any
 from memtui.changes import SidecarEdit
 from memtui.errors import Conflict
 
-_HALF = re.compile("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 FOLDER = ".memtui"
 FILE = "sidecar.jsonl"
 
 
 def sidecar_path(root: Path) -> Path:
-    """The sidecar of a store that is a folder, or a single file; it need not exist."""
+    """Return the sidecar file of a store, which is a folder or a file; it need not exist."""
     if root.is_file():
         return root.parent / FOLDER / f"{root.name}.jsonl"
     return root / FOLDER / FILE
 
 
 def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
-    """The file's text with one line more for each edit that is not there already (None: no file).
+    """Return the file's text with a line for each edit that is not made yet (None: no file).
 
-    Raises Conflict when an entry is neither what it was nor what it shall be. A damaged line, a
-    last line without its end among them, stays where it is.
+    Raises Conflict when an entry is neither as before nor as after its edit. Damaged lines, such as
+    a last line without its end, stay where they are.
     """
     entries = read_entries(text or "")
     lines = []
     for edit in edits:
         now = entries.get(edit.id)
-        before, after = (_plain(entry) for entry in (edit.before, edit.after))
+        before, after = (_as_read(entry) for entry in (edit.before, edit.after))
         if now == after:
             continue
         if now != before:
             raise Conflict(
                 "another memtui has changed what is kept about this memory",
                 where=where,
-                base=_written(before),
-                theirs=_written(now),
-                yours=_written(after),
+                base=_indented(before),
+                theirs=_indented(now),
+                yours=_indented(after),
             )
         entries[edit.id] = after
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -59,13 +60,13 @@ def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = 
 
 
 def _line(record: Mapping[str, Any]) -> str:
-    """Readable where it can be, escaped where it holds half a character."""
+    """One record as JSON; in ASCII where it holds half a character (a lone surrogate)."""
     line = json.dumps(record, ensure_ascii=False)
-    return json.dumps(record) if _HALF.search(line) else line
+    return json.dumps(record) if _SURROGATE.search(line) else line
 
 
 def read_entries(text: str) -> dict[str, Any]:
-    """The latest entry by id; None where it was taken out."""
+    """Return the last entry of each id; None where it was removed."""
     entries = {}
     for line in text.split("\n"):
         try:
@@ -77,10 +78,10 @@ def read_entries(text: str) -> dict[str, Any]:
     return entries
 
 
-def _plain(entry: Mapping[str, Any] | None) -> Any:
-    """As it would be read back."""
+def _as_read(entry: Mapping[str, Any] | None) -> Any:
+    """The entry as it is when it is read from the file."""
     return json.loads(json.dumps(dict(entry))) if entry else None
 
 
-def _written(entry: Any) -> str | None:
+def _indented(entry: Any) -> str | None:
     return None if entry is None else json.dumps(entry, ensure_ascii=False, indent=2)

@@ -110,8 +110,8 @@ class ChangeWriter:
             log.warning("late writes into %s could not be read: %s", path, error)
             return
         for write in late:
-            if not write.rescued:
-                log.warning("a late write into %s is kept in %s", path, write.copy.file)
+            if not write.is_recovered:
+                log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _select_action(
         self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
@@ -158,7 +158,7 @@ class ChangeWriter:
             if isinstance(edit, TreeEdit):
                 from memtui.bundle import store_install
 
-                store_install.apply(edit, recording, report)
+                store_install.apply_tree_edit(edit, recording, report)
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import MissingFile, error_text, file_stamp
+from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.overlay import kept_shard
@@ -165,3 +165,37 @@ class SidecarReader:
 
     def current(self) -> Sidecar:
         return self._last.get([sidecar_path(self._root)], lambda: read_sidecar(self._root))
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile(Generic[Value]):
+    """What the file says, or why it says nothing."""
+
+    value: Value
+    digest: str = ""
+    """SHA-256 of its bytes; empty when there is no file or it cannot be read."""
+    fault: str = ""
+
+
+class CachedFile(Generic[Value]):
+    """One file of a store. `parse` may raise UnreadableFile; `empty` stands in for no file."""
+
+    def __init__(self, path: Path, root: Path, parse: Callable[[str], Value], empty: Value) -> None:
+        self.path = path
+        self._root = root
+        self._parse = parse
+        self._empty = empty
+        self._last: LastRead[ParsedFile[Value]] = LastRead()
+
+    def current(self) -> ParsedFile[Value]:
+        """What the file says now. Never raises."""
+        return self._last.get([self.path], self._read)
+
+    def _read(self) -> ParsedFile[Value]:
+        if not os.path.lexists(self.path):
+            return ParsedFile(self._empty)
+        try:
+            data = read_bytes(self.path, self._root)
+            return ParsedFile(self._parse(decode(data)), digest(data))
+        except UnreadableFile as error:
+            return ParsedFile(self._empty, fault=error.what)

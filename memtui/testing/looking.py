@@ -10,7 +10,7 @@ import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from memtui.bundle.exporting import export, export_forms
+from memtui.bundle.exporting import export_forms, export_memories
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
@@ -47,7 +47,7 @@ def look_at(place: Path, state: Path, cache: Path) -> Library:
         if kind.document and not kind.document.holds_other_formats:
             continue
         for chosen in (everything[:5], None):
-            b"".join(export(library, form, chosen).pieces)
+            b"".join(export_memories(library, form, chosen).pieces)
     library.log()
     library.refresh()
     return library

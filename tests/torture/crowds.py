@@ -218,7 +218,7 @@ def appending(folder: Path, ours: int, theirs: int, seed: int) -> str:
             made = number
     assert wait(child) == 0
     late += recover_late_writes(path, NullRecorder(state))
-    assert all(one.rescued for one in late)
+    assert all(one.is_recovered for one in late)
     lines = path.read_text().split("\n")
     assert lines[0] == f"# {made}"
     lost = set(range(theirs)) - {int(line[2:]) for line in lines if line.startswith("- ")}

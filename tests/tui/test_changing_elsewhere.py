@@ -44,7 +44,7 @@ def lent(on: ChangingStage) -> None:
 
 
 def exported(library: Library, file: Path) -> None:
-    file.write_bytes(b"".join(exporting.export(library, "bundle", None).pieces))
+    file.write_bytes(b"".join(exporting.export_memories(library, "bundle", None).pieces))
 
 
 def drafts(tmp_path: Path) -> list[Path]:

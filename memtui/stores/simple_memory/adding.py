@@ -17,7 +17,6 @@ from memtui.model import Memory
 from memtui.stores.change_validation import RATING_OF, content_of, created_of
 from memtui.stores.importing import texts_in
 from memtui.stores.plans import planned_before
-from memtui.stores.simple_memory.editing import schema_kind
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -30,6 +29,7 @@ from memtui.stores.simple_memory.records import (
     SCHEMA_KINDS,
     RecordKind,
     importance,
+    parse_schema_kind,
 )
 
 ID_DIGITS = 6
@@ -133,7 +133,7 @@ def new_value(
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
         links: dict[str, Any] = {"participants": [], "facts": []}
         return {"title": title, "summary": text, "start": moment, "end": moment, **links, **place}
-    kind = schema_kind(change.fields.get("type") or DEFAULT_KIND)
+    kind = parse_schema_kind(change.fields.get("type") or DEFAULT_KIND)
     proposed = change.fields.get("status") == PROPOSED
     status = PROPOSED if proposed else CONFIRMED
     new = {"kind": kind, "text": text, "status": status, "evidence": []}

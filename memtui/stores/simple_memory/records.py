@@ -26,9 +26,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memtui.errors import Refused
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.change_validation import rated
-from memtui.stores.values import from_iso, is_number, lower_word, text_of, texts_of
+from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
+from memtui.stores.values import (
+    from_iso,
+    is_number,
+    lower_word,
+    text_of,
+    texts_of,
+)
 
 STRONG_AFFECT = 0.7
 """Distance of valence from 0 on the scale of -1 to 1. The white paper says only "strong"."""
@@ -57,9 +65,9 @@ class RecordKind:
     """Key of the record's main text."""
 
 
-FACTS = RecordKind("facts.json", "fact", "fact_", 16, "a fact", "o")
-EPISODES = RecordKind("episodes.json", "episode", "ep_", 10, "an episode", "summary")
-SCHEMA = RecordKind("schema.json", "schema", "sch_", 10, "a schema item", "text")
+FACTS = RecordKind(FACTS_FILE, "fact", "fact_", 16, "a fact", "o")
+EPISODES = RecordKind(EPISODES_FILE, "episode", "ep_", 10, "an episode", "summary")
+SCHEMA = RecordKind(SCHEMA_FILE, "schema", "sch_", 10, "a schema item", "text")
 PARTS = (FACTS, EPISODES, SCHEMA)
 
 PART_OF_KIND = {part.kind: part for part in PARTS}
@@ -179,3 +187,10 @@ def _is_link(value: object) -> bool:
     if not isinstance(value, dict) or set(value) != {"rel", "to"}:
         return False
     return all(isinstance(word, str) and word for word in value.values())
+
+
+def parse_schema_kind(value: object) -> str:
+    """One of the four kinds. Raises Refused."""
+    if value not in SCHEMA_KINDS:
+        raise Refused(f"the type is one of {', '.join(SCHEMA_KINDS)}")
+    return str(value)

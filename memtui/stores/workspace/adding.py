@@ -18,7 +18,7 @@ from memtui.stores.importing import texts_in
 from memtui.stores.plans import planned_before
 from memtui.stores.values import to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import TASKS, DocumentContext
 
 JOURNAL = "journal"

@@ -5,39 +5,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.json.editing import load, raw_value
-from memtui.model import IMPORTANCES, UNTYPED, Memory
+from memtui.model import IMPORTANCES, Memory
 from memtui.stores.action_support import ActionSupport
 from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
 from memtui.stores.importing import is_import
 from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
 from memtui.stores.workspace.importing import plan_carried
-from memtui.stores.workspace.outline import outline
-from memtui.stores.workspace.records import (
-    LESSONS,
-    TASKS,
-    DocumentContext,
-    Page,
-    state_key,
-    with_body,
-)
-from memtui.stores.workspace.type_map import (
+from memtui.stores.workspace.markdown import outline, with_body
+from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, OpenDocument, state_key
+from memtui.stores.workspace.rules import (
     EXACT,
     PATTERNS,
     TASK_RULES,
     TYPES,
-    TypeMap,
+    describe_type_changes,
     is_pattern,
     matches,
-    words,
+    type_changes,
+    with_entry,
+    words_of,
 )
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
@@ -92,7 +86,7 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
         outcome=Outcome.DONE if edits else Outcome.NOTHING,
         reason=f"{pattern} would change the type of {count} document{'s' * (count != 1)}",
         refs=tuple(context.ref(path) for path, _, _ in changed),
-        warnings=in_words(changed),
+        warnings=describe_type_changes(changed),
     )
 
 
@@ -202,41 +196,6 @@ def _json(word: str) -> str:
     return json.dumps(word, ensure_ascii=False)
 
 
-def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
-    """The map as it would be with this entry."""
-    if not is_pattern(entry):
-        exact = {**types.exact, entry: wanted}
-        return replace(types, exact=_without_empty(exact))
-    return replace(
-        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
-    )
-
-
-def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
-    return {key: word for key, word in entries.items() if word}
-
-
-def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
-    """Path, present and coming type of each document whose type this map would change."""
-    changed = []
-    for memory in memories:
-        will = types.of(memory.id, _task_fields(memory)).type
-        if will != memory.type and not memory.extra.get("kept"):
-            changed.append((memory.id, memory.type, will))
-    return changed
-
-
-def _task_fields(memory: Memory) -> dict[str, Any]:
-    """What the task rules look at, as the memory holds it."""
-    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
-    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
-
-
-def in_words(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """One line for each document."""
-    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
-
-
 RETIRED_WORD = {"state": "cancelled", "status": "archived"}
 """What RETIRE writes: a task is not said to be done, a lesson goes to the archive."""
 
@@ -247,7 +206,7 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 def edit_document(
-    change: Change, asked: Mapping[str, Any], page: Page, context: DocumentContext
+    change: Change, asked: Mapping[str, Any], page: OpenDocument, context: DocumentContext
 ) -> tuple[Edit, ...]:
     """The edits of the fields asked for, but for the type. Raises Refused or Conflict."""
     before, beside = page, dict[str, Any]()
@@ -261,7 +220,7 @@ def edit_document(
     return (*before.written(page.text), *context.beside(page.memory).set(**beside))
 
 
-def with_state(page: Page, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
+def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
     """The edit that gives a task or a lesson this state. Raises Refused."""
     key = state_key(page.document)
     if not key or not _has_frontmatter(page):
@@ -269,11 +228,13 @@ def with_state(page: Page, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
     return page.written(set_field(page.text, key, words_of[key]))
 
 
-def _has_frontmatter(page: Page) -> bool:
+def _has_frontmatter(page: OpenDocument) -> bool:
     return split(page.text).front is not None
 
 
-def _title(value: object, page: Page, _desk: DocumentContext, _beside: dict[str, Any]) -> Page:
+def _title(
+    value: object, page: OpenDocument, _desk: DocumentContext, _beside: dict[str, Any]
+) -> OpenDocument:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
     wanted = value.strip()
@@ -287,7 +248,7 @@ def _title(value: object, page: Page, _desk: DocumentContext, _beside: dict[str,
     raise Refused("the title is the file's name", do="write a heading into the text")
 
 
-def _with_heading(page: Page, wanted: str) -> Page:
+def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
     """The first heading says something else; every other line stays."""
     old = re.compile(_HEADING.format(re.escape(page.memory.title)), re.MULTILINE)
     body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
@@ -296,11 +257,13 @@ def _with_heading(page: Page, wanted: str) -> Page:
     return page.again(with_body(page.document, body))
 
 
-def _tags(value: object, page: Page, context: DocumentContext, beside: dict[str, Any]) -> Page:
+def _tags(
+    value: object, page: OpenDocument, context: DocumentContext, beside: dict[str, Any]
+) -> OpenDocument:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
     wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
-    native = words(page.document.frontmatter.get("tags"))
+    native = words_of(page.document.frontmatter.get("tags"))
     kept = context.sidecar.entry(page.memory.id).get("tags", ())
     if not _has_frontmatter(page):
         beside["tags"] = wanted
@@ -313,7 +276,9 @@ def _tags(value: object, page: Page, context: DocumentContext, beside: dict[str,
     return page.again(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
 
 
-def _importance(value: object, page: Page, _desk: DocumentContext, beside: dict[str, Any]) -> Page:
+def _importance(
+    value: object, page: OpenDocument, _desk: DocumentContext, beside: dict[str, Any]
+) -> OpenDocument:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
@@ -323,7 +288,9 @@ def _importance(value: object, page: Page, _desk: DocumentContext, beside: dict[
     return page
 
 
-_FIELDS: Mapping[str, Callable[[object, Page, DocumentContext, dict[str, Any]], Page]] = {
+_FIELDS: Mapping[
+    str, Callable[[object, OpenDocument, DocumentContext, dict[str, Any]], OpenDocument]
+] = {
     "title": _title,
     "tags": _tags,
     "importance": _importance,

@@ -31,7 +31,7 @@ from memtui.stores.importing import (
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.outline import outline
+from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _TOLD = frozenset(

@@ -165,7 +165,7 @@ class FormScreen(FittingDialog[Planned]):
         if draft is None:
             self._file.clear()
             return False
-        self._file.keep(draft)
+        self._file.save(draft)
         if last:
             self._file.release()
         return True

@@ -118,14 +118,14 @@ class ExportScreen(TransferScreen):
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
         def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
-            made = exporting.export(library, form, chosen, report, stopped)
+            made = exporting.export_memories(library, form, chosen, report, stopped)
             try:
                 output.write_file(path, made.pieces)
             except OSError as error:
                 raise SaveError(
                     f"nothing was exported: {error.strerror}", where=str(path)
                 ) from error
-            return made.said
+            return made.notes
 
         self.work(export, partial(self._done, path), self._failed)
 

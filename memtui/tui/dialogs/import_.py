@@ -15,7 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.bundle.bundle_reader import ImportDocument, kinds_of_file, read_document
+from memtui.bundle.bundle_reader import ImportDocument, describe_importable_files, read_document
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
@@ -39,7 +39,7 @@ NEW_PLACE = "an empty folder"
 
 def _advice() -> tuple[OutcomeLine, ...]:
     return (
-        OutcomeLine(kinds_of_file(), Tone.QUIET),
+        OutcomeLine(describe_importable_files(), Tone.QUIET),
         OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
     )
 

@@ -365,10 +365,10 @@ def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
         commit([TextEdit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
         agent.write("- late\n")
         other.write("[]      ")
-    assert [one.rescued for one in late_writes.recover_late_writes(note, recorder)] == [True]
+    assert [one.is_recovered for one in late_writes.recover_late_writes(note, recorder)] == [True]
     assert note.read_text() == "# b\n- late\n"
     assert late_writes.recover_late_writes(note, recorder) == []
-    assert [one.rescued for one in late_writes.recover_late_writes(path, recorder)] == [False]
+    assert [one.is_recovered for one in late_writes.recover_late_writes(path, recorder)] == [False]
     assert '"mine"' in path.read_text()
 
 

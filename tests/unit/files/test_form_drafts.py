@@ -21,7 +21,7 @@ def _abandoned(state: Path, draft: FormDraft = DRAFT) -> Path:
     file = new_file(state)
     child = os.fork()
     if child == 0:
-        file.keep(draft)
+        file.save(draft)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     return file.path
@@ -43,8 +43,8 @@ def test_a_draft_is_offered_when_its_process_has_ended(tmp_path: Path) -> None:
 
 def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
     file = new_file(tmp_path)
-    file.keep(DRAFT)
-    file.keep(DRAFT)
+    file.save(DRAFT)
+    file.save(DRAFT)
     assert find_drafts(tmp_path, [ROOT]) == []
     assert claim(file.path) is None
     file.discard()
@@ -53,9 +53,9 @@ def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
 
 def test_what_was_saved_is_not_kept_again(tmp_path: Path) -> None:
     file = new_file(tmp_path)
-    file.keep(DRAFT)
+    file.save(DRAFT)
     file.discard()
-    file.keep(DRAFT)
+    file.save(DRAFT)
     assert list((tmp_path / "drafts").iterdir()) == []
 
 
@@ -64,7 +64,7 @@ def test_a_draft_goes_on_in_its_own_file(tmp_path: Path) -> None:
     file = claim(path)
     assert file is not None
     assert claim(path) is None
-    file.keep(DRAFT)
+    file.save(DRAFT)
     assert find_drafts(tmp_path, [ROOT]) == []
     file.discard()
     assert not path.exists()

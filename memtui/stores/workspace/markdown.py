@@ -1,20 +1,25 @@
-"""What a Markdown text points at and how it is divided: headings and links, code left out.
+"""Parse a Markdown document: frontmatter, body, headings and links; code is left out.
 
-Every expression here runs in time linear in the text, whatever the text is: a document may be
-hostile. Nothing is rendered.
+Every regular expression here runs in time linear in the text, because a document may be hostile.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 from urllib.parse import unquote
+
+from memtui.files.frontmatter import parse_block, split
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.stores.values import from_iso
 
 MOST_HEADINGS = 200
 MOST_LINKS = 200
-"""Of one document; more would only slow the screen down."""
+"""The most of one document that are kept."""
 
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
@@ -86,3 +91,80 @@ def linked_documents(
         if resolved != path:
             pairs.append(("mentions", resolved))
     return tuple(dict.fromkeys(pairs))
+
+
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
+
+
+_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownFile:
+    """One file, parsed."""
+
+    path: str
+    """Relative to the workspace, with slashes: the memory's id."""
+    file: str
+    """Absolute."""
+    head: str
+    """The raw text before the body: byte order mark, frontmatter, blank lines."""
+    body: str
+    line: int
+    """1-based line of the body's first character."""
+    frontmatter: Mapping[str, Any]
+    """Empty when there is none, or none that can be read."""
+    changed: datetime | None
+    """Modification time of the file."""
+    crlf: bool = False
+    """All lines end in CRLF; `body` has plain line feeds."""
+    marked: bool = False
+    """The file begins with a byte order mark."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/")[:-1])
+
+
+def parse_document(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
+    """Split the whole text of a file into head and body, and parse the frontmatter."""
+    cut = split(text)
+    marked = text.startswith(BYTE_ORDER_MARK)
+    start = _first_line(text, max(cut.body_start, int(marked)))
+    pairs = text.count("\r\n")
+    crlf = 0 < pairs == text.count("\n") == text.count("\r")
+    body = text[start:]
+    return MarkdownFile(
+        path=path,
+        file=file,
+        head=text[:start],
+        body=body.replace("\r\n", "\n") if crlf else body,
+        line=1 + text.count("\n", 0, start),
+        frontmatter={} if cut.front is None else parse_block(cut.front),
+        changed=changed,
+        crlf=crlf,
+        marked=marked,
+    )
+
+
+def _first_line(text: str, at: int) -> int:
+    """Where the first line at or after `at` starts that is not blank; `at` when all are."""
+    blank = _BLANK_LINES.match(text, at)
+    return blank.end() if blank and blank.end() < len(text) else at
+
+
+def with_body(document: MarkdownFile, body: str) -> str:
+    """The file's whole text with another body: same head, line ends and last newline."""
+    if document.body.endswith("\n") and not body.endswith("\n"):
+        body += "\n"
+    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
+
+
+def date_in_path(path: str) -> datetime | None:
+    """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
+    for part in reversed(path.split("/")[-2:]):
+        match = _DATE.search(part)
+        time = from_iso(match[1]) if match else None
+        if time:
+            return time
+    return None

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import load
+from memtui.model import UNTYPED, Memory
 from memtui.stores.values import lower_word
-
-MAP_PATH = "state/ambient-memory/memory-type-map.json"
-"""Relative to the root of the workspace."""
 
 EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"
 
 TYPES = ("identity", "preference", "goal", "project")
 """The four types of the workspace's own program; it ignores every other word."""
 
-TASKS = "tasks/"
+TASKS_FOLDER = "tasks/"
 """Where the task rules hold."""
 
 WILDCARDS = frozenset("*?")
@@ -45,7 +43,7 @@ class Ruling:
     """The first other word a matching rule names."""
 
 
-UNTYPED = Ruling()
+NO_RULING = Ruling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ class TaskRules:
 
     def type_of(self, frontmatter: Mapping[str, Any]) -> str:
         """The word of the first rule that fits, which may be none of `TYPES`."""
-        tags = {tag.lower() for tag in words(frontmatter.get("tags"))}
+        tags = {tag.lower() for tag in words_of(frontmatter.get("tags"))}
         if lower_word(frontmatter.get("priority")) in self.goal_priorities:
             return "goal"
         if lower_word(frontmatter.get("state")) in self.goal_states:
@@ -84,7 +82,7 @@ class TypeMap:
     def of(self, path: str, frontmatter: Mapping[str, Any]) -> Ruling:
         """The type of the document at `path` (relative, with slashes)."""
         ruling = self.by_path(path)
-        if ruling.type or not path.startswith(TASKS):
+        if ruling.type or not path.startswith(TASKS_FOLDER):
             return ruling
         word = self.tasks.type_of(frontmatter)
         return Ruling(word) if word in TYPES else Ruling("", ruling.ignored or word)
@@ -96,7 +94,7 @@ class TypeMap:
             if word in TYPES:
                 return Ruling(word, ignored)
             ignored = ignored or word
-        return Ruling("", ignored) if ignored else UNTYPED
+        return Ruling("", ignored) if ignored else NO_RULING
 
     def _words(self, path: str) -> Iterable[str]:
         if path in self.exact:
@@ -106,10 +104,10 @@ class TypeMap:
                 yield word
 
 
-EMPTY = TypeMap({}, (), TaskRules())
+NO_TYPES = TypeMap({}, (), TaskRules())
 
 
-def parse(text: str) -> TypeMap:
+def parse_type_map(text: str) -> TypeMap:
     """Read the map tolerantly. Raises UnreadableFile when it is no JSON object."""
     value = load(text)
     if not isinstance(value, dict):
@@ -144,7 +142,7 @@ def is_pattern(text: str) -> bool:
     return not WILDCARDS.isdisjoint(text)
 
 
-def words(value: object) -> tuple[str, ...]:
+def words_of(value: object) -> tuple[str, ...]:
     """A list, or a string with commas, as words; anything else holds none."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
@@ -162,7 +160,7 @@ def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]
 
 
 def _lowered(value: object) -> frozenset[str]:
-    return frozenset(word.lower() for word in words(value))
+    return frozenset(word.lower() for word in words_of(value))
 
 
 LONGEST_PATTERN = 1_000
@@ -211,3 +209,38 @@ def compiled(pattern: str) -> re.Pattern[str]:
 def matches(pattern: str, path: str) -> bool:
     """Does the whole path, written with slashes and relative to the workspace, fit the pattern?"""
     return compiled(pattern).match(path) is not None
+
+
+def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
+    """The map as it would be with this entry."""
+    if not is_pattern(entry):
+        exact = {**types.exact, entry: wanted}
+        return replace(types, exact=_without_empty(exact))
+    return replace(
+        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
+    )
+
+
+def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: word for key, word in entries.items() if word}
+
+
+def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
+    """Path, present and coming type of each document whose type this map would change."""
+    changed = []
+    for memory in memories:
+        will = types.of(memory.id, _task_fields(memory)).type
+        if will != memory.type and not memory.extra.get("kept"):
+            changed.append((memory.id, memory.type, will))
+    return changed
+
+
+def _task_fields(memory: Memory) -> dict[str, Any]:
+    """What the task rules look at, as the memory holds it."""
+    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
+    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
+
+
+def describe_type_changes(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """One line for each document."""
+    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
