@@ -89,7 +89,7 @@ def export(
     )
     _write(output, made.pieces)
     clear_progress()
-    for line in made.said:
+    for line in made.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 

@@ -58,7 +58,7 @@ class StatusText:
     def found(self, found: SearchResult) -> None:
         """Chips, hint, order and counts beside them; what to say when there is nothing."""
         screen = self._screen
-        library = screen.work.library
+        library = screen.worker.library
         total = library.snapshot.count if library else 0
         right = f"{text.number(found.total)} of {text.number(total)}"
         if found.how == "scan":
@@ -92,7 +92,7 @@ class StatusText:
 
     def _unreadable(self) -> int:
         """How many files and folders cannot be read."""
-        library = self._screen.work.library
+        library = self._screen.worker.library
         stores = library.snapshot.stores if library else ()
         return sum(len(store.unreadable) for store in stores)
 
