@@ -17,7 +17,7 @@ from memtui import text
 from memtui.changes import Change
 from memtui.errors import ForeignOwner, MemtuiError, Refused
 from memtui.tui import messages
-from memtui.tui.diff_lines import DiffLine, lines_of
+from memtui.tui.diff_lines import DiffLine, diff_files
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -44,7 +44,7 @@ def preview(library: Library, changes: Sequence[Change], title: str = "") -> Pre
 
 
 def previewed(planned: Planned) -> Preview:
-    return Preview(planned, tuple(lines_of(planned.diffs())))
+    return Preview(planned, tuple(diff_files(planned.diffs())))
 
 
 class ChangeWorker:
@@ -154,7 +154,7 @@ class ChangeWorker:
         failed: Failed,
     ) -> None:
         """Write it after all, if the person agrees that a file gets another owner."""
-        from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
         def answered(answer: str | None) -> None:
