@@ -26,7 +26,6 @@ from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.themed_widget import ThemedWidget
-from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -82,8 +81,7 @@ class MemtuiApp(AppInterface):
     # What the app is made of
 
     def get_default_screen(self) -> Screen[None]:
-        workers = Workers(self.launch.open_library)
-        self.browse = BrowseScreen(workers, self.sessions, self.now())
+        self.browse = BrowseScreen(self.launch.open_library, self.sessions, self.now())
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -167,7 +165,7 @@ class MemtuiApp(AppInterface):
         """The first paint is done: what was imported stays, so keep the collector away from it."""
         gc.freeze()
         gc.enable()
-        self.browse.work.open()
+        self.browse.worker.open()
 
     async def action_quit(self) -> None:
         self.leave()

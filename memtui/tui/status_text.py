@@ -58,7 +58,7 @@ class StatusText:
     def show_results(self, found: SearchResult) -> None:
         """Show filter chips, hint, order and counts; an explanation if nothing was found."""
         screen = self._screen
-        library = screen.work.library
+        library = screen.worker.library
         total = library.snapshot.count if library else 0
         right = f"{text.number(found.total)} of {text.number(total)}"
         if found.how == "scan":
@@ -91,8 +91,8 @@ class StatusText:
         return tuple(lines)
 
     def _unreadable(self) -> int:
-        """Count the files and folders that cannot be read."""
-        library = self._screen.work.library
+        """How many files and folders cannot be read."""
+        library = self._screen.worker.library
         stores = library.snapshot.stores if library else ()
         return sum(len(store.unreadable) for store in stores)
 

@@ -33,7 +33,7 @@ class ChangingStage(Stage):
 
     @property
     def library(self) -> Library:
-        library = self.browse.work.library
+        library = self.browse.worker.library
         assert library is not None
         return library
 

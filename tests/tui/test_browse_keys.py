@@ -112,10 +112,10 @@ async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
 
 async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: Path) -> None:
     async with stage(root) as on:
-        work, query = on.browse.work, parse_query("tea", NOW)
-        library = work.library
+        worker, query = on.browse.worker, parse_query("tea", NOW)
+        library = worker.library
         assert library is not None
-        work._run(lambda: _ignore(library.find(query, lambda: True)), "find")
+        worker.jobs.start("find", lambda _: library.find(query, lambda: True))
         await on.settle()
         assert on.app.fault is None
 
@@ -387,7 +387,3 @@ async def find(on: Stage, words: str) -> None:
     await on.press("/")
     await on.type(words)
     await on.press("enter")
-
-
-def _ignore(_: object) -> None:
-    """A worker has no answer to give."""

@@ -10,8 +10,7 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError
 from memtui.model import Memory
-from memtui.tui import change_worker as doings
-from memtui.tui import plan_summary
+from memtui.tui import change_worker, plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -96,7 +95,11 @@ class ChangeActions:
             self.failed(error)
 
         self._doing.ask(
-            lambda library: doings.preview(library, changes), planned, failed, "plan", opens=True
+            lambda library: change_worker.preview(library, changes),
+            planned,
+            failed,
+            "plan",
+            opens=True,
         )
 
     def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
@@ -154,7 +157,7 @@ class ChangeActions:
         from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
-            self._screen.work.refresh()
+            self._screen.worker.refresh()
             choices = ((THEIRS, "leave it as it is now"),)
             self._screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:

@@ -96,7 +96,7 @@ class FilterActions:
             ).query(screen.now())
             for span in ("", *RECENCIES)
         }
-        screen.work.count(spans, picker.if_open(picker.set_counts))
+        screen.worker.count(spans, picker.if_open(picker.set_counts))
 
     def _pick_saved(self) -> None:
         screen = self._screen

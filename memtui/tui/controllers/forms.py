@@ -17,8 +17,7 @@ from memtui.files import external_editor, form_drafts
 from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
-from memtui.tui import change_forms, terminal
-from memtui.tui import change_worker as doings
+from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import ChangeActions, of_one_store
 from memtui.tui.controllers.selection import Selection
@@ -300,7 +299,7 @@ class FormActions:
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
-            return doings.preview(library, changes)
+            return change_worker.preview(library, changes)
 
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:

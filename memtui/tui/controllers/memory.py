@@ -11,6 +11,7 @@ from memtui.model import Memory
 from memtui.tui import actions, key_bindings, sanitizing, terminal
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -37,7 +38,7 @@ class MemoryActions:
             "help": self._help,
             "theme": self._theme,
             "unreadable": self._unreadable,
-            "reload": screen.work.refresh,
+            "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
             "palette": screen.app.action_command_palette,
@@ -65,7 +66,7 @@ class MemoryActions:
         self._screen.update_keys()
 
     def _show(self, ref: str) -> bool:
-        library = self._screen.work.library
+        library = self._screen.worker.library
         if library is None:
             return False
         try:
@@ -111,15 +112,21 @@ class MemoryActions:
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
 
-        memory, library = self._current(), self._screen.work.library
-        if memory is not None and library is not None:
-            self._screen.app.push_screen(
-                HistoryScreen(library.lineage(memory), self._screen.now),
-                lambda ref: self.follow(ref) if ref else None,
+        screen, memory = self._screen, self._current()
+        if memory is None:
+            return
+
+        def show(lineage: Lineage) -> None:
+            screen.app.push_screen(
+                HistoryScreen(lineage, screen.now), lambda ref: self.follow(ref) if ref else None
             )
 
+        screen.worker.ask(
+            lambda library: library.lineage(memory), show, None, "history", opens=True
+        )
+
     def _suspend(self) -> None:
-        if self._screen.work.holding:
+        if self._screen.worker.is_writing:
             self._screen.app.notify("A change is being written; try again.", severity="warning")
         elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
@@ -138,6 +145,6 @@ class MemoryActions:
     def _unreadable(self) -> None:
         from memtui.tui.dialogs.unreadable import UnreadableScreen
 
-        library = self._screen.work.library
+        library = self._screen.worker.library
         if library is not None:
             self._screen.app.push_screen(UnreadableScreen(library.snapshot.stores))

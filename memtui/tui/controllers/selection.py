@@ -44,7 +44,7 @@ class Selection:
 
     @property
     def library(self) -> Library | None:
-        return self._screen.work.library
+        return self._screen.worker.library
 
     def current(self) -> Memory | None:
         """The memory in the detail: the one under the cursor, or the one a reference led to."""
