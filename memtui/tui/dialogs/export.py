@@ -122,7 +122,7 @@ class ExportScreen(TransferScreen):
                 raise SaveError(
                     f"nothing was exported: {error.strerror}", where=str(path)
                 ) from error
-            return made.said
+            return made.notes
 
         self.work(export, partial(self._done, path), self._failed)
 
