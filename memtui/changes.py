@@ -1,8 +1,8 @@
-"""A change, the plan that shows what it would do, and the edits that do it. Pure values.
+"""Changes, plans and edits: what is asked for, what it would do, and how it is written. No I/O.
 
 A `Change` says what a person wants. A store turns it into a `Plan`: the exact edits of every file
-or table row, and what to tell the person. Edits are reversible by construction: each knows the
-text before and after, so undo is `invert(edits)` through the same save path.
+or table row, and what to tell the person. Each edit holds the text before and after, so undo writes
+`invert_edits(edits)` in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Act(StrEnum):
-    """What can be done to a memory."""
+    """The kinds of change to a memory."""
 
     ADD = "add"
     EDIT = "edit"
@@ -36,11 +36,11 @@ class Act(StrEnum):
 
 
 DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.MERGE})
-"""Acts that take something away from what agents will be told."""
+"""Acts after which agents are told less."""
 
 
 class Outcome(StrEnum):
-    """What a plan would come to; the first four are agent-memory's own words for an add."""
+    """The result of a plan; the first four are agent-memory's own words for an add."""
 
     ADDED = "ADDED"
     DEDUPE = "DEDUPE"
@@ -48,34 +48,34 @@ class Outcome(StrEnum):
     REJECTED = "REJECTED"
     DONE = "DONE"
     NOTHING = "NOTHING"
-    """The memory is already as asked."""
+    """The memory already has these values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One described act on one memory (or, for ADD, on a store)."""
+    """One act on a memory (for ADD: on a store), with its arguments."""
 
     act: Act
     store: str
     """Label of the store."""
     ref: str = ""
-    """The memory; empty for ADD."""
+    """The ref of the memory; empty for ADD."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """By the names of `Memory`: content, title, type, importance, entity, tags, kind, source;
     LINK and UNLINK: relation, target; MERGE: others (ids); RATE: rating.
 
-    An ADD with an `id` brings a memory from elsewhere (import, copy, move): the id is kept where
-    the format can, and so are created, updated (datetimes or ISO), status, source, confidence,
-    pinned, supersedes, superseded_by, links (`Link` values) and extra (native keys, when it comes
-    from the same format). No rule is asked, and nothing that is there is superseded or counted as
-    seen again. `document` is the whole text of its file, for a format where a memory is a file."""
+    An ADD with an `id` imports, copies or moves a memory: the id is kept where the format can, and
+    so are created, updated (datetimes or ISO), status, source, confidence, pinned, supersedes,
+    superseded_by, links (`Link` values) and extra (native keys, from a store of the same format).
+    The store's rules are not applied: no memory is superseded or counted as seen again. `document`
+    is the whole text of its file, for a format where a memory is a file."""
     force: bool = False
-    """Go on where a rule of the store would refuse (never where data would be harmed)."""
+    """Proceed where a rule of the store would refuse; never where data would be damaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordEdit:
-    """One object in a JSON array is set, inserted or removed, as raw text.
+    """Set, insert or remove one object of a JSON array, as raw text.
 
     Raw text is what `bytes.decode("utf-8", "surrogateescape")` gives for the object's bytes.
     """
@@ -86,33 +86,33 @@ class RecordEdit:
     id_key: str
     id: str
     before: str | None
-    """None: the record must not exist."""
+    """None: the object must not exist."""
     after: str | None
     """None: remove it."""
     index: int | None = None
-    """Where to insert when nothing is there; None = at the end."""
+    """The position of an inserted object; None: at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueEdit:
-    """One value under a key of a JSON object is set, as raw JSON text."""
+    """Set, insert or remove one member of a JSON object, as raw JSON text."""
 
     path: str
     pointer: tuple[str, ...]
     before: str
     """Empty: the key must not exist."""
     after: str
-    """Empty: take the key out of its object."""
+    """Empty: remove the key."""
     book_keeping: bool = False
-    """The owning program overwrites it all the time, as Ambient does `lastActive`: what it has
-    written meanwhile stands, also when the edit is taken back, and nobody is stopped by it."""
+    """The owning program rewrites this value all the time, as Ambient does `lastActive`. A value it
+    has written meanwhile stays, also on undo, and is not a conflict."""
     index: int | None = None
-    """Which member of its object it is when the key is put in (again); None = the last."""
+    """The position of an inserted member; None: the last."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextEdit:
-    """A whole text file is replaced, made (`before` None) or removed (`after` None)."""
+    """Replace, create (`before` None) or remove (`after` None) a text file."""
 
     path: str
     before: str | None
@@ -122,10 +122,10 @@ class TextEdit:
 
 @dataclass(frozen=True, slots=True)
 class SidecarEdit:
-    """What memtui itself keeps about one memory in `.memtui/` changes."""
+    """Change what memtui itself stores about one memory in `.memtui/`."""
 
     root: str
-    """Folder that holds (or will hold) `.memtui/`."""
+    """The folder of `.memtui/`, which need not exist yet."""
     id: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
@@ -133,28 +133,28 @@ class SidecarEdit:
 
 @dataclass(frozen=True, slots=True)
 class RowEdit:
-    """One row of a SQLite table is changed, inserted (`before` None) or removed (`after` None)."""
+    """Update, insert (`before` None) or delete (`after` None) one row of a SQLite table."""
 
     path: str
     table: str
     key: Mapping[str, Any]
-    """Column values that name the row."""
+    """The columns that identify the row."""
     before: Mapping[str, Any] | None
-    """Columns to compare before writing."""
+    """Columns that must have these values."""
     after: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class TreeEdit:
-    """A whole folder is made (`before` None) or taken away (`after` None) in one step."""
+    """Create (`before` None) or remove (`after` None) a whole folder in one step."""
 
     path: str
     before: Mapping[str, Any] | None
-    """`files`: by name, each its text and its time (nanoseconds, or None); `databases`: by name,
-    each its format and its rows (see `memtui.stores.base.DatabaseSupport`)."""
+    """`files`: name -> text and time (nanoseconds, or None); `databases`: name -> format and rows
+    (see `memtui.stores.base.DatabaseSupport`)."""
     after: Mapping[str, Any] | None
     existed: bool = False
-    """The folder was there before, empty: it is filled and emptied, and stays the same folder."""
+    """The folder existed before and was empty: it is filled or emptied, not created or removed."""
 
 
 Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
@@ -162,21 +162,22 @@ Edit = RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit | TreeEdit
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a change would do, complete, before anything is done."""
+    """Everything that some changes would do, before anything is written."""
 
     changes: tuple[Change, ...]
     edits: tuple[Edit, ...] = ()
     outcome: Outcome = Outcome.DONE
     reason: str = ""
-    """One line for the person: why it is refused, what it replaces, what it was too similar to."""
+    """One line for the person: why it is refused, what it replaces, what it is too similar to."""
     refs: tuple[str, ...] = ()
-    """Memories that the plan touches, the new one's ref first where one is made."""
+    """Refs of the memories that the plan changes; that of a new memory comes first."""
     supersedes: tuple[str, ...] = ()
-    """Refs of memories that would stop being current."""
+    """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
 
     @property
     def has_edits(self) -> bool:
+        """Whether applying the plan would write anything."""
         return bool(self.edits)
 
 
@@ -190,9 +191,11 @@ class StoreEdits:
 
 
 def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """The edits that take these back, in reverse order.
+    """Compute the edits that undo these.
 
-    One that asks only that something is as it is, and leaves it so, has nothing to take back.
+    Returns:
+        The inverse of each edit, in reverse order. An edit that changes nothing, and only requires
+        that something is as it was read, is left out.
     """
     changing = [edit for edit in reversed(edits) if edit.before != edit.after]
     return tuple(replace(edit, before=edit.after, after=edit.before) for edit in changing)  # type: ignore[arg-type]

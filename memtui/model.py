@@ -1,4 +1,4 @@
-"""The words of memtui as frozen values: memory, place, link. No I/O."""
+"""The data model: memory, place and link as frozen values, and their JSON records. No I/O."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note"
 IMPORTANCES = ("high", "medium", "low")
 STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
 CURRENT = frozenset({"active", "proposed"})
-"""The statuses every face shows unless asked for more."""
+"""The statuses that are shown and listed unless others are asked for."""
 
 UNTYPED = "untyped"
-"""How a person names the empty type in a filter or on screen."""
+"""The name of the empty type in a filter and on the screen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a memory lies: a file and, where known, the line and the position in its structure."""
+    """Where a memory is stored: a file and, where known, the line and the position in it."""
 
     file: str
     """Absolute path; bytes that are not UTF-8 are surrogate escapes, as `os.fsdecode` gives."""
     line: int | None = None
     """1-based line of the memory's first character."""
     key: str = ""
-    """Position in the file's own terms: `[3]`, `events[12]`, `observations.id=7`."""
+    """Position in the structure of the file: `[3]`, `events[12]`, `observations.id=7`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,23 @@ class Link:
 
     relation: str
     target: str
-    """Id of the other memory or name of the entity, as the store names it; may dangle."""
+    """The store's id of the other memory, or the name of the entity; may not exist."""
     valid_from: datetime | None = None
     valid_to: datetime | None = None
     note: str = ""
-    """Verdict, reason or confidence in the store's own words."""
+    """The store's text on the link: a verdict, a reason or a confidence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One thing remembered, whatever the store calls it.
+    """One memory of any store, whatever the store calls it.
 
-    Text fields hold the store's text as it is: control characters, markup and lone surrogates
-    included. Whatever shows one passes it through `memtui.text.visible` first.
+    Text fields hold the store's text unchanged, with control characters, markup and lone
+    surrogates. Pass it through `memtui.text.visible` before it is shown.
     """
 
     ref: str
-    """`store-label:native-id`, unique across the open stores."""
+    """`label:id`, unique across the open stores."""
     id: str
     """The store's own id as text."""
     store: str
@@ -61,42 +61,42 @@ class Memory:
     kind: str
     """One of `KINDS`."""
     type: str = ""
-    """The store's own word (decision, person, policy...); empty = untyped."""
+    """The store's own type (decision, person, policy...); empty: untyped."""
     title: str = ""
     """The store's own title; empty where the format has none."""
     content: str = ""
     entity: str = ""
-    """What it hangs on, as a path: `people/alice`, `shop-api/main`."""
+    """What it is about, as a path: `people/alice`, `shop-api/main`."""
     also_entities: tuple[str, ...] = ()
-    """Further entities it hangs on, where more than one place holds it: a filter by any of them
-    finds it, and it is counted under each, but once in every total."""
+    """Further entities, if it is stored in several places. It is found by a filter on any of them
+    and counted under each, but only once in totals."""
     created: datetime | None = None
     """Aware, UTC."""
     updated: datetime | None = None
     """Aware, UTC."""
     importance: str = "medium"
-    """One of `IMPORTANCES`: native, or derived by the rule in the adapter's docstring."""
+    """One of `IMPORTANCES`: the store's own, or derived as the docstring of the store says."""
     confidence: float | None = None
     status: str = "active"
     """One of `STATUSES`."""
     pinned: bool = False
     supersedes: tuple[str, ...] = ()
-    """Ids in the store's own terms; may dangle."""
+    """Ids in the store; may not exist."""
     superseded_by: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     source: str = ""
-    """Where the store says it came from."""
+    """What the store notes as its source."""
     origin: Place = field(default=Place(""))
     also: tuple[Place, ...] = ()
-    """Further places that hold the same memory."""
+    """Further places where the same memory is stored."""
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Every native key that has no field here, raw time texts and unknown statuses included.
     JSON values only."""
 
     @property
     def headline(self) -> str:
-        """The title, or the first line of the content that says something."""
+        """The title, or the first line of the content that is not blank."""
         if self.title:
             return self.title
         text = self.content.lstrip()
@@ -105,7 +105,7 @@ class Memory:
 
     @property
     def when(self) -> datetime | None:
-        """The time to sort by: last change, else creation."""
+        """The time of the last change, else of creation; memories are sorted by it."""
         return self.updated or self.created
 
 
@@ -132,7 +132,7 @@ def _link(link: Link) -> dict[str, Any]:
 
 
 def to_record(memory: Memory) -> dict[str, Any]:
-    """The memory as a JSON object: the one form for `--json`, export and the cache."""
+    """Convert a memory to a JSON object, the format of `--json`, export and the cache."""
     record = {f.name: getattr(memory, f.name) for f in fields(memory)}
     record["created"] = _format_time(memory.created)
     record["updated"] = _format_time(memory.updated)
@@ -144,7 +144,11 @@ def to_record(memory: Memory) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Memory:
-    """The inverse of `to_record`. Raises KeyError, TypeError or ValueError on a foreign record."""
+    """Convert a JSON object of `to_record` back to a memory.
+
+    Raises:
+        KeyError, TypeError, ValueError: It is not such an object.
+    """
     values = dict(record)
     values["created"] = _parse_time(values["created"])
     values["updated"] = _parse_time(values["updated"])
@@ -166,29 +170,31 @@ def from_record(record: Mapping[str, Any]) -> Memory:
     return Memory(**values)
 
 
-# ---- what is no whole memory ----------------------------------------------------------------
-
 MAX_NESTING = 200
-"""Values inside values of `extra`: deeper ones exhaust the stack of whoever prints them."""
+"""Levels of nesting in `extra`; deeper values exhaust the stack of code that prints them."""
 
 _TEXTS = ("ref", "id", "store", "type", "title", "content", "entity", "source")
 _texts_of = attrgetter(*_TEXTS)
 _PLAIN = (str, bool, float, type(None))
 _MAX_BITS = 10_000
-"""Of an integer: Python refuses to print one of more than 4,300 digits, 14,284 bits."""
+"""Of an integer. Python refuses to print more than 4,300 digits, 14,284 bits."""
 
 
 def find_defect(memory: Memory) -> str:
-    """Why this cannot be kept, sorted, printed and written as a record; empty when it can."""
+    """Check that a value read from a store can be sorted, printed and written as a record.
+
+    Returns:
+        What is wrong with it, as words after the memory's name; '' if nothing is.
+    """
     if not isinstance(memory, Memory):
-        return "it is none"
+        return "it is not a memory"
     for name, text in zip(_TEXTS, _texts_of(memory), strict=True):
         if type(text) is not str:
             return f"its {name} is not text"
     if memory.kind not in KINDS or memory.status not in STATUSES:
-        return "its kind or its status is none that there is"
+        return "its kind or status is unknown"
     if memory.importance not in IMPORTANCES or not isinstance(memory.pinned, bool):
-        return "its importance or its pin is none that there is"
+        return "its importance or pin is not a known value"
     if not isinstance(memory.confidence, int | float | None):
         return "its confidence is not a number"
     for word in (
@@ -204,52 +210,52 @@ def find_defect(memory: Memory) -> str:
             return "one of its links is not text"
     for place in (memory.origin, *memory.also):
         if not isinstance(place.file, str):
-            return "it does not say where it lies"
+            return "it does not name its file"
     for time in (memory.created, memory.updated):
-        if time is not None and time.tzinfo is not UTC and not _is_in_time(time):
-            return "one of its times names no zone, or is none that UTC has"
-    return _defect_of_extra(memory.extra)
+        if time is not None and time.tzinfo is not UTC and not _is_in_range(time):
+            return "one of its times has no time zone or is out of range"
+    return _find_extra_defect(memory.extra)
 
 
-def _is_in_time(time: datetime) -> bool:
+def _is_in_range(time: datetime) -> bool:
     try:
         return time.tzinfo is not None and _format_time(time) is not None
     except OverflowError:
         return False
 
 
-def _defect_of_extra(extra: Mapping[str, Any]) -> str:
+def _find_extra_defect(extra: Mapping[str, Any]) -> str:
     if not isinstance(extra, Mapping):
-        return "what else is known of it is not a table"
+        return "its extra fields are not a mapping"
     for key, value in extra.items():
         if not isinstance(key, str):
-            return "what else is known of it has a name that is not text"
+            return "one of its extra fields has a name that is not text"
         if isinstance(value, _PLAIN):
             continue
         if isinstance(value, int):
             if value.bit_length() > _MAX_BITS:
                 return f"{key} is a number that is too long to print"
-        elif fault := _defect_within(value):
+        elif fault := _find_json_defect(value):
             return f"{key} {fault}"
     return ""
 
 
-def _defect_within(value: Any) -> str:
+def _find_json_defect(value: Any) -> str:
     try:
         text = json.dumps(value)
     except RecursionError:
         return "is nested too deeply"
     except (TypeError, ValueError):
-        return "is no JSON value"
+        return "is not a JSON value"
     if text.count("[") + text.count("{") <= MAX_NESTING:
         return ""
-    waiting = [(value, 1)]
-    while waiting:
-        item, level = waiting.pop()
+    pending = [(value, 1)]
+    while pending:
+        item, level = pending.pop()
         if isinstance(item, dict):
             item = list(item.values())
         if isinstance(item, list | tuple):
             if level > MAX_NESTING:
                 return "is nested too deeply"
-            waiting += [(below, level + 1) for below in item]
+            pending += [(below, level + 1) for below in item]
     return ""

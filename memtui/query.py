@@ -1,13 +1,13 @@
-"""The query language: text, filters and an order in one immutable value, parsed in one place.
+"""The query language: terms, filters and an order, parsed into one immutable value.
 
     auth type:decision importance:high since:7d -redis "exact words" entity:alice
 
-Words are looked for together and apart; memories with all of them come first. `"…"` is a phrase,
-`-` leaves out, `word*` and `w?rd` are wildcards, `word~` is fuzzy, `~word` asks for meaning only.
-A filter is `field:value` or `field:one,other`; `-field:value` leaves out. Filters on different
-fields must all hold. Without a status filter only current memories (active, proposed) are shown.
+A memory matches with any of the words; memories with all of them come first. `"…"` is a phrase, `-`
+excludes, `word*` and `w?rd` are wildcards, `word~` is fuzzy, `~word` searches by meaning only. A
+filter is `field:value` or `field:one,other`; `-field:value` excludes. Filters on different fields
+must all hold. Without a status filter only current memories (active, proposed) are shown.
 
-Parsing a search line never fails: what means nothing is taken as plain words, and `Query.hint`
+Parsing a search line never fails: what cannot be parsed is taken as plain words, and `Query.hint`
 says why. Commands use `parse_condition` and `parse_time`, which raise QueryError instead.
 """
 
@@ -36,17 +36,17 @@ class TermKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing to look for in the text of memories."""
+    """A word, phrase or pattern to look for in the text of memories."""
 
     text: str
-    """Without its marks: no quotes, no `~`, no trailing `*` of a prefix."""
+    """Without its syntax: no quotes, no `~`, no trailing `*` of a prefix."""
     kind: TermKind = TermKind.WORD
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A filter: the field has (or, negated, has not) one of the values."""
+    """A filter: the field has one of the values, or none of them if negated."""
 
     field: str
     """One of `FIELDS`."""
@@ -57,7 +57,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class TimeCondition:
-    """A point in time as it was written (`7d`, `2026-03-01`) and what it meant then."""
+    """A time as it was typed (`7d`, `2026-03-01`) and the moment it stood for then."""
 
     text: str
     time: datetime
@@ -73,26 +73,27 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a person wants to see."""
+    """A parsed search line."""
 
     terms: tuple[Term, ...] = ()
     conditions: tuple[Condition, ...] = ()
     since: TimeCondition | None = None
     until: TimeCondition | None = None
     sort: Sort | None = None
-    """None: by relevance when there is text to look for, else newest first."""
+    """None: by relevance if there is text to look for, else newest first."""
     hint: str = ""
-    """Why something was taken as plain words; empty when all was understood."""
+    """Why something was taken as plain words; empty if everything was parsed."""
 
     @property
     def order(self) -> Sort:
+        """The order that was asked for, or the default for this query."""
         if self.sort is not None:
             return self.sort
         return Sort.RELEVANCE if any(not term.negated for term in self.terms) else Sort.NEW
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What to highlight: the text of every term that is looked for."""
+        """The text of every term that is not negated, to highlight."""
         return tuple(term.text for term in self.terms if not term.negated)
 
     @property
@@ -123,9 +124,14 @@ _TOKEN = re.compile(
 
 
 def parse_time(text: str, now: datetime) -> TimeCondition:
-    """Parse `7d`, `24h`, `30m`, `2w`, `1y`, an ISO date or date and time (UTC unless it says).
+    """Parse a time before now or a date.
 
-    Raises QueryError.
+    Args:
+        text: `7d`, `24h`, `30m`, `2w`, `1y`, or an ISO date or date and time (UTC by default).
+        now: What a relative time is counted from; aware.
+
+    Raises:
+        QueryError: The text is not a time, or no date can hold it.
     """
     if ago := _AGO.fullmatch(text.strip().lower()):
         seconds = int(ago[1]) * _UNITS[ago[2]]
@@ -146,7 +152,16 @@ def parse_time(text: str, now: datetime) -> TimeCondition:
 
 
 def parse_condition(field: str, text: str, *, negated: bool = False) -> Condition:
-    """Parse the values of one filter: `decision,bug`. Raises QueryError on an unknown value."""
+    """Parse the values of one filter.
+
+    Args:
+        field: One of `FIELDS`, or `sort`.
+        text: Values separated by commas: `decision,bug`; `untyped` is the empty type.
+        negated: Whether the filter excludes these values.
+
+    Raises:
+        QueryError: There is no value, or one that the field cannot have.
+    """
     values = tuple(dict.fromkeys(part.strip().casefold() for part in text.split(",")))
     values = tuple(value for value in values if value)
     if field == "pinned":
@@ -185,7 +200,7 @@ def _parse_term(text: str, negated: bool) -> Term | None:
 
 @dataclass(slots=True)
 class _Parts:
-    """What has been understood so far."""
+    """The parts of a query that are parsed so far."""
 
     now: datetime
     terms: list[Term]
@@ -195,8 +210,8 @@ class _Parts:
     until: TimeCondition | None = None
     sort: Sort | None = None
 
-    def take(self, field: str, value: str, negated: bool) -> None:
-        """Understand one `field:value`. Raises QueryError."""
+    def add_filter(self, field: str, value: str, negated: bool) -> None:
+        """Parse one `field:value` and add it. Raises QueryError."""
         value = value.replace('"', "")
         if field == "since":
             self.since = parse_time(value, self.now)
@@ -215,9 +230,15 @@ class _Parts:
 
 
 def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
-    """Understand a search line. Never raises.
+    """Parse a search line; never raises.
 
-    `typing`: the last word is still being written, so it matches as a prefix.
+    Args:
+        text: The line as it is typed.
+        now: What relative times are counted from; aware.
+        typing: Whether the last word is still being typed, so that it matches as a prefix.
+
+    Returns:
+        The query; its `hint` says what could not be parsed and was taken as plain words.
     """
     parts = _Parts(now, [], [], [])
     last_word: int | None = None
@@ -228,7 +249,7 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
         last_word = None
         if field in FIELDS or field in ("since", "until", "sort"):
             try:
-                parts.take(field, value, negated)
+                parts.add_filter(field, value, negated)
                 continue
             except QueryError as error:
                 if typing and token.end() == len(text):
@@ -237,7 +258,7 @@ def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
                 parts.hints.append(str(error))
         word = token[0][1:] if negated else token[0]
         if value.startswith('"') and (value == '"' or not value.endswith('"')):
-            word += '"'  # else what is written behind it would be taken into the quotes
+            word += '"'  # an open quote would take in what is written after it
         term = _parse_term(word, negated)
         if term is None:
             continue
@@ -267,18 +288,18 @@ _TERM_FORMATS = {
 
 
 def format_condition(part: Condition) -> str:
-    """The condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
+    """Format a condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
     values = ",".join(value or UNTYPED for value in part.values)
     values = f'"{values}"' if re.search(r"\s", values) else values
     return f"{'-' * part.negated}{part.field}:{values}"
 
 
 def format_query(query: Query) -> str:
-    """The search line that parses to this query (its hint apart)."""
+    """Format a query as the search line that parses to it; the hint is left out."""
     pieces = []
     for term in query.terms:
         text = _TERM_FORMATS[term.kind].format(term.text)
-        bare = '"' in text  # quotes have no escape: it was not in quotes, and need not be
+        bare = '"' in text  # quotes have no escape, so this term was not in quotes
         if term.kind is TermKind.WORD and not bare and re.search(r"[:\s~*?]|^-", term.text):
             text = f'"{term.text}"'
         pieces.append(f"{'-' * term.negated}{text}")
@@ -290,13 +311,13 @@ def format_query(query: Query) -> str:
 
 
 def filter_values(query: Query, field: str) -> tuple[str, ...]:
-    """The values a field is filtered by; empty when it is not."""
+    """The values of a field's filter that is not negated; () if there is none."""
     found = (c.values for c in query.conditions if c.field == field and not c.negated)
     return next(found, ())
 
 
 def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query:
-    """The query with this field filtered by exactly these values (none = no filter)."""
+    """Replace the filter of a field; no values remove it. Negated filters stay."""
     wanted = tuple(dict.fromkeys(value.casefold() for value in values))
     kept = tuple(c for c in query.conditions if c.field != field or c.negated)
     added = (Condition(field, wanted),) if wanted else ()
@@ -304,11 +325,16 @@ def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query
 
 
 def without_filters(query: Query) -> Query:
-    """Only the text and the order are left."""
+    """Remove all filters and times; the terms and the order stay."""
     return replace(query, conditions=(), since=None, until=None)
 
 
 def entity_matches(entity: str, wanted: str) -> bool:
-    """Whether an entity path is the wanted one, lies below it, or holds it as a part."""
+    """Whether an entity path equals the wanted one, is below it, or has it as one of its parts.
+
+    Args:
+        entity: The path of a memory's entity, in any case: `people/alice`.
+        wanted: The value of the filter, in lower case.
+    """
     path = entity.casefold()
     return path == wanted or path.startswith(wanted + "/") or wanted in path.split("/")

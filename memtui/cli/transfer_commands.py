@@ -13,9 +13,9 @@ import click
 
 from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
-from memtui.cli.open_stores import load_library, open_library
 from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
+from memtui.cli.store_selection import load_library, open_library
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import Query, filter_values
 from memtui.text import number, one_line, size, visible
@@ -84,10 +84,12 @@ def export(
     library = load_library(stores)
     chosen = None if whole else _find_all(library, query)
     every = "all" in filter_values(query, "status")
-    made = exporting.export(library, form, chosen, show_progress, pretty=pretty, every=every)
+    made = exporting.export_memories(
+        library, form, chosen, show_progress, pretty=pretty, every=every
+    )
     _write(output, made.pieces)
     clear_progress()
-    for line in made.said:
+    for line in made.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 
@@ -276,10 +278,10 @@ def _print_some(lines: Iterable[str]) -> None:
 @json_option
 def verify(file: Path, as_json: bool) -> int:
     """Check that a file is intact and can be imported. Exit code 1 if it cannot."""
-    from memtui.bundle.bundle_reader import read_document, verified
+    from memtui.bundle.bundle_reader import read_document, verify_document
 
     document = read_document(file)
-    checked = verified(document)
+    checked = verify_document(document)
     if as_json:
         print_json({"file": str(file), "kind": document.kind, "checked": checked, "sound": True})
         return 0

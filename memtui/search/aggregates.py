@@ -1,4 +1,4 @@
-"""What some memories amount to: how many of each value, from when to when, and on which days."""
+"""Count values, facets and days over slots, and find their oldest and newest time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memtui.search.filters import FilteredSlots
 
 DAY = 86_400
 
-NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
+VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
     "type": lambda columns: columns.types,
     "importance": lambda _: IMPORTANCES,
     "status": lambda _: STATUSES,
@@ -26,7 +26,7 @@ NAMES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
 
 
 def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
-    """The names of what was counted, most frequent first; what is not there is left out."""
+    """Name the counts of a vocabulary, most frequent first; zeros are left out."""
     held = np.flatnonzero(counts)
     frequent = held[np.argsort(-counts[held], kind="stable")]
     found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
@@ -35,7 +35,7 @@ def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, i
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """Over some slots, in seconds since 1970 where it is a time."""
+    """Figures over some slots; times are in seconds since 1970."""
 
     pinned: int
     undated: int
@@ -44,7 +44,7 @@ class Aggregates:
 
 
 def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
-    """What is said of these slots in one number each."""
+    """Compute the figures of these slots."""
     at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
@@ -58,18 +58,18 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 
 
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
-    """Field -> value -> how many of these slots have it."""
+    """Count the values of these slots: field -> value -> count."""
     at = to_array(slots)
-    codes = {name: getattr(columns, name).take(at) for name in NAMES if name != "entity"}
+    codes = {name: getattr(columns, name).take(at) for name in VOCABULARIES if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
         name: named_counts(np.bincount(codes[name]), names(columns))
-        for name, names in NAMES.items()
+        for name, names in VOCABULARIES.items()
     }
 
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
-    """Day since 1970 (UTC) -> how many of these slots lie there; and how many have no time."""
+    """Count these slots by day since 1970 (UTC); also returns how many have no time."""
     times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
@@ -77,10 +77,9 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
 
 
 class FacetCounts(Mapping[str, int]):
-    """Value -> how many, most frequent first; put in order and named when somebody looks.
+    """Value -> count, most frequent first; sorted and named when first read.
 
-    There may be thousands of entities, and most searches are not looked at that closely: the next
-    letter comes before.
+    There may be thousands of entities, and the facets of most keystrokes are never read.
     """
 
     def __init__(self, counts: NDArray[np.int64], names: Sequence[str]) -> None:
@@ -116,10 +115,10 @@ class FacetCounts(Mapping[str, int]):
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """How many memories a filter on each value would leave, most frequent first.
+    """How many memories a filter on each value would find, most frequent first.
 
-    A field's own filter is lifted while its values are counted, so that a picker can show what
-    else there is to choose.
+    The filter on a field is ignored when its values are counted, so that a picker can show the
+    other choices.
     """
 
     type: Mapping[str, int]
@@ -129,22 +128,22 @@ class Facets:
     entity: Mapping[str, int]
     store: Mapping[str, int]
     entity_repeats: Mapping[str, int] = field(default_factory=dict)
-    """What adding up `entity` counts too much, at this path and at each above it."""
+    """Path -> how often the sum of `entity` counts a memory twice, there and at each path above."""
 
 
-def count_facets(among: FilteredSlots) -> Facets:
-    """Counts per value over what passes the filters.
+def count_facets(filtered: FilteredSlots) -> Facets:
+    """Count the values of the slots that pass the filters.
 
-    Memories are counted by combination of values, and the combinations by each value.
+    Slots are counted by combination of values, then the combinations by value.
     """
-    wanted, columns = among.filters, among.filters.columns
-    of, passed = among.combinations, among.slot_mask
+    wanted, columns = filtered.filters, filtered.filters.columns
+    of, passed = filtered.combinations, filtered.slot_mask
     counts = np.bincount(of if passed is None else of[passed])
     there = counts.nonzero()[0]
     passing = there[wanted.passing_combinations().take(there)]
-    entities, repeats = among.entities()
+    entities, repeats = filtered.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
-    for name, names in NAMES.items():
+    for name, names in VOCABULARIES.items():
         if name != "entity":
             held = passing
             if name in wanted.by_combination:

@@ -1,6 +1,6 @@
-"""How text becomes words: one analysis for what is indexed and for what is looked for.
+"""Split text into words, in the same way for what is indexed and for what is searched.
 
-A text is cut into **chunks** (what stands between spaces and punctuation), a chunk into words:
+A text is split into **chunks** (what stands between spaces and punctuation), a chunk into words:
 
     Deploying            deploying
     getUserById          get user by id    + getuserbyid
@@ -11,11 +11,11 @@ A text is cut into **chunks** (what stands between spaces and punctuation), a ch
     Zürich, ﬁne          zurich, fine      (accents and compatibility forms folded)
     東京都                東京 京都 都        (scripts without spaces: pairs, and the last alone)
 
-The first column of words is the **spine**: their order is kept, phrases are found in it. After the
-plus come the **wholes**, the same chunk written together, so that `getUserById`, `get_user_by_id`
-and `getuserbyid` find each other. Words are surface forms; `stem` says which of them are forms of
-one English word. Cutting is a regular expression, and the words of a chunk are worked out once per
-different chunk, which is what makes indexing fast.
+The first column of words are the **parts**: they keep their order, and phrases are found in them.
+After the plus come the **compounds**, several parts written together, so that `getUserById`,
+`get_user_by_id` and `getuserbyid` find each other. Words are surface forms; `stem` says which are
+forms of the same English word. Chunks are found by a regular expression, and each different chunk
+is split once, which makes indexing fast.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 VERSION = 1
-"""Raised whenever the same text would give other words; indexes made before are rebuilt."""
+"""Incremented when the same text would give other words; older indexes are then rebuilt."""
 
 MAX_WORD_CHARS = 64
-"""Longer words are cut: they are encoded data, and an index of them helps nobody."""
+"""Longer words are cut: they are encoded data that nobody searches for."""
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -46,14 +46,14 @@ _UNSPACED = (
 )
 """Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Han and Hangul: no spaces, or particles glued on."""
 
-_SHARP = r"(?<![A-Za-z0-9])[A-Za-z](?:\+\+|#(?![A-Za-z0-9]))"
+_LANGUAGE_NAME = r"(?<![A-Za-z0-9])[A-Za-z](?:\+\+|#(?![A-Za-z0-9]))"
 """C++, g++, C#, F#."""
-_ASCII_CHUNK = re.compile(rf"{_SHARP}|[A-Za-z0-9]+(?:(?:[.'-]|_+)[A-Za-z0-9]+)*")
+_ASCII_CHUNK = re.compile(rf"{_LANGUAGE_NAME}|[A-Za-z0-9]+(?:(?:[.'-]|_+)[A-Za-z0-9]+)*")
 _INNER = rf"[\w{_MARKS}{_HIDDEN}]"
-_CHUNK = re.compile(rf"{_SHARP}|\w{_INNER}*(?:[.'’\-‐‑]{_INNER}+)*")
+_CHUNK = re.compile(rf"{_LANGUAGE_NAME}|\w{_INNER}*(?:[.'’\-‐‑]{_INNER}+)*")
 
 _JOINER = re.compile(r"[_'’\-‐‑]+")
-_NOT = re.compile(r"n['’]t$", re.IGNORECASE)
+_NEGATION = re.compile(r"n['’]t$", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
 _NUMBER = re.compile(r"[vV]?(\d++(?:\.\d++)++(?:[A-Za-z]++\d*+)?)")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -62,7 +62,7 @@ _UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
 _FOLDED_MARK = re.compile("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]")
 _BLANK = re.compile(r"[ \t\n]")
 BLOCK_CHARS = 1 << 16
-"""Characters of a part of a huge text."""
+"""Characters of a block of a huge text."""
 _LETTERS = str.maketrans(
     {
         "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
@@ -71,7 +71,7 @@ _LETTERS = str.maketrans(
         "\ufeff": "",
     }
 )  # fmt: skip
-"""Letters that Unicode does not take apart, and hidden characters."""
+"""Letters that Unicode does not decompose, and hidden characters, which are removed."""
 
 _QUESTION_WORDS = """
     a about an and any are as at be been but by can could did do does for from had has have he her
@@ -80,8 +80,8 @@ _QUESTION_WORDS = """
     with would you your
 """
 QUESTION_WORDS = frozenset(_QUESTION_WORDS.split())
-"""Words that say how something is asked, not what about. Dropped from queries, never from texts:
-on LoCoMo questions recall@10 rose from .497 to .548 by it."""
+"""Function words of questions, dropped from queries but not from texts: on LoCoMo questions this
+raised recall@10 from .497 to .548."""
 
 
 class ChunkWords(NamedTuple):
@@ -94,14 +94,14 @@ class ChunkWords(NamedTuple):
 
 
 def find_chunks(text: str) -> list[str]:
-    """The chunks of a text in order, as they are written."""
+    """The chunks of a text in order, not folded."""
     return (_ASCII_CHUNK if text.isascii() else _CHUNK).findall(text)
 
 
 def split_blocks(text: str) -> Iterator[str]:
-    """The text in parts that are cut in some milliseconds each, parted at blanks.
+    """Split a huge text at blanks into blocks that take some milliseconds each to analyze.
 
-    A pattern that runs over 50 MB in one go lets nothing else happen for seconds.
+    One regular expression over 50 MB would block all other threads for seconds.
     """
     at = 0
     while len(text) - at > BLOCK_CHARS:
@@ -114,11 +114,11 @@ def split_blocks(text: str) -> Iterator[str]:
 
 
 def fold_text(text: str) -> str:
-    """Lower case without accents, compatibility forms or hidden characters."""
-    return _plain(text).casefold()
+    """Casefold a text and remove accents, compatibility forms and hidden characters."""
+    return _fold_characters(text).casefold()
 
 
-def _plain(text: str) -> str:
+def _fold_characters(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKD", text.translate(_LETTERS))
@@ -126,7 +126,7 @@ def _plain(text: str) -> str:
 
 
 def split_chunk(chunk: str) -> ChunkWords:
-    """The words of one chunk, as `find_chunks` cut it."""
+    """Split one chunk of `find_chunks` into its words."""
     if chunk.isalnum() and chunk.islower() and chunk.isascii():
         return ChunkWords((chunk[:MAX_WORD_CHARS],), ())
     if chunk.endswith(("+", "#")):
@@ -134,7 +134,7 @@ def split_chunk(chunk: str) -> ChunkWords:
     parts: list[str] = []
     compounds: list[str] = []
     unspaced = False
-    chunk = _NOT.sub("nt", _POSSESSIVE.sub("", _plain(chunk)))
+    chunk = _NEGATION.sub("nt", _POSSESSIVE.sub("", _fold_characters(chunk)))
     for section in _JOINER.split(chunk):
         if number := _NUMBER.fullmatch(section):
             parts.append(number[1].lower()[:MAX_WORD_CHARS])
@@ -147,7 +147,7 @@ def split_chunk(chunk: str) -> ChunkWords:
                     parts += (run[at : at + 2] for at in range(len(run)))
                     unspaced = True
                 elif run:
-                    parts += _humps(run)
+                    parts += _split_camel_case(run)
             if len(parts) - name_start > 1:
                 compounds.append("".join(parts[name_start:])[:MAX_WORD_CHARS])
         if len(parts) - section_start > 1:
@@ -159,24 +159,24 @@ def split_chunk(chunk: str) -> ChunkWords:
     return ChunkWords(tuple(parts), tuple(dict.fromkeys(compounds)))
 
 
-def _humps(run: str) -> Iterator[str]:
-    """`getUserById` cut where a word begins; all folded."""
+def _split_camel_case(run: str) -> Iterator[str]:
+    """Split camel case where a word begins, and fold the words."""
     words = [run] if _PLURAL_ACRONYM.fullmatch(run) else _HUMP.split(run)
     return (word.casefold()[:MAX_WORD_CHARS] for word in words if word)
 
 
 CACHE_SIZE = 32_768
-"""Chunks and stems whose analysis is remembered: some ten megabytes at most."""
+"""Chunks and stems that are cached: ten megabytes at most."""
 cached_split_chunk = lru_cache(maxsize=CACHE_SIZE)(split_chunk)
 
 
 def list_words(text: str) -> list[str]:
-    """The words of a text in order, without the wholes."""
+    """The words of a text in order, without compounds."""
     return [word for chunk in find_chunks(text) for word in cached_split_chunk(chunk).parts]
 
 
 def list_tokens(text: str) -> list[str]:
-    """All words of a text, the wholes of a chunk after its parts."""
+    """All words of a text, the compounds of a chunk after its parts."""
     return [
         word for chunk in find_chunks(text) for words in cached_split_chunk(chunk) for word in words
     ]
@@ -191,12 +191,12 @@ _ENDINGS = (
     *("s", "ed", "ing", "y", "e", "al", "ful", "ll", "er", "or", "ic", "ant", "ent", "ism", "ion"),
     *("li", "i"),
 )
-"""What a word ends in that Porter2 would change; the rest need not be asked about."""
+"""Endings that Porter2 may change; words without one are their own stem."""
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def stem(word: str) -> str:
-    """The stem that the English forms of a word share; the word itself where that means nothing.
+    """The stem of an English word; any other word is its own stem.
 
     Porter2: Whoosh's first Porter leaves doubled letters (`running` would be `runn`).
     """
@@ -214,16 +214,16 @@ _VOWEL_CHANGES = frozenset({"die", "lie", "tie"})
 
 
 def shared_prefix(word: str) -> str:
-    """What every form of the word begins with: endings change, at most one letter before them."""
+    """A prefix of all forms of the word: forms differ in endings and at most one letter before."""
     found = stem(word)
     return found if found == word and not has_forms(word) else prefix_of_stem(found)
 
 
 def prefix_of_stem(stem: str) -> str:
-    """What every word with this stem begins with, where it may have several."""
+    """A prefix of all words with this stem."""
     return stem[0] if stem in _VOWEL_CHANGES else stem[: max(2, len(stem) - 1)]
 
 
 def has_forms(word: str) -> bool:
-    """Whether other words may share this one's stem."""
+    """Whether other words may have the same stem."""
     return len(word) > 2 and word.isascii() and word.isalpha()

@@ -1,9 +1,9 @@
-"""What filters, orders and counts need of every memory, as arrays over slots.
+"""The fields that filters, orders and counts need of every memory, as arrays over slots.
 
-A **slot** is the number of a memory's row in the table. A memory that changed gets a new slot and
-its old one is no longer alive; now and then the dead ones are let go of and slots are given anew
+A **slot** is the number of a memory's row in the table. A changed memory gets a new slot, and its
+old one is no longer alive; now and then dead slots are removed and slots are renumbered
 (`memtui.search.numbering`). Columns are immutable; a change makes new ones with `concat`, which
-costs a copy of the arrays and no look at the memories.
+copies the arrays and reads no memory.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from memtui.query import Sort
 from memtui.search.ordering import OrderedSlots
 
 MAX_USES = 32
-"""Uses from which more make no difference; Simple Memory leaves K open."""
-_FROM_ONE = ("revision_count", "duplicate_count")
-_FROM_ZERO = ("hits", "access_count", "accessCount", "injected")
+"""Uses at which salience is 1; Simple Memory leaves K open."""
+_COUNTED_FROM_ONE = ("revision_count", "duplicate_count")
+_COUNTED_FROM_ZERO = ("hits", "access_count", "accessCount", "injected")
 _MAX_COUNT = 1_000_000
-"""Files may hold numbers that no float can."""
-_GROUP = "injections"
-"""Where the workspace format keeps what its log says of a document."""
+"""Files may hold integers that no float can represent."""
+_NESTED_COUNTS = "injections"
+"""Key under which the workspace format counts the uses of a document."""
 
 
 def measure_salience(memory: Memory) -> float:
-    """How much this memory has been used, 0..1."""
+    """How much a memory has been used, 0..1: its own salience, or the logarithm of its uses."""
     own = memory.extra.get("salience")
     if isinstance(own, (int, float)) and _is_number(own):
         return float(min(1, max(0, own)))
     uses = _uses(memory.extra)
-    group = memory.extra.get(_GROUP)
+    group = memory.extra.get(_NESTED_COUNTS)
     if isinstance(group, Mapping):
         uses += _uses(group)
     return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
@@ -47,7 +47,7 @@ def measure_salience(memory: Memory) -> float:
 def _uses(counted: Mapping[str, Any]) -> float:
     counts: list[float] = [
         max(0, min(counted[name], _MAX_COUNT) - least)
-        for names, least in ((_FROM_ONE, 1), (_FROM_ZERO, 0))
+        for names, least in ((_COUNTED_FROM_ONE, 1), (_COUNTED_FROM_ZERO, 0))
         for name in names
         if _is_number(counted.get(name))
     ]
@@ -65,8 +65,8 @@ RECENCY_TAU_DAYS = 30.0
 """Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
 PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
 """Recency, importance, frequency: Simple Memory, section Scoring & Forgetting."""
-_WORTH = np.array([1.0, 0.5, 0.0])
-"""High, medium, low as the 0..1 that the priority formula wants."""
+_IMPORTANCE_VALUES = np.array([1.0, 0.5, 0.0])
+"""High, medium, low as 0..1 for the priority formula."""
 
 ARRAYS = (
     "alive",
@@ -86,11 +86,11 @@ _CODED = {"type": "types", "entity": "entities", "store": "stores"}
 
 @dataclass(frozen=True)
 class Columns:
-    """One value per slot in each array; codes point into the vocabularies."""
+    """Arrays with one value per slot; codes are indices into the vocabularies."""
 
     alive: Mask
     when: NDArray[np.float64]
-    """Seconds since 1970 of the last change, else of creation; nan where neither is known."""
+    """Seconds since 1970 of the last change, else of creation; nan if neither is known."""
     type: NDArray[np.int32]
     importance: NDArray[np.int8]
     status: NDArray[np.int8]
@@ -99,48 +99,48 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """How much each has been used, 0..1."""
+    """See `measure_salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
     tags: Mapping[str, Slots] = field(default_factory=dict)
-    """Slots that carry each tag (folded)."""
+    """Folded tag -> slots that have it."""
     also: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
-    """Further entities of memories, one a row: the slot, the entity, and the deepest entity it
-    shares with those before it. At and above that one the memory would be counted twice."""
+    """Further entities of memories, one per row: the slot, the entity, and the deepest path that it
+    shares with an earlier one. At that path and above, the memory would be counted twice."""
 
     def __len__(self) -> int:
         return len(self.alive)
 
     @cached_property
     def newest_first(self) -> Slots:
-        """All slots by time, newest first, undated last, in slot order where equal."""
+        """All slots, newest first, undated last, in slot order if equal."""
         return np.argsort(-self.when, kind="stable")
 
     @cached_property
     def combinations(self) -> ValueCombinations:
-        """All values of a memory that have few, as one number."""
+        """The combinations of the fields with few values."""
         return find_combinations(self)
 
     def without(self, slots: Sequence[int]) -> Columns:
-        """The same columns with these slots no longer alive."""
+        """Columns in which these slots are no longer alive."""
         alive = self.alive.copy()
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
 
 
 COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
-"""What has few values: thousands of memories share one combination of them."""
+"""Fields with few values: thousands of memories share one combination of them."""
 _MOST_DIRECT = 1 << 21
-"""Combinations there could be up to which those that are there are told by a table."""
+"""Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueCombinations:
-    """The combinations of values that memories have, and which of them each has.
+    """The combinations of values that occur, and the combination of each slot.
 
-    A filter is looked at once for each combination instead of each memory, and counting
-    combinations counts every field.
+    A filter is evaluated once for each combination instead of each memory, and the counts of the
+    combinations give the counts of every field.
     """
 
     of_slot: NDArray[np.int32]
@@ -150,7 +150,7 @@ class ValueCombinations:
 
 
 def find_combinations(columns: Columns) -> ValueCombinations:
-    """The combinations of these columns."""
+    """Find the combinations of values that occur in these columns."""
     sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
     every = np.zeros(len(columns), np.int64)
     for name, size in sizes.items():
@@ -170,7 +170,7 @@ def find_combinations(columns: Columns) -> ValueCombinations:
 
 
 def build(memories: Sequence[Memory]) -> Columns:
-    """Columns of these memories, in their order, all alive."""
+    """Build the columns of these memories, in their order, all alive."""
     codes: dict[str, dict[str, int]] = {name: {} for name in _VOCABULARIES}
     tags: dict[str, list[int]] = {}
     also: list[tuple[int, int, int]] = []
@@ -199,7 +199,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["entity"][slot] = code("entities", memory.entity)
         known = [memory.entity]
         for entity in memory.also_entities:
-            shared = code("entities", _shared(entity, known))
+            shared = code("entities", _shared_path(entity, known))
             also.append((slot, code("entities", entity), shared))
             known.append(entity)
         arrays["store"][slot] = code("stores", memory.store)
@@ -221,8 +221,8 @@ def build(memories: Sequence[Memory]) -> Columns:
     )
 
 
-def _shared(entity: str, others: Sequence[str]) -> str:
-    """The longest path that the entity has in common with one of the others."""
+def _shared_path(entity: str, others: Sequence[str]) -> str:
+    """The longest path that the entity shares with one of the others."""
     parts = entity.split("/")
     for end in range(len(parts), 0, -1):
         path = "/".join(parts[:end])
@@ -232,7 +232,7 @@ def _shared(entity: str, others: Sequence[str]) -> str:
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
-    """These columns one after the other, with one vocabulary each."""
+    """Concatenate columns and merge their vocabularies."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
@@ -270,10 +270,7 @@ def concat(parts: Sequence[Columns]) -> Columns:
 
 
 def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
-    """The columns of these slots only, numbered anew in the given order.
-
-    Values that none of them has are forgotten.
-    """
+    """Select and renumber slots, in the given order; unused values leave the vocabularies."""
     slots = np.asarray(wanted, np.int64)
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
@@ -297,7 +294,7 @@ def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
 
 
 def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The entities of these slots, and those at and above which one of them is counted again."""
+    """The entity codes of these slots, and the paths at and above which one is counted twice."""
     codes = columns.entity.take(slots)
     if not len(columns.also):
         return codes, codes[:0]
@@ -308,7 +305,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 
 def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
-    """The found slots in display order; RELEVANCE without scores is newest first."""
+    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first."""
     newest = columns.newest_first
     slots = newest[found[newest]]
     match sort:
@@ -324,22 +321,22 @@ def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slo
 
 
 def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
-    """Simple Memory's priority; frequency counts a pin as full use, for want of counted hits."""
+    """Simple Memory's priority, with a pin as its frequency, because uses are not counted."""
     recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
     age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / 86400.0
     recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
     return (
         recency_weight * recency
-        + importance_weight * _WORTH[columns.importance[slots]]
+        + importance_weight * _IMPORTANCE_VALUES[columns.importance[slots]]
         + frequency_weight * columns.pinned[slots]
     )
 
 
 def to_array(slots: Sequence[int]) -> Slots:
-    """These slots as an array; what was found comes in no order."""
+    """Slots as an array; those of a search result come in no order."""
     return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:
-    """These slots as an array, ascending."""
+    """Slots as an ascending array."""
     return np.sort(np.asarray(numbers, np.int64))

@@ -1,4 +1,4 @@
-"""Which words of a segment a pattern or a misspelt word may mean."""
+"""Expand wildcard patterns and misspelt words to the words of a segment that they match."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from memtui.search.columns import Mask
 from memtui.search.postings import Ints, Segment
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-_LOOK = 512
-"""Words between two looks at `cancelled`."""
+_BATCH = 512
+"""Words between two checks of `cancelled`."""
 
 
 def normalize_pattern(text: str) -> str:
-    """A wildcard pattern as words are written in the index: `get_*_Id` is `get*id`."""
+    """Normalize a wildcard pattern like the words in the index: `get_*_Id` becomes `get*id`."""
     folded = analysis.fold_text(text)
     return re.sub(r"(?<!\d)\.|[^\w*?.]|_", "", folded)
 
 
 def compile_pattern(pattern: str) -> Callable[[str], object]:
-    """A test of one word against such a pattern, in time linear in the word for each `*`."""
+    """Compile a normalized pattern to a predicate, linear in the word for each `*`."""
     return re.compile(fnmatch.translate(pattern)).match
 
 
@@ -34,55 +34,55 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
     first, last = segment.prefix_range(head) if head else (0, len(segment.terms))
     matches = compile_pattern(pattern)
-    found = [at for at in _watched(first, last, cancelled) if matches(segment.terms[at])]
+    found = [at for at in _iterate(first, last, cancelled) if matches(segment.terms[at])]
     return np.array(found, np.int32)
 
 
 def max_edit_distance(word: str) -> int:
-    """How many wrong letters a word of this length may have: 0 to 2 letters none, to 5 one, two."""
+    """The edit distance allowed: 0 for up to two letters, 1 for up to five, else 2."""
     return 0 if len(word) < 3 else 1 if len(word) < 6 else 2
 
 
 def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) -> Ints:
     """Numbers of the words within `max_edit_distance` that begin with the same letter."""
     first, last = segment.prefix_range(word[:1])
-    is_near = near(word)
-    found = [at for at in _watched(first, last, cancelled) if is_near(segment.terms[at])]
+    is_near = compile_fuzzy(word)
+    found = [at for at in _iterate(first, last, cancelled) if is_near(segment.terms[at])]
     return np.array(found, np.int32)
 
 
-def near(word: str) -> Callable[[str], bool]:
-    """A test of other words: within reach of this one, and begun with the same letter."""
-    most, first, size = max_edit_distance(word), word[:1], len(word)
+def compile_fuzzy(word: str) -> Callable[[str], bool]:
+    """Compile a predicate: within the allowed distance of this word, and with its first letter."""
+    limit, first, size = max_edit_distance(word), word[:1], len(word)
     letters = frozenset(word)
 
     def is_near(other: str) -> bool:
         return (
-            -most <= len(other) - size <= most
+            -limit <= len(other) - size <= limit
             and other[:1] == first
-            # Each wrong letter puts at most two letters into one word only; this is quick to see.
-            and len(letters.symmetric_difference(other)) <= 2 * most
-            and edit_distance(word, other, most) <= most
+            # Cheap test first: each edit leaves at most two letters that are in one word only.
+            and len(letters.symmetric_difference(other)) <= 2 * limit
+            and edit_distance(word, other, limit) <= limit
         )
 
     return is_near
 
 
-def _watched(first: int, last: int, cancelled: IsCancelled) -> Iterator[int]:
+def _iterate(first: int, last: int, cancelled: IsCancelled) -> Iterator[int]:
     for at in range(first, last):
-        if (at - first) % _LOOK == 0 and cancelled():
+        if (at - first) % _BATCH == 0 and cancelled():
             raise Cancelled
         yield at
 
 
-def edit_distance(one: str, other: str, most: int) -> int:
-    """Levenshtein distance, or `most + 1` where it is larger than `most`."""
+def edit_distance(one: str, other: str, limit: int) -> int:
+    """Levenshtein distance, or `limit + 1` if it is larger than `limit`."""
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
-        low, high = max(1, at - most), min(len(other), at + most)
+        low, high = max(1, at - limit), min(len(other), at + limit)
         diagonal, row[0] = row[0], at
         if low > 1:
-            diagonal, row[low - 1] = row[low - 1], most + 1
+            diagonal, row[low - 1] = row[low - 1], limit + 1
         best = row[low - 1]
         for to in range(low, high + 1):
             diagonal, row[to] = (
@@ -90,17 +90,17 @@ def edit_distance(one: str, other: str, most: int) -> int:
                 min(
                     diagonal + (letter != other[to - 1]),
                     row[to - 1] + 1,
-                    (row[to] if to < at + most else most + 1) + 1,
+                    (row[to] if to < at + limit else limit + 1) + 1,
                 ),
             )
             best = min(best, row[to])
-        if best > most:
-            return most + 1
-    return min(row[-1], most + 1)
+        if best > limit:
+            return limit + 1
+    return min(row[-1], limit + 1)
 
 
-def _one_off(word: str) -> Iterator[str]:
-    """Every word one letter away, two neighbours exchanged included."""
+def _variants(word: str) -> Iterator[str]:
+    """Every word at distance 1, swaps of neighbouring letters included."""
     for at in range(len(word) + 1):
         left, right = word[:at], word[at:]
         yield from (left + letter + right for letter in _LETTERS)
@@ -112,10 +112,16 @@ def _one_off(word: str) -> Iterator[str]:
 
 
 def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = None) -> str:
-    """The most frequent near word in the index, or '' (also where the word itself is there).
+    """Suggest another spelling of a word.
 
-    One letter away is preferred to two; two only with the same first letter. `alive`: the slots
-    whose words are there, unless told all.
+    Args:
+        word: As it was typed.
+        segments: The index.
+        alive: For each slot whether its words count; None: all.
+
+    Returns:
+        The most frequent word at distance 1, else one at distance 2 with the same first letter; ''
+        if there is none, or if the word itself is in the index.
     """
     folded = "".join(analysis.list_words(word))
     if len(folded) < 3:
@@ -123,21 +129,21 @@ def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = No
     own = [[(s, at)] for s in segments if (at := s.find_word(folded)) is not None]
     if _most_frequent(own, alive):
         return ""
-    return _most_frequent(_near_in_each(folded, segments), alive) or _most_frequent(
+    return _most_frequent(_find_variants(folded, segments), alive) or _most_frequent(
         ([(segment, int(at)) for at in expand_fuzzy(segment, folded)] for segment in segments),
         alive,
     )
 
 
-def _near_in_each(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
-    near = set(_one_off(word))
+def _find_variants(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
+    variants = set(_variants(word))
     for segment in segments:
-        found = ((segment, segment.find_word(other)) for other in near)
+        found = ((segment, segment.find_word(other)) for other in variants)
         yield [(s, at) for s, at in found if at is not None]
 
 
 def _most_frequent(found: Iterable[list[tuple[Segment, int]]], alive: Mask | None) -> str:
-    """The word that most memories hold; '' where none does."""
+    """The word that most memories hold; '' if none does."""
     counts: dict[str, int] = {}
     for pairs in found:
         for segment, at in pairs:

@@ -1,4 +1,4 @@
-"""From a query to ordered slots: filters, text and ranking put together, nothing else."""
+"""Find the slots of a query: apply filters, match the text, rank."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 
 @dataclass(frozen=True)
 class RankedHits:
-    """Slots in display order, with what is needed to say why each is there."""
+    """Slots in display order, with what is needed to explain the score of each."""
 
     slots: Sequence[int]
     scores: Sequence[float] | None
-    """One per slot where the order is by relevance."""
+    """One per slot if the order is by relevance, else None."""
     match: Match | None
-    """What the text matched; None when there was none to look for."""
+    """The matches of the text; None if the query has none."""
     facets: Facets
     id_matches: tuple[int, ...] = ()
-    """Slots whose id is what was asked."""
+    """Slots whose id is the text of the query."""
 
 
 def match_text(
@@ -45,7 +45,22 @@ def match_text(
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
 ) -> Match | None:
-    """Where the query's text is; None when it has none. Raises Cancelled."""
+    """Match the text of a query, before filters.
+
+    Args:
+        query: Its filters are ignored.
+        segments: The postings of all memories.
+        size: How many slots there are.
+        exact: Looks up phrases, patterns and fuzzy words in another index.
+        cancelled: As in `matching.match_terms`.
+        alive: For each slot whether it may match; None: all.
+
+    Returns:
+        None if the query has no terms.
+
+    Raises:
+        Cancelled: `cancelled` became true.
+    """
     if not query.terms:
         return None
     return matching.match_terms(segments, size, query.terms, exact, cancelled, alive)
@@ -54,26 +69,31 @@ def match_text(
 def add_meaning(
     query: Query,
     match: Match | None,
-    barred: Match | None,
+    excluded: Match | None,
     cosines: Floats,
     columns: Columns,
     weights: Weights = DEFAULTS,
-    way: str = fusion.SUM,
+    method: str = fusion.SUM,
 ) -> Match:
-    """The match of the query's text with what the vectors add to it.
+    """Add the scores of the vectors, and the memories that only they find, to a match.
 
-    `match`: of what is looked for as text, None where that is nothing; `barred`: of the terms that
-    must not be there alone, None where there are none. What the filters, they or a phrase keep out
-    is not added.
+    Args:
+        query: Memories that its filters, excluded terms or phrases reject are not added.
+        match: The matches of the terms that are not `~meaning`; None if there are none.
+        excluded: The matches of the negated terms alone; None if there are none.
+        cosines: The cosine of each slot to the query.
+        columns: The columns of all slots.
+        weights: `weights.meaning` is the share of the cosines.
+        method: One of `fusion.METHODS`.
     """
     allowed = filters.filter_mask(columns, query)
-    if barred is not None:
-        allowed &= barred.found
+    if excluded is not None:
+        allowed &= excluded.found
     if match is None or fusion.is_meaning_only(query.terms):
         return fusion.match_by_meaning(cosines, allowed)
     if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
         allowed &= match.found
-    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, way)
+    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method)
 
 
 def find_hits(
@@ -84,18 +104,27 @@ def find_hits(
     weights: Weights = DEFAULTS,
     id_matches: Collection[int] = (),
 ) -> RankedHits:
-    """Order what passes the filters and matches the text."""
+    """Sort the slots that pass the filters and match the text, and count their facets.
+
+    Args:
+        query: Its filters and its order are applied.
+        columns: The columns of all slots.
+        match: The matches of the query's text; None if it has none.
+        now: The time from which recency is counted.
+        weights: The weights of the score.
+        id_matches: Slots whose id is the text of the query; they are found too, and first.
+    """
     wanted = filters.compile_filters(columns, query)
     if match is None:
-        among = filters.FilteredSlots(wanted, None)
-        slots = columns_of.order_slots(columns, among.mask(), query.order, now)
-        return RankedHits(slots.tolist(), None, None, count_facets(among))
+        filtered = filters.FilteredSlots(wanted, None)
+        slots = columns_of.order_slots(columns, filtered.mask(), query.order, now)
+        return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
-    among = filters.FilteredSlots(wanted, match.slots)
-    at = among.mask().nonzero()[0]
+    filtered = filters.FilteredSlots(wanted, match.slots)
+    at = filtered.mask().nonzero()[0]
     slots = match.slots.take(at)
-    counts = count_facets(among)
+    counts = count_facets(filtered)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
@@ -115,7 +144,7 @@ def explain_hit(
     now: datetime,
     weights: Weights = DEFAULTS,
 ) -> tuple[ScorePart, ...]:
-    """The parts of one hit's score; they add up to it. Empty where nothing was scored."""
+    """The parts of the score of a slot, which add up to it; () if the order has no scores."""
     if hits.match is None:
         return ()
     wanted: Any = filter_values(query, "type")

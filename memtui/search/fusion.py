@@ -33,23 +33,24 @@ from memtui.search.vector_search import find_nearest
 SUM, RANK = "sum", "rank"
 METHODS = (SUM, RANK)
 RANK_CONSTANT = 60
-"""Of reciprocal rank fusion, as Cormack et al. 2009 have it."""
+"""k of reciprocal rank fusion, as in Cormack et al. 2009."""
 MAX_ADDED = 100
-"""Memories that the vectors may add, and places that count."""
+"""Memories that the vectors may add, and ranks that count."""
 MIN_COSINE_SHARE = 0.35
-"""Share of the best cosine that a memory must reach to be added; .5 costs .02 of hits at 10."""
+"""Share of the best cosine that a memory must reach to be added; .5 loses .02 of hits at 10."""
 
 Mask = NDArray[np.bool_]
 
 
 def is_meaning(term: Term) -> bool:
+    """Whether the term is searched by meaning only."""
     return term.kind is TermKind.MEANING and not term.negated
 
 
 def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = None) -> str:
-    """What of the terms is embedded: what is asked by meaning, else all that is looked for.
+    """The text of a query to embed: its `~meaning` terms, else all terms that are looked for.
 
-    `known(word)`: whether a word that is still being typed is one already.
+    `known(word)` says whether a word that is still being typed is complete.
     """
     meant = [term.text for term in terms if is_meaning(term)]
     if meant:
@@ -64,31 +65,31 @@ def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = N
 
 
 def is_indexed_word(segments: Sequence[Segment], typed: str) -> bool:
-    """Whether what is being typed is a word of some memory already."""
+    """Whether the last word of what is typed is in the index."""
     words = analysis.list_words(typed)
     return bool(words) and any(segment.find_word(words[-1]) is not None for segment in segments)
 
 
 def is_meaning_only(terms: Sequence[Term]) -> bool:
-    """Nothing is looked for but meaning."""
+    """Whether all terms that are looked for are searched by meaning."""
     positive = [term for term in terms if not term.negated]
     return bool(positive) and all(map(is_meaning, positive))
 
 
 def drop_meaning_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms that are looked for as text."""
+    """The terms that are searched as text."""
     return tuple(term for term in terms if not is_meaning(term))
 
 
 def fuse_scores(
-    match: Match, cosines: Floats, allowed: Mask, weight: float, way: str = SUM
+    match: Match, cosines: Floats, allowed: Mask, weight: float, method: str = SUM
 ) -> Match:
-    """The match with what the vectors add; `allowed`: slots that they may add."""
+    """Add what the vectors find to a match; `allowed` are the slots that they may add."""
     if weight <= 0 or not len(cosines):
         return match
     near = _nearest(cosines, allowed)
     match = match.with_slots(near)
-    if way == RANK:
+    if method == RANK:
         return _by_rank(match, near, allowed, weight)
     best = float(match.text.max(initial=0.0)) or 1.0
     meaning = np.float32(weight * best) * np.maximum(cosines.take(match.slots), 0)
@@ -102,18 +103,18 @@ def _nearest(cosines: Floats, allowed: Mask) -> NDArray[np.int64]:
 
 
 def _by_rank(match: Match, near: NDArray[np.int64], allowed: Mask, weight: float) -> Match:
-    """Places instead of values, scaled so that the first place is worth 1."""
+    """Reciprocal ranks instead of scores, scaled so that the first rank is 1."""
     at = np.flatnonzero(allowed.take(match.slots) & (match.text > 0))
-    places = at[np.lexsort((match.slots.take(at), -match.text.take(at)))]
+    ranked = at[np.lexsort((match.slots.take(at), -match.text.take(at)))]
     text = np.zeros_like(match.text)
-    text[places] = (RANK_CONSTANT + 1) / (RANK_CONSTANT + 1 + np.arange(len(places)))
+    text[ranked] = (RANK_CONSTANT + 1) / (RANK_CONSTANT + 1 + np.arange(len(ranked)))
     by_slot = np.zeros(match.size, np.float32)
     by_slot[near] = weight * (RANK_CONSTANT + 1) / (RANK_CONSTANT + 1 + np.arange(len(near)))
     return replace(match, text=text, meaning=by_slot.take(match.slots))
 
 
 def match_by_meaning(cosines: Floats, allowed: Mask) -> Match:
-    """What is near to the query, by nearness only."""
+    """Match by cosine alone."""
     near = _nearest(cosines, allowed)
     return Match(
         len(allowed),

@@ -210,9 +210,8 @@ def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], Ter
     known: TermHits | None = segment.cached_hits.get(key)
     if known is None:
         known = compute()
-        for former in list(segment.cached_hits)[
-            : max(0, len(segment.cached_hits) - _CACHE_SIZE + 1)
-        ]:
+        excess = max(0, len(segment.cached_hits) - _CACHE_SIZE + 1)
+        for former in list(segment.cached_hits)[:excess]:
             segment.cached_hits.pop(former, None)  # another thread may have been faster
         segment.cached_hits[key] = known
     return known

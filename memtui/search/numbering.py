@@ -1,7 +1,7 @@
-"""Slots and serial numbers: which row is which before and after slots are given anew.
+"""Slots and serial numbers: keep track of rows when slots are renumbered.
 
-A **serial** is given to a row once and never again; serials ascend with slots. While slots are as
-they are, a slot is enough to name a row. What outlives a compaction of the table holds serials.
+A **serial** is given to a row once and never reused; serials ascend with slots. While slots are not
+renumbered, a slot identifies a row. What outlives a compaction of the table stores serials.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ NO_SERIALS: Serials = np.empty(0, np.int64)
 
 
 def append_serials(serials: Serials, first: int, count: int) -> Serials:
-    """The serials with those of `count` further rows, which begin at `first`."""
+    """Append the serials of `count` further rows, starting at `first`."""
     return np.concatenate([serials, np.arange(first, first + count)])
 
 
 def find_slot(serials: Serials, serial: int) -> int:
-    """The slot of the row with this serial; -1 where it is no longer in the table."""
+    """The slot of the row with this serial; -1 if it is no longer in the table."""
     slot = int(np.searchsorted(serials, serial))
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
 def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
-    """The slots of what is alive, and all slots of these ranges."""
+    """The slots that are alive, and all slots of these ranges."""
     keep = alive.copy()
     for slots in ranges:
         keep[slots.start : slots.stop] = True
@@ -39,29 +39,29 @@ def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
 
 
 def append_later_slots(kept: Slots, before: int, now: int) -> Slots:
-    """Kept slots of a table that had `before` rows, and all rows that came since."""
+    """Append the rows that came since the table had `before` rows to its kept slots."""
     return np.concatenate([kept, np.arange(before, now)])
 
 
 def renumber_slot(kept: Slots, slot: int) -> int:
-    """The slot of a kept row (or of where one would be) once only the kept ones are numbered."""
+    """The new slot of a row, or of its place, when only kept rows are numbered."""
     return int(np.searchsorted(kept, slot))
 
 
 def find_kept_in_range(kept: Slots, slots: range) -> Sequence[int]:
-    """Which of these slots are kept, counted from their first."""
+    """Which slots of a range are kept, relative to its start."""
     start, stop = np.searchsorted(kept, (slots.start, slots.stop))
     inside: list[int] = (kept[start:stop] - slots.start).tolist()
     return inside
 
 
 def filter_serials(serials: Serials, mask: Mask) -> Serials:
-    """The serials of the slots that the mask has."""
+    """The serials of the slots in the mask."""
     return serials[mask]
 
 
 def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
-    """The serials that are only among the former, and those that are only among the latter."""
+    """The serials only in `before`, and those only in `now`."""
     gone = np.setdiff1d(before, now, assume_unique=True)
     come = np.setdiff1d(now, before, assume_unique=True)
     return gone.tolist(), come.tolist()

@@ -18,21 +18,21 @@ Doubles = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 SORTED_FIRST = 256
-"""Some screens; a partition costs much the same whatever this is."""
+"""Some screens; a partition takes nearly the same time for any number."""
 
 
 class OrderedSlots(Sequence[int]):
-    """Slots from the best score to the worst; newest first where equal, then in slot order.
+    """Slots from the highest score to the lowest; newest first if equal, then in slot order.
 
     `slots` and their `scores` come in any order; `when` is the time of every slot there is.
     """
 
     def __init__(self, slots: Longs, scores: Doubles, when: Doubles) -> None:
         self._slots, self._values, self._when = slots, scores, when
-        self._head = self._best(SORTED_FIRST)
+        self._first_positions = self._best(SORTED_FIRST)
 
     def _best(self, count: int) -> Longs:
-        """Positions of the best, in order."""
+        """Positions of the best `count`, in order."""
         scores = self._values
         if len(scores) <= count:
             return self._sorted(np.arange(len(scores)))
@@ -45,33 +45,33 @@ class OrderedSlots(Sequence[int]):
         return at.take(np.lexsort((slots, -when, -self._values.take(at))))
 
     @cached_property
-    def _all(self) -> Longs:
-        if len(self._head) == len(self._slots):
-            return self._head
+    def _all_positions(self) -> Longs:
+        if len(self._first_positions) == len(self._slots):
+            return self._first_positions
         return self._sorted(np.arange(len(self._slots)))
 
-    def _at(self, stop: int) -> Longs:
-        """Positions in order, `stop` of them at least."""
-        return self._head if stop <= len(self._head) else self._all
+    def _positions(self, stop: int) -> Longs:
+        """Positions in order, at least `stop` of them."""
+        return self._first_positions if stop <= len(self._first_positions) else self._all_positions
 
     @cached_property
     def scores(self) -> OrderedScores:
-        """The score of each, in the same order."""
+        """The scores in the same order."""
         return OrderedScores(self)
 
     def score(self, index: int) -> float:
-        """The score of the one at this place."""
+        """The score at this place of the order."""
         index = range(len(self))[index]
-        return float(self._values[self._at(index + 1)[index]])
+        return float(self._values[self._positions(index + 1)[index]])
 
     def all_scores(self) -> list[float]:
-        """Every score, from the best to the worst."""
-        found: list[float] = self._values.take(self._all).tolist()
+        """All scores, highest first."""
+        found: list[float] = self._values.take(self._all_positions).tolist()
         return found
 
     @property
     def unsorted(self) -> Longs:
-        """The same slots in no order, which costs nothing."""
+        """The slots in no order, without sorting."""
         return self._slots
 
     def __len__(self) -> int:
@@ -85,13 +85,15 @@ class OrderedSlots(Sequence[int]):
         if isinstance(index, slice):
             wanted = range(len(self))[index]
             stop = max(wanted, default=-1) + 1
-            slots: list[int] = self._slots.take(self._at(stop)[index] if stop else []).tolist()
+            slots: list[int] = self._slots.take(
+                self._positions(stop)[index] if stop else []
+            ).tolist()
             return slots
         index = range(len(self))[index]
-        return int(self._slots[self._at(index + 1)[index]])
+        return int(self._slots[self._positions(index + 1)[index]])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._slots.take(self._all).tolist())
+        return iter(self._slots.take(self._all_positions).tolist())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

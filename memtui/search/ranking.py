@@ -1,12 +1,12 @@
-"""How matches are ordered: small id_matches parts that add up to the score. All weights stand here.
+"""Score the matches: named parts that add up. All weights are defined here.
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
             + neighbours + meaning
             + all words + exact title + exact id
 
-`text` is 0..1 (see `memtui.search.matching`). What is written in brackets scales with it, so that
-nothing is found for being recent or important only; each is shown as what it adds. `all words` is
-larger than all a partial match can reach, `exact title` and `exact id` than all below them.
+`text` is 0..1 (see `memtui.search.matching`). The parts in brackets scale with it, so that nothing
+is found only for being recent or important; each is shown as what it adds. `all words` is larger
+than the highest score of a partial match, `exact title` and `exact id` than all scores below them.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ Longs = NDArray[np.int64]
 
 DAY = 86400.0
 SEQUENTIAL = frozenset({"event", "episode", "observation"})
-"""Kinds that are written down one after the other, so that neighbours tell of the same thing."""
+"""Kinds that are recorded in sequence, so that neighbours are about the same thing."""
 
 
 TITLE_TIERS = 2
 ID_TIERS = 4
-"""An exact title stands above all words alone, an exact id above both, in tiers of a score."""
+"""How many times the worth of `all words` an exact title and an exact id are worth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each part counts, as a share of the text score unless it says otherwise."""
+    """The weight of each part, as a share of the text score unless noted."""
 
     recency: float = 0.25
-    """A memory of this minute; halves with every half-life. Small: an old answer is an answer."""
+    """For a memory of this minute; halves with every half-life. Small: old answers stay valid."""
     half_life_days: float = 30.0
     """agent-memory's decay of 30 days."""
     importance_high: float = 0.5
     """Ambient multiplies by 1.5."""
     importance_low: float = -0.1
     type_wanted: float = 0.35
-    """Typed retrieval multiplies by 1.35 where a query asks for a type ..."""
+    """Typed retrieval multiplies by 1.35 if the memory has the type of the query ..."""
     type_other: float = -0.1
-    """... and by 0.9 where the memory has another; untyped stay."""
+    """... and by 0.9 if it has another; untyped memories are unchanged."""
     proposed: float = -0.05
     superseded: float = -0.3
     retired: float = -0.4
     deleted: float = -0.5
     pinned: float = 0.3
     salience: float = 0.1
-    """A memory that was used as often as counts (`memtui.search.columns`); 0 where none is
-    counted. Low: known items stand as well at .1 as without (MRR .785), at .5 worse (.784)."""
+    """For a salience of 1 (`memtui.search.columns`). Low: known items rank as well with .1 as
+    without (MRR .785), and worse with .5 (.784)."""
     neighbours: float = 0.3
     """Of the better neighbour's text score. LoCoMo's tuning conversations, recall@10 and MRR: 0
     gives .622 and .469, .2 .658 and .483, .3 .660 and .489. With vectors .3 has the best MRR there
-    (.484; .2 .476, .5 .478). Known items do not care (MRR .282 to .283)."""
+    (.484; .2 .476, .5 .478). Known items are unaffected (MRR .282 to .283)."""
     meaning: float = 1.0
-    """Of the cosine to the query, as a share of the best text score; without vectors it is moot.
-    MRR of known items .484 to .526, and 1.5 gives no more at rank 10; LoCoMo .581 to .607."""
+    """Of the cosine to the query, as a share of the best text score. It raises the MRR of known
+    items from .484 to .526, LoCoMo from .581 to .607; 1.5 gives no more hits at 10."""
 
     @property
     def tier(self) -> float:
-        """More than any two scores without it can differ."""
+        """More than two scores without `all words` and the exact parts can differ."""
         statuses = (self.proposed, self.superseded, self.retired, self.deleted)
         factors = (
             (self.recency,),
@@ -88,9 +88,11 @@ DEFAULTS = Weights()
 
 
 def read_weights(settings: Mapping[str, Any]) -> Weights:
-    """Weights with those that the settings name; unknown names and values are left out.
+    """Replace default weights by those of the settings.
 
-    Factors are kept within -0.9..9 and the half-life above a minute.
+    Args:
+        settings: Name -> weight; unknown names and values that are no numbers are ignored. Factors
+            are clamped to -0.9..9, the half-life to a minute at least.
     """
     known: dict[str, float] = {}
     for name in (field.name for field in fields(Weights)):
@@ -103,7 +105,7 @@ def read_weights(settings: Mapping[str, Any]) -> Weights:
 
 
 class ScorePart(NamedTuple):
-    """One reason why a memory stands where it does."""
+    """One part of the score of a memory."""
 
     name: str
     value: float
@@ -125,7 +127,7 @@ def _type(columns: Columns, wanted: Collection[str], weights: Weights) -> Double
 
 
 def _neighbours(match: Match, columns: Columns, slots: Longs, factors: _Factors) -> Doubles | float:
-    """A share of the better of the memories just before and after in the same place."""
+    """A share of the better text score of the rows before and after, with the same entity."""
     if not factors.weights.neighbours or not factors.any_sequential:
         return 0.0
     sums = np.zeros(len(slots))
@@ -148,7 +150,7 @@ def _neighbours(match: Match, columns: Columns, slots: Longs, factors: _Factors)
 
 @dataclass(frozen=True, slots=True)
 class _Factors:
-    """What scales with the text score, for every slot; worked out once a minute."""
+    """The factors of the text score for every slot; computed once a minute."""
 
     columns: Columns
     weights: Weights
@@ -156,13 +158,13 @@ class _Factors:
     minute: int
     each: Mapping[str, Doubles]
     whole: Doubles
-    """One and the sum of all."""
+    """One plus the sum of all."""
     sequential: NDArray[np.bool_]
     any_sequential: bool
 
 
 _last: _Factors | None = None
-"""The factors of the last keystroke; replaced whole, so any thread may read it."""
+"""The factors of the last keystroke; assigned as a whole, so any thread may read them."""
 
 
 def _factors(
@@ -197,7 +199,7 @@ def _factors(
 
 
 def _tier(match: Match, weights: Weights) -> float:
-    """More than any two scores without it can differ, what the vectors add included."""
+    """`Weights.tier` plus the most that the vectors add."""
     return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
 
 
@@ -210,9 +212,19 @@ def score_matches(
     wanted_types: Collection[str] = (),
     id_matches: Collection[int] = (),
 ) -> Doubles:
-    """The score of what stands at these positions of the match; None: of all that it found.
+    """Compute the scores of matches.
 
-    `id_matches`: slots whose id is what was asked.
+    Args:
+        match: The matches.
+        columns: The columns of all slots.
+        at: Positions in `match.slots` to score; None: all.
+        now: The time from which recency is counted.
+        weights: The weights of the parts.
+        wanted_types: The types that the query filters by.
+        id_matches: Slots whose id is the text of the query.
+
+    Returns:
+        One score for each position, in the order of `at`.
     """
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, weights)

@@ -18,15 +18,14 @@ from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.action_palette import ActionPalette
 from memtui.tui.app_interface import AppInterface, Launch
+from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, Painting
-from memtui.tui.colours import Colours, Palette
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
-from memtui.tui.output_filter import OutputFilter
+from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.themed_widget import ThemedWidget
-from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,7 +52,7 @@ class MemtuiApp(AppInterface):
         self._painting = Painting()
         self.launch = launch
         self.settings = launch.loaded.settings
-        self.colours = Colours(launch.themes)
+        self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
@@ -82,8 +81,7 @@ class MemtuiApp(AppInterface):
     # What the app is made of
 
     def get_default_screen(self) -> Screen[None]:
-        workers = Workers(self.launch.open_library)
-        self.browse = BrowseScreen(workers, self.sessions, self.now())
+        self.browse = BrowseScreen(self.launch.open_library, self.sessions, self.now())
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
@@ -167,7 +165,7 @@ class MemtuiApp(AppInterface):
         """The first paint is done: what was imported stays, so keep the collector away from it."""
         gc.freeze()
         gc.enable()
-        self.browse.work.open()
+        self.browse.worker.open()
 
     async def action_quit(self) -> None:
         self.leave()

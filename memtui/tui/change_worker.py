@@ -1,7 +1,7 @@
-"""Planning and doing changes in workers: one write at a time, answers told on the screen's thread.
+"""Runs planning and writing in background jobs, one write at a time.
 
-Planning may be asked for again and again while a person types; a newer question of a kind replaces
-an older one. Writes wait for each other in the order in which they were asked for.
+Planning may be asked for again and again while a person types: a newer job of a group replaces
+the one before. Writes run in the order in which they were asked for.
 """
 
 from __future__ import annotations
@@ -11,23 +11,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from textual.worker import get_current_worker
-
-from memtui import text
 from memtui.changes import Change
-from memtui.errors import ForeignOwner, MemtuiError, Refused
-from memtui.tui import messages
-from memtui.tui.diff_lines import DiffLine, lines_of
+from memtui.errors import ForeignOwner, MemtuiError
+from memtui.tui.diff_lines import DiffLine, diff_files
+from memtui.tui.jobs import Failed, Job
+from memtui.tui.library_worker import LibraryWorker
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.tui.screen_interface import ScreenInterface
 
 Answer = TypeVar("Answer")
-Told = Callable[[Answer], None]
-Failed = Callable[[MemtuiError], None]
+Done = Callable[[Answer], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,144 +35,94 @@ class Preview:
 
 
 def preview(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
-    """Plan these changes and work out their diffs. Raises what planning raises."""
-    return previewed(library.plan(changes, title))
+    """Plan these changes and compute their diffs. Raises what planning raises."""
+    return preview_of(library.plan(changes, title))
 
 
-def previewed(planned: Planned) -> Preview:
-    return Preview(planned, tuple(lines_of(planned.diffs())))
+def preview_of(planned: Planned) -> Preview:
+    return Preview(planned, tuple(diff_files(planned.diffs())))
 
 
 class ChangeWorker:
-    """The screen's hands: everything that plans or writes goes through here."""
+    """Plans and writes for the screen."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
+    def __init__(
+        self,
+        worker: LibraryWorker,
+        search_again: Callable[[], None],
+        on_written: Callable[[], None],
+        ask_owner: Callable[[ForeignOwner, Callable[[bool], None]], None],
+    ) -> None:
+        """
+        Args:
+            worker: Knows the library; it does not refresh while a write runs.
+            search_again: Called after each write.
+            on_written: Called after each write that succeeded.
+            ask_owner: Asks whether a file may get another owner, and calls back with the answer.
+        """
+        self.worker = worker
+        self._search_again = search_again
+        self._on_written = on_written
+        self._ask_owner = ask_owner
         self._waiting: deque[Callable[[], None]] = deque()
-        self._writing = False
-        self.on_written: Callable[[], None] = _nothing
-        """Called after each write that succeeded."""
 
     @property
     def library(self) -> Library | None:
-        return self._screen.work.library
+        return self.worker.library
 
     def ask(
         self,
-        work: Callable[[Library], Answer],
-        done: Told[Answer],
+        question: Callable[[Library], Answer],
+        done: Done[Answer],
         failed: Failed,
         group: str,
         *,
         opens: bool = False,
     ) -> None:
-        """Let a worker find something out; `done` or `failed` is called with what it found.
+        """As `LibraryWorker.ask`: plan, or look something up for a plan."""
+        self.worker.ask(question, done, failed, group, opens=opens)
 
-        With `opens` the answer opens or closes a dialog, for which the keys typed next are meant:
-        they wait for it.
-        """
-        library = self.library
-        if library is None:
-            failed(Refused("the stores are still being opened"))
-            return
-        release = self._screen.app.key_queue.hold() if opens else _nothing
-
-        def tell(told: Callable[[], None]) -> None:
-            told()
-            release()
-
-        def run() -> None:
-            worker = get_current_worker()
-            try:
-                answer = work(library)
-            except MemtuiError as error:
-                reason = error
-                if not worker.is_cancelled:
-                    self._tell(lambda: tell(lambda: failed(reason)))
-            else:
-                if not worker.is_cancelled:
-                    self._tell(lambda: tell(lambda: done(answer)))
-
-        self._screen.run_worker(run, group=group, exclusive=True, thread=True, name=group)
-
-    def write(self, work: Callable[[Library], Answer], done: Told[Answer], failed: Failed) -> None:
-        """Let a worker write, after all writes that were asked for before."""
+    def write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+        """Write in a job, after all writes that were asked for before."""
         self._waiting.append(lambda: self._write(work, done, failed))
         self._next()
 
-    def apply(self, planned: Planned, done: Told[JournalAction], failed: Failed) -> None:
-        """Do what was planned, through the one way to write."""
+    def apply(self, planned: Planned, done: Done[JournalAction], failed: Failed) -> None:
+        """Write what was planned."""
         self.write(lambda library: library.apply(planned), done, failed)
 
     def _next(self) -> None:
-        if self._waiting and not self._writing:
-            self._writing = True
-            self._screen.work.hold()
+        if self._waiting and not self.worker.is_writing:
+            self.worker.is_writing = True
             self._waiting.popleft()()
 
-    def _write(self, work: Callable[[Library], Answer], done: Told[Answer], failed: Failed) -> None:
-        def ended(tell: Callable[[], None]) -> None:
-            self._writing = False
-            self._screen.work.release()
-            self._screen.search_again()
-            tell()
+    def _write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+        def run(library: Library, job: Job) -> Answer:
+            answer = work(library)
+            self.worker.accept_own_change(job)
+            return answer
+
+        def written(answer: Answer) -> None:
+            self._ended()
+            self._on_written()
+            done(answer)
             self._next()
 
-        library = self.library
-        if library is None:
-            ended(lambda: failed(Refused("the stores are still being opened")))
-            return
-
-        def succeeded(answer: Answer) -> None:
-            self.on_written()
-            done(answer)
-
-        def run() -> None:
-            try:
-                answer = work(library)
-            except ForeignOwner as error:
-                foreign = error
-                self._tell(lambda: ended(lambda: self._ask_owner(foreign, work, done, failed)))
-            except MemtuiError as error:
-                reason = error
-                self._tell(lambda: ended(lambda: failed(reason)))
+        def stuck(error: MemtuiError) -> None:
+            self._ended()
+            if isinstance(error, ForeignOwner):
+                self._ask_owner(error, lambda agreed: again(error) if agreed else failed(error))
             else:
-                self._screen.work.know()
-                self._tell(lambda: ended(lambda: succeeded(answer)))
-
-        self._screen.run_worker(run, group="write", exclusive=False, thread=True, name="write")
-
-    def _ask_owner(
-        self,
-        error: ForeignOwner,
-        work: Callable[[Library], Answer],
-        done: Told[Answer],
-        failed: Failed,
-    ) -> None:
-        """Write it after all, if the person agrees that a file gets another owner."""
-        from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
-        from memtui.tui.widgets.outcome import OutcomeLine, Tone
-
-        def answered(answer: str | None) -> None:
-            if answer is None or self.library is None:
                 failed(error)
-                return
-            self.library.accept_ownership(error.path)
+            self._next()
+
+        def again(error: ForeignOwner) -> None:
+            if self.library is not None:
+                self.library.accept_ownership(error.path)
             self.write(work, done, failed)
 
-        name = text.file_name(str(error.path))
-        said = (
-            OutcomeLine(name),
-            OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
-        )
-        replies = (Reply("y", "change it and save", "yes"),)
-        self._screen.app.push_screen(
-            ConfirmDialog("Change the owner of the file?", said, replies, "do not save"), answered
-        )
+        self.worker.run("write", run, written, stuck, replaces=False)
 
-    def _tell(self, tell: Callable[[], None]) -> None:
-        self._screen.post_message(messages.Answered(tell))
-
-
-def _nothing() -> None:
-    return None
+    def _ended(self) -> None:
+        self.worker.is_writing = False
+        self._search_again()

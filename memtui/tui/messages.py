@@ -82,22 +82,22 @@ class IndexReady(Message):
 
 
 @dataclass
-class Answered(Message):
-    """A worker is done with what was asked for; `tell` is called on the screen's thread."""
+class ScreenCall(Message):
+    """A background job asks for a call on the screen's thread, with its result for example."""
 
-    tell: Callable[[], None]
+    function: Callable[[], object]
 
 
 @dataclass
 class WorkFailed(Message):
-    """A worker met an error; `reason` is fit for a person."""
+    """A job met an expected error; `reason` is fit for a person."""
 
     reason: str
 
 
 @dataclass
 class Faulted(Message):
-    """A worker met an error that nobody foresaw."""
+    """A job met a programming error."""
 
     error: Exception
 

@@ -7,28 +7,26 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from textual.message import Message
-
     from memtui.insight.timeline import Unit
     from memtui.library import SearchResult
     from memtui.model import Memory
     from memtui.tui.app_interface import AppInterface
     from memtui.tui.layout import Pane
+    from memtui.tui.library_worker import LibraryWorker
     from memtui.tui.view_state import ViewState
-    from memtui.tui.widgets.chips import ChipLine
     from memtui.tui.widgets.detail import Detail
     from memtui.tui.widgets.entity_tree import EntityTree
     from memtui.tui.widgets.memory_list import MemoryList
     from memtui.tui.widgets.search_bar import SearchBar
     from memtui.tui.widgets.statistics import StatisticsPane
+    from memtui.tui.widgets.status_lines import ChipLine
     from memtui.tui.widgets.timeline import TimelinePane
-    from memtui.tui.work import Workers
 
 
 class ScreenInterface(Protocol):
     """The panes, the search they show, and the library behind them."""
 
-    work: Workers
+    worker: LibraryWorker
     view: ViewState
     """What is searched for."""
     found: SearchResult | None
@@ -89,11 +87,6 @@ class ScreenInterface(Protocol):
 
     # Textual
 
-    def post_message(self, message: Message) -> bool: ...
-
     def set_timer(self, delay: float, callback: Callable[[], None]) -> Any: ...
 
     def set_interval(self, interval: float, callback: Callable[[], None]) -> Any: ...
-
-    @property
-    def run_worker(self) -> Callable[..., Any]: ...

@@ -21,7 +21,7 @@ from memtui.files.json.editing import load_records
 from memtui.files.reading import decode
 from memtui.library import Library, repair
 from memtui.tui.file_watcher import FileWatcher
-from memtui.tui.work import REFRESH_EVERY
+from memtui.tui.library_worker import REFRESH_EVERY
 
 SEEDS = 60
 """Facts in the file before the agents come."""

@@ -184,7 +184,7 @@ class Stage:
     def headlines(self) -> list[str]:
         """What the list shows, in order."""
         memories = self.browse.memories
-        rows = self.browse.work.library.snapshot.rows if self.browse.work.library else ()
+        rows = self.browse.worker.library.snapshot.rows if self.browse.worker.library else ()
         return [rows[slot].headline for slot in memories.slots]
 
     @property

@@ -10,8 +10,7 @@ from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
 from memtui.tui.dialogs.history import HistoryScreen
-from memtui.tui.dialogs.picker import Picker
-from memtui.tui.dialogs.themes import ThemePicker
+from memtui.tui.dialogs.picker import Picker, ThemePicker
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from memtui.tui.layout import Pane
 
@@ -113,10 +112,10 @@ async def test_what_was_found_while_typing_stays_on_enter(root: Path) -> None:
 
 async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: Path) -> None:
     async with stage(root) as on:
-        work, query = on.browse.work, parse_query("tea", NOW)
-        library = work.library
+        worker, query = on.browse.worker, parse_query("tea", NOW)
+        library = worker.library
         assert library is not None
-        work._run(lambda: _ignore(library.find(query, lambda: True)), "find")
+        worker.jobs.start("find", lambda _: library.find(query, lambda: True))
         await on.settle()
         assert on.app.fault is None
 
@@ -250,7 +249,7 @@ async def test_history_shows_what_changed_and_leads_there(root: Path) -> None:
         await find(on, "lisbon")
         await on.press("H")
         assert isinstance(on.app.screen, HistoryScreen)
-        await on.sees("this one")
+        await on.sees("current")
         await on.sees("superseded")
         await on.press("j", "enter")
         assert on.app.screen is on.browse
@@ -388,7 +387,3 @@ async def find(on: Stage, words: str) -> None:
     await on.press("/")
     await on.type(words)
     await on.press("enter")
-
-
-def _ignore(_: object) -> None:
-    """A worker has no answer to give."""

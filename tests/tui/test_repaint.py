@@ -193,7 +193,7 @@ async def test_a_random_walk_leaves_the_screen_as_a_repaint_would(
             if walk.random() < 0.3:
                 name = walk.choice(sorted(programs))
                 programs[name]()
-                on.browse.work.refresh()
+                on.browse.worker.refresh()
             else:
                 name = walk.choice(KEYS)
                 await on.press(name)

@@ -1,203 +1,51 @@
-"""Change one record: its text, its fields, its status.
+"""Plan the acts on records that exist: edits, status changes, merges, pins, links, deletion.
 
-Only the values that change are written. A fact is edited as the line a person sees, subject,
-predicate and object; the first two must stay, because they say what the fact is about. A schema
-item whose text changes gets the next version, and the sidecar keeps the former text as
-`<id>@v<version>`, which the item then supersedes.
+Only the values that change are written; `rules` says what each field may hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, SidecarEdit
+from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
-from memtui.model import IMPORTANCES, Memory
-from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
-from memtui.stores.overlay import keep
-from memtui.stores.plans import plan_merge
-from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
+from memtui.model import CURRENT, Memory
+from memtui.stores.action_support import ActHandler, ActionSupport
+from memtui.stores.importing import is_import
+from memtui.stores.overlay import kept_value
+from memtui.stores.plans import dangling_warnings, plan_merge, plan_one
+from memtui.stores.sidecar_acts import plan_sidecar_act
+from memtui.stores.simple_memory import adding
+from memtui.stores.simple_memory.importing import plan_import
+from memtui.stores.simple_memory.record_files import (
+    KEPT_STATUS,
+    SHARD,
+    RecordContext,
+    RecordTarget,
+    why_fixed,
+)
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
     FACTS,
     OUTDATED,
+    RECORD_KIND_OF,
     SCHEMA,
-    SCHEMA_KINDS,
-    sentence,
     tags_of,
 )
-from memtui.stores.values import is_number, list_of, text_of, whole_number
-
-EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
-
-SHARE_OF = {"high": 0.9, "medium": 0.5, "low": 0.1}
-"""What is written in a record whose `importance` is a share of 1."""
-
-
-@dataclass(slots=True)
-class RecordDraft:
-    """What an edit comes to, field by field."""
-
-    members: dict[str, Any] = field(default_factory=dict)
-    """Keys of the record."""
-    beside: dict[str, Any] = field(default_factory=dict)
-    """Keys of the memory's sidecar entry."""
-    more: tuple[SidecarEdit, ...] = ()
-
-    def edits(self, target: RecordTarget) -> tuple[Edit, ...]:
-        return (
-            *target.with_members(self.members),
-            *target.beside.set(**self.beside),
-            *self.more,
-        )
+from memtui.stores.simple_memory.rules import EDITABLE, RecordDraft, fill_draft
+from memtui.stores.values import is_number, list_of, whole_number
 
 
 def edit(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """The edits of an EDIT or RETYPE. Raises Refused or Conflict."""
     target = context.target(memory)
     draft = RecordDraft()
-    _fill(draft, change, target, context)
+    fill_draft(draft, change, target, context)
     return draft.edits(target)
-
-
-def _fill(draft: RecordDraft, change: Change, target: RecordTarget, context: RecordContext) -> None:
-    for name, value in asked_values(change, target.memory, EDITABLE).items():
-        if name == "content":
-            _content(change, target, draft, context)
-        else:
-            _FIELDS[name](value, target, draft)
-
-
-def _content(
-    change: Change, target: RecordTarget, draft: RecordDraft, context: RecordContext
-) -> None:
-    text = content_of(change)
-    same_as_seen(target.memory, _content_now(target), target.path, text)
-    if target.part is FACTS:
-        draft.members["o"] = _object(text, target)
-        return
-    draft.members[target.part.text_key] = text
-    if target.part is SCHEMA:
-        _next_version(target, draft, context)
-
-
-def _content_now(target: RecordTarget) -> str:
-    if target.part is FACTS:
-        return sentence(target.value)
-    return text_of(target.value.get(target.part.text_key))
-
-
-def _object(text: str, target: RecordTarget) -> object:
-    """The object of a fact from its whole line; a number stays a number."""
-    head = f"{text_of(target.value.get('s'))} {text_of(target.value.get('p'))} "
-    if not text.startswith(head) or not text[len(head) :].strip():
-        raise Refused(
-            "subject and predicate of a fact stay as they are",
-            where=target.memory.ref,
-            do="change only what follows them, or add another fact",
-        )
-    words = text[len(head) :].strip()
-    old = target.value.get("o")
-    if is_number(old):
-        for number in (int, float):
-            try:
-                return number(words)
-            except ValueError:
-                continue
-    return words
-
-
-def _next_version(target: RecordTarget, draft: RecordDraft, context: RecordContext) -> None:
-    version = whole_number(target.value.get("version"), 1)
-    draft.members["version"] = version + 1
-    former = former_text(target.memory, f"{target.memory.id}@v{version}")
-    draft.beside["supersedes"] = [former.id]
-    draft.more = context.noted_record(former.id, kept=keep(former))
-
-
-def former_text(memory: Memory, id: str) -> Memory:
-    """The memory as it was, to be kept under another id."""
-    return replace(
-        memory,
-        id=id,
-        ref=f"{memory.store}:{id}",
-        status="superseded",
-        pinned=False,
-        superseded_by=(memory.id,),
-    )
-
-
-def _title(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if target.part is not EPISODES:
-        raise Refused("only an episode has a title", where=target.memory.ref)
-    if not isinstance(value, str) or not value.strip():
-        raise Refused("a title must say something", where=target.memory.ref)
-    draft.members["title"] = value
-
-
-def _type(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if target.part is not SCHEMA:
-        raise Refused("only a schema item has a type", where=target.memory.ref)
-    draft.members["kind"] = schema_kind(value)
-
-
-def schema_kind(value: object) -> str:
-    """One of the four kinds. Raises Refused."""
-    if value not in SCHEMA_KINDS:
-        raise Refused(f"the type is one of {', '.join(SCHEMA_KINDS)}")
-    return str(value)
-
-
-def _importance(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if value not in IMPORTANCES:
-        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
-    wanted = str(value)
-    if not has_member(target.raw, "importance"):
-        draft.beside["rating"] = RATING_OF[wanted]
-        return
-    old = target.value["importance"]
-    is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
-    scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
-    draft.members["importance"] = wanted if isinstance(old, str) else scale[wanted]
-    draft.beside["rating"] = None
-
-
-def _entity(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if not isinstance(value, str) or not value.strip("/ \n"):
-        raise Refused("the entity is a domain and a topic", do="for example: health/sleep")
-    domain, _, topic = value.strip("/").partition("/")
-    for key, name in (("domain", domain), ("topic", topic)):
-        if name or key in target.value:
-            draft.members[key] = name
-
-
-def _tags(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    wanted = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
-    native = tags_of(target.part, target.value)
-    missing = [tag for tag in native if tag not in wanted]
-    if missing:
-        raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
-    draft.beside["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
-
-
-def _confidence(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise Refused("the confidence is a number from 0 to 1", where=target.memory.ref)
-    draft.members["confidence"] = value
-
-
-_FIELDS: Mapping[str, Callable[[object, RecordTarget, RecordDraft], None]] = {
-    "title": _title,
-    "type": _type,
-    "importance": _importance,
-    "entity": _entity,
-    "tags": _tags,
-    "confidence": _confidence,
-}
 
 
 # ---- status ---------------------------------------------------------------------------------
@@ -208,13 +56,13 @@ def retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edi
     target = context.target(memory)
     if target.part is SCHEMA:
         return target.with_members({"status": OUTDATED})
-    return target.beside.set(**{KEPT_STATUS: "retired"})
+    return target.sidecar_entry.set(**{KEPT_STATUS: "retired"})
 
 
 def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """Current again: a schema item confirmed, a fact or an episode as its file has it."""
     target = context.target(memory)
-    lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
+    lineage = target.sidecar_entry.set(**{KEPT_STATUS: None, "superseded_by": None})
     if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
         return (*target.with_members({"status": CONFIRMED}), *lineage)
     return lineage
@@ -224,7 +72,7 @@ def accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit
     """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
     target = context.target(memory)
     draft = RecordDraft({"status": CONFIRMED})
-    _fill(draft, change, target, context)
+    fill_draft(draft, change, target, context)
     return draft.edits(target)
 
 
@@ -241,22 +89,24 @@ def merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
         raise Refused("only facts can be merged", where=memory.ref)
     lineage = dict.fromkeys([*kept.memory.supersedes, *(one.memory.id for one in others)])
     edits: list[Edit] = [
-        *kept.with_members(_joined(kept.value, [one.value for one in others])),
-        *kept.beside.set(supersedes=list(lineage)),
+        *kept.with_members(_merged_values(kept.value, [one.value for one in others])),
+        *kept.sidecar_entry.set(supersedes=list(lineage)),
     ]
     for one in others:
-        edits += [one.removed(), *_kept(one, kept)]
+        edits += [one.removal(), *_keep_merged(one, kept)]
     gone = [one.memory for one in others]
     return plan_merge(change, memory, gone, tuple(edits), _differences(kept, others))
 
 
-def _kept(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
+def _keep_merged(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
     former = replace(one.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False)
     place = {"file": one.part.file, "raw": one.raw}
-    return one.beside.set(kept=keep(former, [place]), superseded_by=[into.memory.id], pinned=None)
+    return one.sidecar_entry.set(
+        kept=kept_value(former, [place]), superseded_by=[into.memory.id], pinned=None
+    )
 
 
-def _joined(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merged_values(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The keys of the fact that stays which the others add to."""
     values: dict[str, Any] = {}
     every = [kept, *others]
@@ -291,8 +141,8 @@ def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, .
     wanted = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
         native = target.with_members({"pinned": wanted})
-        return (*native, *target.beside.set(pinned=None))
-    return target.beside.set(pinned=True if wanted else None)
+        return (*native, *target.sidecar_entry.set(pinned=None))
+    return target.sidecar_entry.set(pinned=True if wanted else None)
 
 
 def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
@@ -326,3 +176,82 @@ def _same_link(known: object, item: object) -> bool:
     if isinstance(known, dict) and isinstance(item, dict):
         return (known.get("rel"), known.get("to")) == (item["rel"], item["to"])
     return known == item
+
+
+MakeEdits = Callable[[Change, Memory, RecordContext], tuple[Edit, ...]]
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    why = why_fixed(memory)
+    if why:
+        return why
+    if act in (Act.ACCEPT, Act.DECLINE) and memory.status != "proposed":
+        return "it is not a proposal"
+    if act is Act.RETIRE and memory.status == "retired":
+        return "it is retired already"
+    if act is Act.RESTORE and memory.status in CURRENT:
+        return "it is current already"
+    if act is Act.RETYPE and memory.kind != SCHEMA.kind:
+        return "only a schema item has a type"
+    if act is Act.SUPERSEDE and memory.kind == EPISODES.kind:
+        return "an episode is what happened; it has no successor"
+    if act is Act.MERGE and memory.kind != FACTS.kind:
+        return "only facts can be merged"
+    return ""
+
+
+def _native_tags(memory: Memory) -> tuple[str, ...]:
+    return tags_of(RECORD_KIND_OF[memory.kind], memory.extra)
+
+
+def _add(change: Change, context: RecordContext) -> Plan:
+    return plan_import(change, context) if is_import(change) else adding.add(change, context)
+
+
+def _one(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
+    """An act whose edits are all of one record and its entry."""
+
+    def plan(change: Change, memory: Memory, context: RecordContext) -> Plan:
+        return plan_one(change, memory, make_edits(change, memory, context), ends=ends)
+
+    return plan
+
+
+def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    native = native_link(change, memory, context)
+    if native is None:
+        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    return plan_one(change, memory, native)
+
+
+def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
+    target = context.target(memory)
+    edits: tuple[Edit, ...] = (target.removal(), *target.sidecar_entry.removal())
+    return plan_one(
+        change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
+    )
+
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=_add,
+    handlers={
+        Act.EDIT: _one(edit),
+        Act.RETYPE: _one(edit),
+        Act.RETIRE: _one(retire, ends=True),
+        Act.RESTORE: _one(restore),
+        Act.ACCEPT: _one(accept),
+        Act.DECLINE: _one(decline, ends=True),
+        Act.PIN: _one(pin),
+        Act.UNPIN: _one(pin),
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+        Act.SUPERSEDE: adding.supersede,
+        Act.MERGE: merge,
+        Act.DELETE: _delete,
+    },
+    unsupported={},
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+    native_tags=_native_tags,
+)

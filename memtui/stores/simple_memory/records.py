@@ -26,9 +26,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memtui.errors import Refused
 from memtui.model import IMPORTANCES, Link, Memory, Place
-from memtui.stores.change_validation import rated
-from memtui.stores.values import from_iso, is_number, lower_word, text_of, texts_of
+from memtui.stores.change_validation import importance_of_rating
+from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
+from memtui.stores.values import (
+    from_iso,
+    is_number,
+    lower_word,
+    text_of,
+    texts_of,
+)
 
 STRONG_AFFECT = 0.7
 """Distance of valence from 0 on the scale of -1 to 1. The white paper says only "strong"."""
@@ -57,12 +65,12 @@ class RecordKind:
     """Key of the record's main text."""
 
 
-FACTS = RecordKind("facts.json", "fact", "fact_", 16, "a fact", "o")
-EPISODES = RecordKind("episodes.json", "episode", "ep_", 10, "an episode", "summary")
-SCHEMA = RecordKind("schema.json", "schema", "sch_", 10, "a schema item", "text")
-PARTS = (FACTS, EPISODES, SCHEMA)
+FACTS = RecordKind(FACTS_FILE, "fact", "fact_", 16, "a fact", "o")
+EPISODES = RecordKind(EPISODES_FILE, "episode", "ep_", 10, "an episode", "summary")
+SCHEMA = RecordKind(SCHEMA_FILE, "schema", "sch_", 10, "a schema item", "text")
+RECORD_KINDS = (FACTS, EPISODES, SCHEMA)
 
-PART_OF_KIND = {part.kind: part for part in PARTS}
+RECORD_KIND_OF = {part.kind: part for part in RECORD_KINDS}
 
 
 def memory_of(
@@ -105,7 +113,7 @@ def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
 
 def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
-    for said in (rated(rating), _said(value.get("importance"))):
+    for said in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
         if said:
             return said
     if part is SCHEMA and value.get("kind") == "goal":
@@ -115,7 +123,7 @@ def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> st
     return "high" if valence is not None and abs(valence) >= STRONG_AFFECT else "medium"
 
 
-def _said(value: object) -> str:
+def _stated_importance(value: object) -> str:
     if isinstance(value, str):
         word = lower_word(value)
         return word if word in IMPORTANCES else ""
@@ -123,7 +131,7 @@ def _said(value: object) -> str:
     if number is None:
         return ""
     if number > 1:
-        return rated(number)
+        return importance_of_rating(number)
     return "high" if number >= HIGH_SHARE else "medium" if number >= MEDIUM_SHARE else "low"
 
 
@@ -160,10 +168,10 @@ _LINK_FIELDS = frozenset({"facts", "evidence"})
 
 def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
     """Every key whose value no field of the memory holds as it is."""
-    return {key: item for key, item in value.items() if not _is_told(key, item)}
+    return {key: item for key, item in value.items() if not _is_shown(key, item)}
 
 
-def _is_told(key: str, item: object) -> bool:
+def _is_shown(key: str, item: object) -> bool:
     if key in _TEXT_FIELDS:
         return isinstance(item, str)
     if key in _LINK_FIELDS:
@@ -179,3 +187,10 @@ def _is_link(value: object) -> bool:
     if not isinstance(value, dict) or set(value) != {"rel", "to"}:
         return False
     return all(isinstance(word, str) and word for word in value.values())
+
+
+def parse_schema_kind(value: object) -> str:
+    """One of the four kinds. Raises Refused."""
+    if value not in SCHEMA_KINDS:
+        raise Refused(f"the type is one of {', '.join(SCHEMA_KINDS)}")
+    return str(value)

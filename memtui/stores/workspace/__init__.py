@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from memtui.stores.format import Format, TransferSupport
 from memtui.stores.format_setup import lazy_function
-from memtui.stores.workspace.injections import LOG_PATH
-from memtui.stores.workspace.layout import detect
-from memtui.stores.workspace.type_map import MAP_PATH
+from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH, detect
 
 FORMAT = Format(
     name="workspace",

@@ -5,39 +5,33 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.json.editing import load, raw_value
-from memtui.model import IMPORTANCES, UNTYPED, Memory
+from memtui.model import IMPORTANCES, Memory
 from memtui.stores.action_support import ActionSupport
-from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
+from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
 from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
-from memtui.stores.workspace.importing import plan_carried
-from memtui.stores.workspace.outline import outline
-from memtui.stores.workspace.records import (
-    LESSONS,
-    TASKS,
-    DocumentContext,
-    Page,
-    state_key,
-    with_body,
-)
-from memtui.stores.workspace.type_map import (
+from memtui.stores.workspace.importing import plan_import
+from memtui.stores.workspace.markdown import outline, with_body
+from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, OpenDocument, state_key
+from memtui.stores.workspace.rules import (
     EXACT,
     PATTERNS,
     TASK_RULES,
     TYPES,
-    TypeMap,
+    describe_type_changes,
     is_pattern,
     matches,
-    words,
+    type_changes,
+    with_entry,
+    words_of,
 )
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
@@ -56,16 +50,16 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    asked = asked_values(change, memory, EDITABLE)
+    asked = changed_values(change, memory, EDITABLE)
     edits: tuple[Edit, ...] = ()
     if asked.keys() - {"type"}:
         edits = edit_document(change, asked, context.open(memory), context)
     if "type" in asked:
-        edits += _typed(memory, str(asked["type"] or ""), context)
+        edits += _type_edits(memory, str(asked["type"] or ""), context)
     return plan_one(change, memory, edits)
 
 
-def _typed(memory: Memory, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
+def _type_edits(memory: Memory, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
     types = context.types.value
     if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
         pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
@@ -92,13 +86,13 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
         outcome=Outcome.DONE if edits else Outcome.NOTHING,
         reason=f"{pattern} would change the type of {count} document{'s' * (count != 1)}",
         refs=tuple(context.ref(path) for path, _, _ in changed),
-        warnings=in_words(changed),
+        warnings=describe_type_changes(changed),
     )
 
 
 def _add(change: Change, context: DocumentContext) -> Plan:
     if is_import(change):
-        return plan_carried(change, context)
+        return plan_import(change, context)
     path, made = new_document(change, context)
     edits: tuple[Edit, ...] = (made,)
     wanted = str(change.fields.get("type") or "")
@@ -123,8 +117,8 @@ def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
 
 def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
     edits: tuple[Edit, ...] = (
-        *context.open(memory).written(None),
-        *context.beside(memory).forget(),
+        *context.open(memory).text_edits(None),
+        *context.sidecar_entry(memory).removal(),
     )
     return plan_one(
         change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
@@ -177,11 +171,11 @@ def entry_edits(entry: str, wanted: str, context: DocumentContext) -> tuple[Edit
     section = PATTERNS if is_pattern(entry) else EXACT
     if not os.path.lexists(context.map_path):
         made = TextEdit(str(context.map_path), None, EMPTY_MAP)
-        return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
-    return _in_map(context.text(context.map_path), section, entry, wanted, str(context.map_path))
+        return (made, *_map_edits(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
+    return _map_edits(context.text(context.map_path), section, entry, wanted, str(context.map_path))
 
 
-def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
+def _map_edits(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
     whole = load(text)
     after = _json(wanted) if wanted else ""
     if section not in whole:
@@ -202,41 +196,6 @@ def _json(word: str) -> str:
     return json.dumps(word, ensure_ascii=False)
 
 
-def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
-    """The map as it would be with this entry."""
-    if not is_pattern(entry):
-        exact = {**types.exact, entry: wanted}
-        return replace(types, exact=_without_empty(exact))
-    return replace(
-        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
-    )
-
-
-def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
-    return {key: word for key, word in entries.items() if word}
-
-
-def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
-    """Path, present and coming type of each document whose type this map would change."""
-    changed = []
-    for memory in memories:
-        will = types.of(memory.id, _task_fields(memory)).type
-        if will != memory.type and not memory.extra.get("kept"):
-            changed.append((memory.id, memory.type, will))
-    return changed
-
-
-def _task_fields(memory: Memory) -> dict[str, Any]:
-    """What the task rules look at, as the memory holds it."""
-    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
-    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
-
-
-def in_words(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
-    """One line for each document."""
-    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)
-
-
 RETIRED_WORD = {"state": "cancelled", "status": "archived"}
 """What RETIRE writes: a task is not said to be done, a lesson goes to the archive."""
 
@@ -247,60 +206,64 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 def edit_document(
-    change: Change, asked: Mapping[str, Any], page: Page, context: DocumentContext
+    change: Change, asked: Mapping[str, Any], page: OpenDocument, context: DocumentContext
 ) -> tuple[Edit, ...]:
     """The edits of the fields asked for, but for the type. Raises Refused or Conflict."""
     before, beside = page, dict[str, Any]()
     if "content" in asked:
         text = content_of(change)
-        same_as_seen(page.memory, page.document.body, page.document.file, text)
-        page = page.again(with_body(page.document, text))
+        check_unchanged(page.memory, page.document.body, page.document.file, text)
+        page = page.with_text(with_body(page.document, text))
     for name, write in _FIELDS.items():
         if name in asked:
             page = write(asked[name], page, context, beside)
-    return (*before.written(page.text), *context.beside(page.memory).set(**beside))
+    return (*before.text_edits(page.text), *context.sidecar_entry(page.memory).set(**beside))
 
 
-def with_state(page: Page, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
+def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
     """The edit that gives a task or a lesson this state. Raises Refused."""
     key = state_key(page.document)
     if not key or not _has_frontmatter(page):
         raise Refused("only tasks and lessons with frontmatter have a state", where=page.memory.ref)
-    return page.written(set_field(page.text, key, words_of[key]))
+    return page.text_edits(set_field(page.text, key, words_of[key]))
 
 
-def _has_frontmatter(page: Page) -> bool:
+def _has_frontmatter(page: OpenDocument) -> bool:
     return split(page.text).front is not None
 
 
-def _title(value: object, page: Page, _desk: DocumentContext, _beside: dict[str, Any]) -> Page:
+def _title(
+    value: object, page: OpenDocument, _desk: DocumentContext, _beside: dict[str, Any]
+) -> OpenDocument:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
     wanted = value.strip()
     for key in ("title", "name"):
         if page.document.frontmatter.get(key):
-            return page.again(set_field(page.text, key, wanted))
+            return page.with_text(set_field(page.text, key, wanted))
     if outline(page.document.body).title == page.memory.title:
         return _with_heading(page, wanted)
     if _has_frontmatter(page):
-        return page.again(set_field(page.text, "title", wanted))
+        return page.with_text(set_field(page.text, "title", wanted))
     raise Refused("the title is the file's name", do="write a heading into the text")
 
 
-def _with_heading(page: Page, wanted: str) -> Page:
+def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
     """The first heading says something else; every other line stays."""
     old = re.compile(_HEADING.format(re.escape(page.memory.title)), re.MULTILINE)
     body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
     if not count or outline(body).title != wanted:
         raise Refused("the heading cannot be changed on its line", do="edit the text")
-    return page.again(with_body(page.document, body))
+    return page.with_text(with_body(page.document, body))
 
 
-def _tags(value: object, page: Page, context: DocumentContext, beside: dict[str, Any]) -> Page:
+def _tags(
+    value: object, page: OpenDocument, context: DocumentContext, beside: dict[str, Any]
+) -> OpenDocument:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
     wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
-    native = words(page.document.frontmatter.get("tags"))
+    native = words_of(page.document.frontmatter.get("tags"))
     kept = context.sidecar.entry(page.memory.id).get("tags", ())
     if not _has_frontmatter(page):
         beside["tags"] = wanted
@@ -310,20 +273,24 @@ def _tags(value: object, page: Page, context: DocumentContext, beside: dict[str,
     if mine == list(native):
         return page
     is_line = isinstance(page.document.frontmatter.get("tags"), str)
-    return page.again(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
+    return page.with_text(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
 
 
-def _importance(value: object, page: Page, _desk: DocumentContext, beside: dict[str, Any]) -> Page:
+def _importance(
+    value: object, page: OpenDocument, _desk: DocumentContext, beside: dict[str, Any]
+) -> OpenDocument:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
     if in_task or "priority" in page.document.frontmatter:
-        return page.again(set_field(page.text, "priority", str(value)))
+        return page.with_text(set_field(page.text, "priority", str(value)))
     beside["rating"] = RATING_OF[str(value)]
     return page
 
 
-_FIELDS: Mapping[str, Callable[[object, Page, DocumentContext, dict[str, Any]], Page]] = {
+_FIELDS: Mapping[
+    str, Callable[[object, OpenDocument, DocumentContext, dict[str, Any]], OpenDocument]
+] = {
     "title": _title,
     "tags": _tags,
     "importance": _importance,

@@ -1,21 +1,31 @@
-"""Which files of a workspace are documents, and what a look at each costs: one stat."""
+"""The files of a workspace: its documents, the type map, and the log of injections.
+
+The log is appended to by the agent's program, one JSON object a line, each time documents are put
+into a prompt. It is only read, and added up for each document. Its last line may be cut off,
+because a session may be writing it now; other unreadable lines are counted and named.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from memtui.files.reading import error_text, walk
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
-from memtui.stores.workspace.type_map import MAP_PATH
 
 SUFFIX = ".md"
+MAP_PATH = "state/ambient-memory/memory-type-map.json"
+LOG_PATH = "state/ambient-memory/injections.jsonl"
+"""Relative to the root of the workspace, like `MAP_PATH`."""
 
 
 class _Skipped(frozenset[str]):
-    """Folders and files that hold no documents of the agent: these, and all that are hidden."""
+    """Names of files and folders without documents: these, and all that are hidden."""
 
     def __contains__(self, name: object) -> bool:
         return str(name).startswith(".") or super().__contains__(name)
@@ -25,7 +35,7 @@ SKIPPED = _Skipped({"node_modules", "__pycache__"})
 
 
 def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
-    """Every document below `root`, by its path with slashes from there.
+    """Find every document below `root`; the key is its relative path with slashes. One stat each.
 
     Folders that cannot be listed are added to `faults`.
     """
@@ -48,7 +58,7 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
 
 
 def detect(path: Path) -> Path | None:
-    """The workspace: this folder, its `workspace` folder, or the one this type map belongs to."""
+    """The root of the workspace that this path is, directly holds, or whose type map it is."""
     candidates = [path, path / "workspace"]
     inside = Path(MAP_PATH)
     for part in (inside, inside.parent):
@@ -58,9 +68,103 @@ def detect(path: Path) -> Path | None:
 
 
 def _is_workspace(root: Path) -> bool:
-    """It has a type map, or is laid out as only a gptme workspace is."""
+    """Whether it has a type map, or the files of a gptme workspace."""
     if os.path.isfile(root / MAP_PATH):
         return True
     if not os.path.isfile(root / "ABOUT.md"):
         return False
     return os.path.isfile(root / "gptme.toml") or os.path.isdir(root / "journal")
+
+
+MOST_NAMED_LINES = 5
+"""Bad lines that are named; the others are only counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentUsage:
+    """How often the agent's program found a document and put it into a prompt."""
+
+    found: int = 0
+    """Times it was among the hits."""
+    injected: int = 0
+    """Times it was put into the prompt: among the first `num_injected` hits."""
+    last: str = ""
+    """Time of the last injection, as the log writes it."""
+    query: str = ""
+    """The query of that injection."""
+
+    def record(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return {
+            "found": self.found,
+            "injected": self.injected,
+            "last": self.last,
+            "query": self.query,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InjectionLog:
+    """The usage of every document the log names, by path, and the numbers of the bad lines."""
+
+    usage: Mapping[str, DocumentUsage]
+    bad_lines: tuple[int, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """Message that names the bad lines; empty when there are none."""
+        if not self.bad_lines:
+            return ""
+        named = ", ".join(str(number) for number in self.bad_lines[:MOST_NAMED_LINES])
+        more = " and others" if len(self.bad_lines) > MOST_NAMED_LINES else ""
+        count = len(self.bad_lines)
+        return f"{count} line{'s' * (count > 1)} cannot be read and were left out: {named}{more}"
+
+
+NO_LOG = InjectionLog({})
+
+
+def parse_log(text: str) -> InjectionLog:
+    """Add up the log per document. Only a newline ends a line: a text may hold U+2028."""
+    usage: dict[str, DocumentUsage] = {}
+    bad: list[int] = []
+    lines = text.removeprefix("\ufeff").split("\n")
+    last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if isinstance(entry, dict):
+            _add(usage, entry)
+        elif number != last:
+            bad.append(number)
+    return InjectionLog(usage, tuple(bad))
+
+
+def _add(usage: dict[str, DocumentUsage], entry: Mapping[str, Any]) -> None:
+    hits = entry.get("hits")
+    given = entry.get("num_injected")
+    given = given if isinstance(given, int) else 0
+    for position, hit in enumerate(hits if isinstance(hits, list) else ()):
+        path = hit.get("path") if isinstance(hit, dict) else None
+        if not isinstance(path, str):
+            continue
+        before = usage.get(path, DocumentUsage())
+        if position >= given:
+            usage[path] = DocumentUsage(
+                before.found + 1, before.injected, before.last, before.query
+            )
+        else:
+            usage[path] = DocumentUsage(
+                before.found + 1,
+                before.injected + 1,
+                _text(entry.get("ts")),
+                _text(entry.get("query")),
+            )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""

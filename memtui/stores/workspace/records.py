@@ -22,7 +22,6 @@ order mark and with plain line feeds where every line ends in CRLF; writing puts
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -31,17 +30,21 @@ from typing import Any
 
 from memtui.changes import TextEdit
 from memtui.errors import UnreadableFile
-from memtui.files.frontmatter import parse_block, split
-from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
-from memtui.stores.change_validation import rated
+from memtui.stores.change_validation import importance_of_rating
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.scanning import as_refused
+from memtui.stores.scanning import ParsedFile, as_refused
 from memtui.stores.values import from_iso, lower_word
-from memtui.stores.workspace.injections import Parsed
-from memtui.stores.workspace.outline import Outline, linked_documents, outline
-from memtui.stores.workspace.type_map import Ruling, TypeMap, words
+from memtui.stores.workspace.markdown import (
+    MarkdownFile,
+    Outline,
+    date_in_path,
+    linked_documents,
+    outline,
+    parse_document,
+)
+from memtui.stores.workspace.rules import Ruling, TypeMap, words_of
 
 CORE = frozenset(
     {
@@ -77,8 +80,6 @@ TEMPLATE_HEADINGS = frozenset({"rule", "overview"})
 CREATED_KEYS = ("created", "date")
 UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
 
-_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
-_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 FRONTMATTER = "frontmatter."
 """Put before a frontmatter key that would hide something memtui itself says in `extra`."""
@@ -86,67 +87,6 @@ FRONTMATTER = "frontmatter."
 _OWN_KEYS = frozenset(
     {"headings", "created_from", "injections", "ignored_type", "line_endings", "byte_order_mark"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class MarkdownFile:
-    """One file, taken apart."""
-
-    path: str
-    """Relative to the workspace, with slashes: the memory's id."""
-    file: str
-    """Absolute."""
-    head: str
-    """All before the body, exactly as it is written: mark, frontmatter, blank lines."""
-    body: str
-    line: int
-    """1-based line of the body's first character."""
-    frontmatter: Mapping[str, Any]
-    """Empty when there is none, or none that can be read."""
-    changed: datetime | None
-    """The file's time of change."""
-    crlf: bool = False
-    """All lines end in CRLF; `body` has plain line feeds."""
-    marked: bool = False
-    """The file begins with a byte order mark."""
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        return tuple(self.path.split("/")[:-1])
-
-
-def take_apart(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
-    """The document that a file's whole text holds."""
-    cut = split(text)
-    marked = text.startswith(BYTE_ORDER_MARK)
-    start = _first_line(text, max(cut.body_start, int(marked)))
-    pairs = text.count("\r\n")
-    crlf = 0 < pairs == text.count("\n") == text.count("\r")
-    body = text[start:]
-    return MarkdownFile(
-        path=path,
-        file=file,
-        head=text[:start],
-        body=body.replace("\r\n", "\n") if crlf else body,
-        line=1 + text.count("\n", 0, start),
-        frontmatter={} if cut.front is None else parse_block(cut.front),
-        changed=changed,
-        crlf=crlf,
-        marked=marked,
-    )
-
-
-def _first_line(text: str, at: int) -> int:
-    """Where the first line at or after `at` starts that is not blank; `at` when all are."""
-    blank = _BLANK_LINES.match(text, at)
-    return blank.end() if blank and blank.end() < len(text) else at
-
-
-def with_body(document: MarkdownFile, body: str) -> str:
-    """The file's whole text with another body: same head, line ends and last newline."""
-    if document.body.endswith("\n") and not body.endswith("\n"):
-        body += "\n"
-    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
 
 
 def memory_of(
@@ -183,7 +123,7 @@ def memory_of(
         updated=_updated(document),
         importance=_importance(document, status, rating),
         status=status,
-        tags=words(document.frontmatter.get("tags")),
+        tags=words_of(document.frontmatter.get("tags")),
         links=tuple(
             Link(relation, target)
             for relation, target in linked_documents(found, document.path, by_stem)
@@ -208,7 +148,9 @@ def status_of(document: MarkdownFile) -> str:
 
 
 def _importance(document: MarkdownFile, status: str, rating: object) -> str:
-    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or rated(rating)
+    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or importance_of_rating(
+        rating
+    )
     if said:
         return said
     if document.path in CORE:
@@ -246,25 +188,15 @@ def _updated(document: MarkdownFile) -> datetime | None:
     return None if date_in_path(document.path) else document.changed
 
 
-def date_in_path(path: str) -> datetime | None:
-    """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
-    for part in reversed(path.split("/")[-2:]):
-        match = _DATE.search(part)
-        time = from_iso(match[1]) if match else None
-        if time:
-            return time
-    return None
-
-
 def _extra(document: MarkdownFile) -> dict[str, Any]:
     """The frontmatter, but for what a field of the memory says in the same words."""
     extra = {
-        f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: plain(value)
+        f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: to_json_value(value)
         for key, value in _native(document.frontmatter)
     }
     if document.crlf:
         extra["line_endings"] = "crlf"
-    if document.marked:
+    if document.has_bom:
         extra["byte_order_mark"] = True
     return extra
 
@@ -278,16 +210,16 @@ def _native(frontmatter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield str(key), value
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A YAML value as JSON; what JSON has no word for as its text."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if value - value == 0 else str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): to_json_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
+        return [to_json_value(item) for item in value]
     return str(value)
 
 
@@ -295,7 +227,7 @@ def plain(value: Any) -> Any:
 class DocumentContext(PlanContext):
     """One workspace, while one change is planned."""
 
-    types: Parsed[TypeMap] = field(repr=False)
+    types: ParsedFile[TypeMap] = field(repr=False)
     map_path: Path
 
     def text(self, path: Path) -> str:
@@ -305,27 +237,29 @@ class DocumentContext(PlanContext):
         except UnreadableFile as error:
             raise as_refused(error, path) from None
 
-    def open(self, memory: Memory) -> Page:
+    def open(self, memory: Memory) -> OpenDocument:
         """The document's file. Raises Refused."""
         path = memory.origin.file
         text = self.text(Path(path))
-        return Page(memory, text, take_apart(memory.id, path, text, None))
+        return OpenDocument(memory, text, parse_document(memory.id, path, text, None))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class OpenDocument:
     """One file, its text and what the text says."""
 
     memory: Memory
     text: str = field(repr=False)
     document: MarkdownFile
 
-    def written(self, text: str | None) -> tuple[TextEdit, ...]:
+    def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
         """The edit that makes the file this text (None: no file); none when it is so already."""
         if text == self.text:
             return ()
         return (TextEdit(self.document.file, self.text, text),)
 
-    def again(self, text: str) -> Page:
+    def with_text(self, text: str) -> OpenDocument:
         """The same file with a text that is not written yet."""
-        return Page(self.memory, text, take_apart(self.memory.id, self.document.file, text, None))
+        return OpenDocument(
+            self.memory, text, parse_document(self.memory.id, self.document.file, text, None)
+        )

@@ -18,22 +18,29 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
-from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
-from memtui.stores.workspace import editing, injections, type_map
-from memtui.stores.workspace.injections import LOG_PATH, Log, Parsed, Remembered, Usage
-from memtui.stores.workspace.layout import SUFFIX, documents
-from memtui.stores.workspace.records import DocumentContext, memory_of, take_apart
-from memtui.stores.workspace.type_map import MAP_PATH, TypeMap
+from memtui.stores.workspace import editing, layout, rules
+from memtui.stores.workspace.layout import (
+    LOG_PATH,
+    MAP_PATH,
+    SUFFIX,
+    DocumentUsage,
+    InjectionLog,
+    documents,
+)
+from memtui.stores.workspace.markdown import parse_document
+from memtui.stores.workspace.records import DocumentContext, memory_of
+from memtui.stores.workspace.rules import TypeMap
 
 
 @dataclass(frozen=True, slots=True)
 class _Surroundings:
     """What lies outside the documents and is said of them, as one scan found it."""
 
-    types: Parsed[TypeMap]
-    log: Parsed[Log]
+    types: ParsedFile[TypeMap]
+    log: ParsedFile[InjectionLog]
     sidecar: Sidecar
 
 
@@ -45,11 +52,11 @@ class WorkspaceStore(FileStore[DocumentContext]):
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._map = Remembered(root / MAP_PATH, root, type_map.parse, type_map.EMPTY)
-        self._log = Remembered(root / LOG_PATH, root, injections.parse, injections.EMPTY)
+        self._map = CachedFile(root / MAP_PATH, root, rules.parse_type_map, rules.NO_TYPES)
+        self._log = CachedFile(root / LOG_PATH, root, layout.parse_log, layout.NO_LOG)
         self._around: _Surroundings | None = None
         self._paths: list[str] = []
-        self._marked_by: Parsed[TypeMap] | None = None
+        self._marked_by: ParsedFile[TypeMap] | None = None
         self._marks: dict[str, str] = {}
         self._stems: dict[str, str] | None = None
 
@@ -88,7 +95,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
         if paths != self._paths:
             self._paths, self._stems = paths, None
 
-    def _type_marks(self, types: Parsed[TypeMap]) -> dict[str, str]:
+    def _type_marks(self, types: ParsedFile[TypeMap]) -> dict[str, str]:
         """What the map says of each path, worked out once for each version of the map."""
         if self._marked_by is not types:
             self._marked_by, self._marks = types, {}
@@ -119,7 +126,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
             text = decode(read_bytes(path, self.root))
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
-        document = take_apart(shard.key, str(path), text, _time_of_change(path))
+        document = parse_document(shard.key, str(path), text, _time_of_change(path))
         usage = around.log.value.usage.get(shard.key)
         memory = memory_of(
             document,
@@ -146,14 +153,14 @@ def _stems(paths: list[str]) -> dict[str, str]:
     return found
 
 
-def _type_mark(types: Parsed[TypeMap], path: str) -> str:
-    if path.startswith(type_map.TASKS):
+def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
+    if path.startswith(rules.TASKS_FOLDER):
         return types.digest
     ruling = types.value.by_path(path)
     return f"{ruling.type} {ruling.ignored}" if ruling.type or ruling.ignored else ""
 
 
-def _usage_mark(usage: Usage | None) -> str:
+def _usage_mark(usage: DocumentUsage | None) -> str:
     return f"{usage.found} {usage.injected} {usage.last}" if usage else ""
 
 

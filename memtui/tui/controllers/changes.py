@@ -10,8 +10,7 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError
 from memtui.model import Memory
-from memtui.tui import change_worker as doings
-from memtui.tui import plan_summary
+from memtui.tui import change_worker, plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -96,7 +95,11 @@ class ChangeActions:
             self.failed(error)
 
         self._doing.ask(
-            lambda library: doings.preview(library, changes), planned, failed, "plan", opens=True
+            lambda library: change_worker.preview(library, changes),
+            planned,
+            failed,
+            "plan",
+            opens=True,
         )
 
     def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
@@ -109,9 +112,9 @@ class ChangeActions:
         if not planned.has_edits:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
-            told = (*plan_summary.told(planned, library.get), *said)
+            told = (*plan_summary.describe_plan(planned, library.get), *said)
             if len(planned.plans) > 1 and not planned.supersedes:
-                told = (*told, *plan_summary.named(planned, library.get))
+                told = (*told, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
                 DiffScreen(planned.title, told, found.lines, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
@@ -151,10 +154,10 @@ class ChangeActions:
 
     def failed(self, error: MemtuiError) -> None:
         """Nothing was changed: say why, and show what changed underneath."""
-        from memtui.tui.dialogs.conflict import THEIRS, ConflictScreen
+        from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
-            self._screen.work.refresh()
+            self._screen.worker.refresh()
             choices = ((THEIRS, "leave it as it is now"),)
             self._screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:

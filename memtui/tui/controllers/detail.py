@@ -59,7 +59,7 @@ class DetailController:
         self._screen.detail.catch_up()
         memory = self._screen.detail.memory
         if memory is not None:
-            self._screen.work.relate(memory)
+            self._screen.worker.relate(memory)
 
     def related(self, event: Related) -> None:
         """What a memory refers to has been found."""

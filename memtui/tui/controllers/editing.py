@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from memtui import text
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
 from memtui.tui.controllers.drafts import DraftActs
@@ -12,8 +14,10 @@ from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.repair import RepairActions
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.controllers.transfer import TransferActions
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
+    from memtui.errors import ForeignOwner
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -27,13 +31,15 @@ class EditingControllers:
     """What the browse screen needs to know of changing."""
 
     def __init__(self, screen: ScreenInterface) -> None:
-        self.doing = ChangeWorker(screen)
+        self.doing = ChangeWorker(
+            screen.worker, screen.search_again, lambda: self.journalling.watch(), self._ask_owner
+        )
+        self._screen = screen
         self.selection = Selection(screen)
         self.changing = ChangeActions(screen, self.doing, self.selection)
         self.writing = FormActions(screen, self.doing, self.selection, self.changing)
         self.drafts = DraftActs(screen, self.doing, self.selection, self.writing)
         self.journalling = JournalActions(screen, self.doing, self.selection, self.changing)
-        self.doing.on_written = self.journalling.watch
         self.mending = RepairActions(screen, self.doing, self.changing)
         self.carrying = TransferActions(screen, self.doing, self.selection, self.changing)
 
@@ -66,3 +72,17 @@ class EditingControllers:
         """Everything has been read."""
         self.journalling.begin()
         self.drafts.begin()
+
+    def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
+        """Ask whether a file may get another owner, which saving it would change."""
+        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+
+        said = (
+            OutcomeLine(text.file_name(str(error.path))),
+            OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
+        )
+        replies = (Reply("y", "change it and save", "yes"),)
+        self._screen.app.push_screen(
+            ConfirmDialog("Change the owner of the file?", said, replies, "do not save"),
+            lambda answer: answered(answer is not None),
+        )

@@ -141,7 +141,7 @@ class JournalActions:
 
     def look(self) -> None:
         """Ask whether what memtui wrote is still there."""
-        if time.monotonic() > self._until or self._screen.work.holding:
+        if time.monotonic() > self._until or self._screen.worker.is_writing:
             return
 
         def found(library: Library) -> tuple[RevertedEdit, ...]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import actions, external_programs, key_bindings
+from memtui.tui import actions, key_bindings, sanitizing, terminal
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -37,7 +38,7 @@ class MemoryActions:
             "help": self._help,
             "theme": self._theme,
             "unreadable": self._unreadable,
-            "reload": screen.work.refresh,
+            "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
             "palette": screen.app.action_command_palette,
@@ -65,7 +66,7 @@ class MemoryActions:
         self._screen.update_keys()
 
     def _show(self, ref: str) -> bool:
-        library = self._screen.work.library
+        library = self._screen.worker.library
         if library is None:
             return False
         try:
@@ -87,7 +88,7 @@ class MemoryActions:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
         parts = [memory.content or memory.title for memory in chosen]
         whole = "\n\n".join(parts)
-        words, left_out = (whole, 0) if exact else external_programs.clean(whole)
+        words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
         app = self._screen.app
         app.copy_to_clipboard(text.without_lone_surrogates(words))
         what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
@@ -106,22 +107,28 @@ class MemoryActions:
     def _source(self) -> None:
         memory = self._current()
         if memory is not None:
-            external_programs.open_source(self._screen.app, memory.origin)
+            terminal.open_source(self._screen.app, memory.origin)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
 
-        memory, library = self._current(), self._screen.work.library
-        if memory is not None and library is not None:
-            self._screen.app.push_screen(
-                HistoryScreen(library.lineage(memory), self._screen.now),
-                lambda ref: self.follow(ref) if ref else None,
+        screen, memory = self._screen, self._current()
+        if memory is None:
+            return
+
+        def show(lineage: Lineage) -> None:
+            screen.app.push_screen(
+                HistoryScreen(lineage, screen.now), lambda ref: self.follow(ref) if ref else None
             )
 
+        screen.worker.ask(
+            lambda library: library.lineage(memory), show, None, "history", opens=True
+        )
+
     def _suspend(self) -> None:
-        if self._screen.work.holding:
+        if self._screen.worker.is_writing:
             self._screen.app.notify("A change is being written; try again.", severity="warning")
-        elif why := external_programs.suspend():
+        elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
 
     def _help(self) -> None:
@@ -131,13 +138,13 @@ class MemoryActions:
         screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides))
 
     def _theme(self) -> None:
-        from memtui.tui.dialogs.themes import ThemePicker
+        from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
 
     def _unreadable(self) -> None:
         from memtui.tui.dialogs.unreadable import UnreadableScreen
 
-        library = self._screen.work.library
+        library = self._screen.worker.library
         if library is not None:
             self._screen.app.push_screen(UnreadableScreen(library.snapshot.stores))

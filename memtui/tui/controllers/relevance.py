@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memtui.errors import MemtuiError
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.why import WhyScreen
 from memtui.tui.score_comparison import Hit
 
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
+    from memtui.library.finding import SimilarMemories
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -35,10 +35,11 @@ class RelevanceActions:
             dialog.show(hits[0], hits[1] if len(hits) > 1 else None, found.total)
 
         screen.app.push_screen(dialog)
-        screen.work.ask(
-            "why",
+        screen.worker.ask(
             lambda library: [_hit(library, found, at) for at in _both(found, position)],
             dialog.if_open(weighed),
+            None,
+            "why",
         )
 
 
@@ -66,23 +67,23 @@ class SimilarActions:
         return {"similar": self._similar}
 
     def _similar(self) -> None:
-        memory, library = self._screen.detail.memory, self._screen.work.library
-        if memory is None or library is None:
-            return
-        try:
-            picker = _picker(library, memory.ref)
-        except MemtuiError as error:  # it has gone since it was shown
-            self._screen.app.notify(str(error), severity="warning")
-            return
-        self._screen.app.push_screen(picker, self._go)
+        memory = self._screen.detail.memory
+        if memory is not None:
+            ref = memory.ref
+            self._screen.worker.ask(
+                lambda library: library.similar(ref, MOST),
+                lambda found: self._screen.app.push_screen(_picker(found), self._go),
+                lambda error: self._screen.app.notify(str(error), severity="warning"),
+                "similar",
+                opens=True,
+            )
 
     def _go(self, chosen: tuple[str, ...] | None) -> None:
         if chosen:
             self._screen.go_to_memory(chosen[0])
 
 
-def _picker(library: Library, ref: str) -> Picker:
-    found = library.similar(ref, MOST)
+def _picker(found: SimilarMemories) -> Picker:
     rows = found.rows
     choices = [
         Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.library import repair
 from memtui.library.repair import BrokenFile
-from memtui.tui.change_worker import ChangeWorker, Preview, previewed
+from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
 from memtui.tui.controllers.changes import ChangeActions
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class RepairActions:
         )
 
     def _show(self, store: WritableStore, broken: BrokenFile) -> None:
-        from memtui.tui.dialogs.broken import BrokenScreen
+        from memtui.tui.dialogs.unreadable import BrokenScreen
 
         def answered(restore: bool | None) -> None:
             if restore:
@@ -93,7 +93,7 @@ class RepairActions:
 
         def done(_: JournalAction) -> None:
             self._screen.app.notify(f"Restored {broken.path.name}. u takes it back.", timeout=4)
-            self._screen.work.refresh()
+            self._screen.worker.refresh()
 
         def planned(found: Preview) -> None:
             def answered(yes: bool | None) -> None:
@@ -105,6 +105,6 @@ class RepairActions:
 
         def plan(_: object) -> Preview:
             planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
-            return previewed(planned)
+            return preview_of(planned)
 
         self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)

@@ -11,22 +11,20 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
-from textual.worker import get_current_worker
 
 from memtui.errors import MemtuiError
-from memtui.progress import Cancelled, IsCancelled, Progress, Report
-from memtui.tui import messages
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, drawn
-from memtui.tui.widgets.progress import ProgressLine
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.library import Library
+    from memtui.tui.jobs import Job
 
 Answer = TypeVar("Answer")
 
@@ -34,7 +32,6 @@ Answer = TypeVar("Answer")
 class TransferScreen(FittingDialog[bool]):
     """Dismissed with True when something was carried."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "carrying.tcss"]
     TITLE_WORDS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", show=False, priority=True),
@@ -48,8 +45,8 @@ class TransferScreen(FittingDialog[bool]):
         super().__init__()
         self.doing = doing
         self.working = False
-        """A worker is at it."""
-        self._stopping = False
+        """A job runs, and the fields wait for it."""
+        self._job: Job | None = None
         self._said: list[OutcomeLine] = []
 
     def fields(self) -> list[tuple[str, Widget]]:
@@ -102,31 +99,18 @@ class TransferScreen(FittingDialog[bool]):
         done: Callable[[Answer], None],
         failed: Callable[[MemtuiError], None],
     ) -> None:
-        """Let a worker do something long; escape stops it."""
-        library = self.doing.library
-        if library is None or self.working:
+        """Start a job; escape stops it."""
+        if self.working:
             return
-        self.working, self._stopping = True, False
+        self.working = True
         self.update_keys()
-
-        def report(progress: Progress) -> None:
-            self.post_message(messages.Answered(lambda: self._progress(progress)))
-
-        def run() -> None:
-            worker = get_current_worker()
-
-            def stopped() -> bool:
-                return worker.is_cancelled or self._stopping
-
-            try:
-                answer = what(library, report, stopped)
-            except (MemtuiError, Cancelled) as error:
-                reason = error if isinstance(error, MemtuiError) else MemtuiError(str(error))
-                self.post_message(messages.Answered(lambda: self._ended(lambda: failed(reason))))
-            else:
-                self.post_message(messages.Answered(lambda: self._ended(lambda: done(answer))))
-
-        self.run_worker(run, group="carry", exclusive=True, thread=True, name="carry")
+        self._job = self.doing.worker.run(
+            "transfer",
+            lambda library, job: what(library, job.report, job.is_cancelled),
+            self.if_open(lambda answer: self._ended(lambda: done(answer))),
+            self.if_open(lambda error: self._ended(lambda: failed(error))),
+            on_progress=self.if_open(self._progress),
+        )
 
     def _progress(self, progress: Progress) -> None:
         if self.working:
@@ -138,15 +122,11 @@ class TransferScreen(FittingDialog[bool]):
         self.update_keys()
         tell()
 
-    def on_answered(self, event: messages.Answered) -> None:
-        event.stop()
-        if self.is_open:
-            event.tell()
-
     def action_stop(self) -> None:
         """Stop the work; leave when there is none."""
         if self.working:
-            self._stopping = True
+            if self._job is not None:
+                self._job.stop()
             self.query_one(ProgressLine).show("stopping")
         else:
             self.dismiss(None)

@@ -17,15 +17,17 @@ from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState
-from memtui.tui.status_text import losses_told
-from memtui.tui.work import Workers
+from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from memtui.library import Library
     from memtui.tui.controllers.editing import EditingControllers
 
-OPENING = "the stores are still being opened"
 LOOK = 0.05
 """Seconds between two looks for rows while the stores load."""
 
@@ -33,9 +35,10 @@ LOOK = 0.05
 class BrowseScreen(SearchableScreen):
     """What there is to see of the stores, and everything that can be done with it."""
 
-    def __init__(self, workers: Workers, sessions: SessionState, now: datetime) -> None:
-        super().__init__(workers, sessions.view(now))
-        workers.serve(self)
+    def __init__(
+        self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
+    ) -> None:
+        super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
         self._is_restored = False
         self.is_ready = False
@@ -54,7 +57,7 @@ class BrowseScreen(SearchableScreen):
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
-        self.telling.opening()
+        self.telling.show_opening()
 
     # Acts
 
@@ -111,7 +114,7 @@ class BrowseScreen(SearchableScreen):
 
     def _look_for_rows(self) -> None:
         """Show rows from the cache at once, while the stores are still being scanned."""
-        library = self.work.library
+        library = self.worker.library
         if library is not None and library.snapshot.revision != self._revision:
             self._revision = library.snapshot.revision
             if library.snapshot.count:
@@ -129,7 +132,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
         for report in event.reports:
-            title, words = losses_told(report)
+            title, words = describe_losses(report)
             self.app.notify(words, title=title, severity="error", timeout=15)
 
     @on(messages.WritingReady)
@@ -146,10 +149,11 @@ class BrowseScreen(SearchableScreen):
         self.is_ready = True
         if (seen := self._sessions.seen) is not None:
             since = queries.TimeCondition(seen.isoformat(), seen)
-            self.work.find_fresh(queries.Query(since=since))
+            self.worker.find_fresh(queries.Query(since=since))
         if self.view.text:
             self.search_again()
-        self.work.watch()
+        self.worker.watch()
+        self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
         self.hands.begin()
 
     @on(messages.FreshFound)
@@ -162,12 +166,12 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.Progressed)
     def _progressed(self, event: messages.Progressed) -> None:
-        self.telling.progressed(event.progress)
+        self.telling.show_progress(event.progress)
 
-    @on(messages.Answered)
-    def _answered_by_worker(self, event: messages.Answered) -> None:
+    @on(messages.ScreenCall)
+    def _called_by_job(self, event: messages.ScreenCall) -> None:
         if not self.app.is_ending:
-            event.tell()
+            event.function()
 
     @on(messages.LibraryFailed)
     def _library_failed(self, event: messages.LibraryFailed) -> None:

@@ -12,24 +12,27 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
-from memtui.tui.cursor_restore import place
+from memtui.tui.cursor_restore import restore_cursor
+from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day
-from memtui.tui.work import Workers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from memtui.insight.timeline import Unit
-    from memtui.library import SearchResult
+    from memtui.library import Library, SearchResult
 
 
 class SearchableScreen(PaneScreen):
     """From the panes' wishes to a query, from the answer to the panes."""
 
-    def __init__(self, workers: Workers, view: ViewState) -> None:
+    def __init__(self, open_library: Callable[[], Library], view: ViewState) -> None:
         super().__init__()
-        self.work = workers
+        self.worker = LibraryWorker(JobRunner(self), open_library)
         self.view = view
         self.unit: Unit | None = None
         self.found: SearchResult | None = None
@@ -66,7 +69,7 @@ class SearchableScreen(PaneScreen):
     def search(self, *, typing: bool = False) -> None:
         """Ask the library for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
-        self._number = self.work.find(query, self.unit)
+        self._number = self.worker.find(query, self.unit)
 
     def search_again(self, *, whole: bool = False) -> None:
         """Ask for the same, of what is there now; `whole`: all stores have been read."""
@@ -109,7 +112,7 @@ class SearchableScreen(PaneScreen):
 
     @on(messages.FoundMemories)
     def _found(self, event: messages.FoundMemories) -> None:
-        if event.number != self._number or self.work.library is None:
+        if event.number != self._number or self.worker.library is None:
             return
         found = event.found
         if self._answered != self.view:
@@ -117,7 +120,7 @@ class SearchableScreen(PaneScreen):
         self.found, self._answered = found, self.view
         rows = found.rows
         stays = self.memories.is_chosen
-        cursor, top = place(self.memories.stand, found.slots, rows) if stays else (0, 0)
+        cursor, top = restore_cursor(self.memories.position, found.slots, rows) if stays else (0, 0)
         self.memories.show(
             rows,
             found.slots,
@@ -129,7 +132,7 @@ class SearchableScreen(PaneScreen):
         self.entities.show(
             found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
         )
-        self.telling.found(found)
+        self.telling.show_results(found)
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):
             self.restore_selection()
@@ -179,7 +182,7 @@ class SearchableScreen(PaneScreen):
 
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""
-        library, marked = self.work.library, self.memories.marked
+        library, marked = self.worker.library, self.memories.marked
         return list(library.snapshot.rows.with_serials(marked).values()) if library else []
 
     def chosen_entity(self) -> str:

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from memtui.bundle import archive
-from memtui.bundle.bundle_reader import read_document, verified
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_reader import read_document, verify_document
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.import_plan import plan_import
 from memtui.bundle.restoring import plan_restore
 from memtui.files import failpoints
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.query import parse_query
-from tests.conformance.samples import memories, open_library
-from tests.conformance.trees import paths
+from memtui.testing.samples import memories, open_library
+from memtui.testing.trees import paths
 from tests.torture.life import effects, others
 from tests.torture.life.acts import ACTS
 from tests.torture.life.model import Clash
@@ -214,14 +214,14 @@ class Life(Living):
     def export(self) -> None:
         """A bundle is whole: it makes the same store in an empty place, and the same bundle."""
         file = self.base / f"{len(self.bundles)}.zip"
-        file.write_bytes(archive.to_bytes(pack(self.library, None).archive))
+        file.write_bytes(archive.to_bytes(pack_stores(self.library, None).archive))
         self.bundles.append(file)
         document = read_document(file)
-        assert verified(document)
+        assert verify_document(document)
         empty, state = self.base / "elsewhere", self.base / "their-state"
         Library((), state=state).restore(plan_restore(document, empty))
         assert self.from_root(empty) == self.from_root(self.place)
-        again = archive.to_bytes(pack(open_library(empty), None).archive)
+        again = archive.to_bytes(pack_stores(open_library(empty), None).archive)
         assert again == file.read_bytes()
         shutil.rmtree(empty)
         self.exported = dict(self.model.files)

@@ -160,7 +160,7 @@ def sealed(
 def _framed(manifest: bytes) -> bytes:
     """A zip whose first entry is this manifest, with the sum it asks for."""
     out = io.BytesIO()
-    form = archive.Listing()
+    form = archive.ZipDirectory()
     out.write(form.header("manifest.json", len(manifest), zlib.crc32(manifest)))
     out.write(manifest)
     return out.getvalue() + form.end()

@@ -38,7 +38,7 @@ def test_contents_survive_and_give_the_same_bytes(
     data = archive.to_bytes(Archive((), entries))
     file = tmp_path / "b.zip"
     file.write_bytes(data)
-    found = archive.read(file)
+    found = archive.read_archive(file)
     assert dict(found.entries) == entries
     assert archive.to_bytes(found) == data
 
@@ -60,7 +60,7 @@ def test_more_entries_than_zip_once_could_hold(
     entries = {f"files/a/{number}": b"%d" % number for number in range(66)}
     path.write_bytes(archive.to_bytes(Archive((), entries)))
     assert b"PK\6\6" in path.read_bytes(), "it is not the form that is meant"
-    assert dict(archive.read(path).entries) == entries
+    assert dict(archive.read_archive(path).entries) == entries
     with zipfile.ZipFile(path) as file:
         assert len(file.namelist()) == 67
         assert file.testzip() is None
@@ -75,9 +75,9 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
         for at, byte in enumerate(data):
             os.pwrite(bundle.fileno(), bytes([byte ^ 1 << chance.randrange(8)]), at)
             with pytest.raises(BundleError):
-                archive.read(file)
+                archive.read_archive(file)
             os.pwrite(bundle.fileno(), bytes([byte]), at)
-    found = archive.read(file)
+    found = archive.read_archive(file)
     assert (found.stores, dict(found.entries)) == (CONTENTS.stores, dict(CONTENTS.entries))
 
 
@@ -88,7 +88,7 @@ def test_a_shortened_or_lengthened_file_is_refused(tmp_path: Path, cut: int) -> 
     for wrong in (data[:cut], data + b"\0", b"\0" + data):
         file.write_bytes(wrong)
         with pytest.raises(BundleError):
-            archive.read(file)
+            archive.read_archive(file)
 
 
 def test_a_file_over_the_limit_is_refused_unread(
@@ -98,4 +98,4 @@ def test_a_file_over_the_limit_is_refused_unread(
     file = tmp_path / "b.zip"
     file.write_bytes(b"0" * 200)
     with pytest.raises(BundleError, match="it is larger"):
-        archive.read(file)
+        archive.read_archive(file)

@@ -14,9 +14,9 @@ import pytest
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.import_plan import ImportPlan, plan_import
-from memtui.bundle.text_formats import jsonl
+from memtui.bundle.text_formats import encode_jsonl
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import
@@ -52,7 +52,7 @@ def bundle(tmp_path: Path, library: Library, *, part: bool = False, most: int = 
             alike[like := (memory.kind, memory.type, memory.status)] += 1
             if not most or alike[like] <= most:
                 chosen.append(memory)
-    file.write_bytes(archive.to_bytes(pack(library, chosen).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, chosen).archive))
     return file
 
 
@@ -192,7 +192,7 @@ def test_json_lines_go_back_where_they_came_from(tmp_path: Path) -> None:
     library = sample(tmp_path, "simple-memory")
     file = tmp_path / "m.jsonl"
     memories = list(library.memories("simple-memory"))
-    file.write_text("".join(jsonl(memories)), encoding="ascii")
+    file.write_text("".join(encode_jsonl(memories)), encoding="ascii")
     assert plan_import(read_document(file), library).counts["same"] == len(memories)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError
 from memtui.library import Library
@@ -29,7 +29,7 @@ def exported(root: Path, file: Path) -> bytes:
     library = Library.open([root])
     library.load()
     assert library.snapshot.count, "there is nothing in it to lose"
-    data = archive.to_bytes(pack(library, None).archive)
+    data = archive.to_bytes(pack_stores(library, None).archive)
     file.write_bytes(data)
     return data
 

@@ -15,7 +15,7 @@ import pytest
 
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
@@ -34,7 +34,7 @@ def bundle(folder: Path, *names: str) -> Path:
     library = Library.open([SAMPLES / name for name in names])
     library.load()
     file = folder / "a.zip"
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     return file
 
 
@@ -100,13 +100,13 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     shutil.rmtree(root)
     root.mkdir()
     file = tmp_path / "a.zip"
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     Library((), state=tmp_path / "state").restore(
         plan_restore(read_document(file), tmp_path / "there")
     )
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
-    file.write_bytes(archive.to_bytes(pack(library, None).archive))
+    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
     with pytest.raises(Refused, match="nothing that could be made"):
         plan_restore(read_document(file), tmp_path / "nowhere")
 
@@ -174,7 +174,7 @@ def test_what_others_wrote_since_is_never_taken_away(
     assert callable(meanwhile)
     file = meanwhile(place)
     now = held(place)
-    with pytest.raises(Refused, match="nothing was taken away"):
+    with pytest.raises(Refused, match="nothing was removed"):
         journal(tmp_path).undo(anywhere=True)
     assert held(place) == now
     assert os.path.lexists(file)
@@ -211,7 +211,7 @@ def test_redo_leaves_alone_what_came_into_the_place(tmp_path: Path) -> None:
     journal(tmp_path).undo(anywhere=True)
     place.mkdir()
     (place / "mine.txt").write_text("mine")
-    with pytest.raises(Refused, match="something here already"):
+    with pytest.raises(Refused, match="this place is not empty"):
         journal(tmp_path).redo(anywhere=True)
     assert [path.name for path in place.iterdir()] == ["mine.txt"]
     (place / "mine.txt").unlink()

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.bundle_reader import ImportDocument, read_document, verified
-from memtui.bundle.bundle_writer import pack
+from memtui.bundle.bundle_reader import ImportDocument, read_document, verify_document
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
@@ -31,7 +31,7 @@ def opened(*roots: Path) -> Library:
 
 
 def exported(file: Path, *roots: Path) -> bytes:
-    data = archive.to_bytes(pack(opened(*roots), None).archive)
+    data = archive.to_bytes(pack_stores(opened(*roots), None).archive)
     file.write_bytes(data)
     return data
 
@@ -58,7 +58,7 @@ def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
     document = restored(tmp_path / "a.zip", tmp_path / "elsewhere" / "deep", tmp_path / "state")
     assert exported(tmp_path / "b.zip", tmp_path / "elsewhere" / "deep") == first
     assert document.count == opened(source).snapshot.count
-    assert verified(document)
+    assert verify_document(document)
     if name != "engram":
         there = opened(tmp_path / "elsewhere" / "deep").stores[0].root
         assert files(there) == files(opened(source).stores[0].root)
@@ -191,7 +191,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None
     plan = plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
     (tmp_path / "there" / "engram").mkdir(parents=True)
     (tmp_path / "there" / "engram" / "engram.db").write_bytes(b"somebody was faster")
-    with pytest.raises(Refused, match="something here already"):
+    with pytest.raises(Refused, match="this place is not empty"):
         Library((), state=tmp_path / "state").restore(plan)
     assert {*files(tmp_path / "there")} == {"engram/engram.db"}
     assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "there", "state"}

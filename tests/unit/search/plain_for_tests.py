@@ -72,7 +72,7 @@ def _ways(query_term: QueryTerm) -> Iterable[list[_Holds]]:
         case TermKind.WILDCARD:
             yield [_Holds(expansion.compile_pattern(last))]
         case TermKind.FUZZY:
-            yield [_Holds(expansion.near(last))]
+            yield [_Holds(expansion.compile_fuzzy(last))]
         case _:
             parts = [_forms(word) for word in before]
             yield [*parts, _forms(last)]

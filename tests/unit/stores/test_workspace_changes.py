@@ -13,8 +13,9 @@ from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.files.reading import decode
 from memtui.model import Link
-from memtui.stores.workspace.records import take_apart, with_body
-from memtui.stores.workspace.type_map import MAP_PATH, TypeMap, parse
+from memtui.stores.workspace.layout import MAP_PATH
+from memtui.stores.workspace.markdown import parse_document, with_body
+from memtui.stores.workspace.rules import TypeMap, parse_type_map
 
 from .json_stores.opened import LABEL, Opened, files_below
 from .workspaces import TYPES, make, opened, put, put_map
@@ -86,7 +87,7 @@ def test_a_text_without_its_last_newline_gets_the_one_the_file_has(store: Opened
 @given(st.binary(max_size=200))
 def test_taking_any_file_apart_and_putting_it_together_gives_its_bytes(data: bytes) -> None:
     text = decode(data)
-    document = take_apart("a.md", "/a.md", text, None)
+    document = parse_document("a.md", "/a.md", text, None)
     assert with_body(document, document.body) == text
 
 
@@ -97,7 +98,7 @@ PIECES = st.sampled_from(
 
 @given(st.lists(PIECES, max_size=12).map("".join), st.text(alphabet="abc \n", min_size=1))
 def test_the_head_of_a_document_survives_any_new_body(text: str, body: str) -> None:
-    document = take_apart("a.md", "/a.md", text, None)
+    document = parse_document("a.md", "/a.md", text, None)
     new = with_body(document, body)
     assert new.startswith(document.head)
     assert document.head + text[len(document.head) :] == text
@@ -281,7 +282,7 @@ def test_deleting_names_who_links_there_and_undo_brings_it_back(root: Path, stor
 
 
 def typed(root: Path) -> TypeMap:
-    return parse((root / MAP_PATH).read_text())
+    return parse_type_map((root / MAP_PATH).read_text())
 
 
 def test_a_type_is_one_entry_of_the_map(root: Path, store: Opened) -> None:

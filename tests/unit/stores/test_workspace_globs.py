@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.stores.workspace.type_map import LONGEST_PATTERN, matches
+from memtui.stores.workspace.rules import LONGEST_PATTERN, matches
 
 
 def plainly(pattern: str, path: str) -> bool:

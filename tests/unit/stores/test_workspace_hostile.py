@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
-from memtui.stores.workspace import injections, type_map
-from memtui.stores.workspace.records import memory_of, take_apart
+from memtui.stores.workspace import layout, rules
+from memtui.stores.workspace.markdown import parse_document
+from memtui.stores.workspace.records import memory_of
 
 LONG = 300_000
 LIMIT = 2.0
@@ -21,8 +22,8 @@ LIMIT = 2.0
 
 
 def read(text: str, path: str = "tasks/2026-01-01-a.md") -> Memory:
-    document = take_apart(path, f"/w/{path}", text, None)
-    ruling = type_map.EMPTY.of(path, document.frontmatter)
+    document = parse_document(path, f"/w/{path}", text, None)
+    ruling = rules.NO_TYPES.of(path, document.frontmatter)
     return memory_of(document, ruling, label="s", by_stem=lambda _: "")
 
 
@@ -67,8 +68,8 @@ def test_any_document_becomes_a_memory_that_can_be_kept(text: str) -> None:
 
 @given(st.text() | st.recursive(st.none() | st.text(), st.lists).map(json.dumps))
 def test_any_log_is_added_up(text: str) -> None:
-    injections.parse(text)
-    injections.parse(f'{{"hits": {text}}}\n{text}')
+    layout.parse_log(text)
+    layout.parse_log(f'{{"hits": {text}}}\n{text}')
 
 
 VALUES = st.recursive(
@@ -82,13 +83,13 @@ MAPS = st.dictionaries(st.sampled_from(["exact_paths", "glob_paths", "task_rules
 @given(st.text() | MAPS.map(json.dumps))
 def test_any_map_types_or_is_named_as_broken(text: str) -> None:
     with contextlib.suppress(UnreadableFile):
-        types = type_map.parse(text)
-        assert types.of("tasks/a.md", {"tags": text}).type in ("", *type_map.TYPES)
+        types = rules.parse_type_map(text)
+        assert types.of("tasks/a.md", {"tags": text}).type in ("", *rules.TYPES)
 
 
 def test_more_patterns_than_can_be_tried_on_each_document_are_named() -> None:
     patterns = {f"**/a*{number}*/x*.md": "goal" for number in range(3000)}
-    types = type_map.parse(json.dumps({"glob_paths": patterns}))
+    types = rules.parse_type_map(json.dumps({"glob_paths": patterns}))
     assert types.faults == ("glob_paths holds more than 1000 patterns; 2000 are left out",)
     assert types.by_path("a/a999/x.md").type == "goal"
     assert types.by_path("a/a1000/x.md").type == "goal", "by the pattern of 100"

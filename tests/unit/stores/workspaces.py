@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.stores.workspace import FORMAT
-from memtui.stores.workspace.injections import LOG_PATH
+from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH
 from memtui.stores.workspace.store import WorkspaceStore
-from memtui.stores.workspace.type_map import MAP_PATH
 
 from .json_stores.opened import LABEL, NOW, Opened
 

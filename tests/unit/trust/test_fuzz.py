@@ -33,7 +33,7 @@ from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record
 from memtui.stores import sidecar
 from memtui.stores.agent_memory import notes
-from memtui.stores.workspace import injections
+from memtui.stores.workspace import layout
 
 pytestmark = pytest.mark.slow
 
@@ -151,7 +151,7 @@ def json_lines(data: bytes, number: int) -> None:
     lines = [line for line in text.split("\n") if line.strip()]
     found = sidecar.parse_sidecar(text)
     assert len(found.entries) + found.damaged <= len(lines)
-    assert all(each <= 1 + text.count("\n") for each in injections.parse(text).bad_lines)
+    assert all(each <= 1 + text.count("\n") for each in layout.parse_log(text).bad_lines)
     if number % EDITED == 0:
         edit = SidecarEdit("", "fresh", None, {"pinned": True})
         after = sidecar_lines.append_entries(text, [edit]) or ""
@@ -166,8 +166,8 @@ DAY = Path("/store/memory/2026-11-21.md")
 
 def daily_note(data: bytes, number: int) -> None:
     text = decode(data)
-    prose = notes.to_prose(DAY, text)
-    assert notes.to_text(prose.content, prose) == text
+    prose = notes.parse_note(DAY, text)
+    assert notes.note_to_text(prose.content, prose) == text
     if number % 2:
         assert notes.daily(prose, "s", DAY.name).title
     else:
@@ -310,7 +310,7 @@ def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None
     file, sealed = InAFile(tmp_path / "b.zip"), COUNT // 50
 
     def framed(data: bytes, number: int) -> None:
-        archive.read(file.put(data))
+        archive.read_archive(file.put(data))
 
     def whole(data: bytes, number: int) -> None:
         bundle_reader.read_document(file.put(data))

@@ -26,7 +26,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
 from memtui.files.write_recorder import NullRecorder
-from memtui.stores.workspace.records import take_apart, with_body
+from memtui.stores.workspace.markdown import parse_document, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""
@@ -341,11 +341,11 @@ def _yaml(lines: list[str]) -> dict[str, Any]:
 
 
 def _body(text: str) -> None:
-    document = take_apart("a.md", "/a.md", text, None)
+    document = parse_document("a.md", "/a.md", text, None)
     assert with_body(document, document.body) == text
     after = with_body(document, document.body + "More.")
     assert after.startswith(document.head)
-    assert take_apart("a.md", "/a.md", after, None).head == document.head
+    assert parse_document("a.md", "/a.md", after, None).head == document.head
     assert after.removeprefix(text.rstrip("\r\n")).strip("\r\n") == "More."
 
 

@@ -1,0 +1,159 @@
+"""Links between observations: rows of memory_relations, judged by a person or taken back.
+
+Engram never deletes a relation and has no message for one that is gone; what is taken back is
+orphaned, the status under which Engram itself stops showing it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from memtui.changes import Change, Plan, RowEdit
+from memtui.errors import RefError, Refused
+from memtui.model import Memory
+from memtui.stores.engram import rules
+from memtui.stores.engram.reading import relations
+from memtui.stores.engram.records import Relation
+from memtui.stores.engram.rules import plan_nothing
+from memtui.stores.engram.schema import Schema
+
+_OPEN = ("judged", "pending")
+
+
+@dataclass(frozen=True, slots=True)
+class RelationPlanner:
+    """Plans relations. Raises Refused, RefError, sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    now: str
+
+    def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Judge a pending relation of the two, or make a new verdict."""
+        verb = str(change.fields.get("relation", ""))
+        if verb not in rules.RELATIONS:
+            raise Refused(
+                f"Engram knows no relation {verb!r}",
+                where=memory.ref,
+                do=f"one of {', '.join(rules.RELATIONS)}",
+            )
+        other = self._other(change, memory, get)
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        if memory.extra.get("project") != other.extra.get("project"):
+            raise Refused("Engram links only within one project", where=memory.ref)
+        between = [
+            each for each in self.touching(source) if {each.source, each.target} == {source, target}
+        ]
+        if any(_is(each, source, target, verb) and each.status == "judged" for each in between):
+            return plan_nothing(change, memory, f"it already is linked as {verb}")
+        pending = next((each for each in between if each.status == "pending"), None)
+        edit = (
+            self.new_relation(source, target, verb)
+            if pending is None
+            else self._judge(pending, source, target, verb)
+        )
+        gone = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=gone)
+
+    def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Orphan every relation of this kind from this memory to the named one."""
+        verb = str(change.fields.get("relation", ""))
+        source, named = str(memory.extra["sync_id"]), self._named(change)
+        found = [
+            each
+            for each in self.touching(source)
+            if _is(each, source, each.target, verb) and each.status in _OPEN
+            # By name: the row at the other end may be in no table any more.
+            if named in (each.target, each.target_name)
+        ]
+        if not found:
+            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
+        reason = "the relation stays in the database as orphaned"
+        refs = [memory.ref]
+        with suppress(RefError):
+            refs.append(get(f"{self.label}:{named}").ref)
+        return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
+
+    def reinstate(self, change: Change, memory: Memory) -> Plan:
+        """Take back every verdict that something supersedes this memory."""
+        own = memory.extra.get("sync_id")
+        verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
+        if not verdicts:
+            return plan_nothing(change, memory, "nothing supersedes it any more")
+        names = ", ".join(each.source_name for each in verdicts)
+        return Plan(
+            (change,),
+            tuple(self.orphan(each) for each in verdicts),
+            reason=f"takes back that it is superseded by {names}",
+            refs=(memory.ref,),
+        )
+
+    def new_relation(self, source: str, target: str, verb: str) -> RowEdit:
+        """A new judged relation between two sync_ids."""
+        sync_id = rules.new_sync_id("rel")
+        columns = {
+            "sync_id": sync_id,
+            "source_id": source,
+            "target_id": target,
+            **_judgement_columns(verb),
+            "created_at": self.now,
+            "updated_at": self.now,
+        }
+        return RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+
+    def orphan(self, relation: Relation, *, dated: bool = True) -> RowEdit:
+        """Take a relation back; `dated` also writes since when."""
+        before: dict[str, Any] = {"judgment_status": relation.status}
+        after: dict[str, Any] = {"judgment_status": "orphaned"}
+        if dated and self.schema.has("memory_relations", "superseded_at"):
+            before["superseded_at"] = relation.columns.get("superseded_at")
+            after["superseded_at"] = self.now
+        key = {"sync_id": relation.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def touching(self, sync_id: object) -> list[Relation]:
+        """Every relation that starts or ends at this sync_id."""
+        if not sync_id or not self.schema.has("memory_relations"):
+            return []
+        where = "WHERE r.source_id = ? OR r.target_id = ?"
+        return relations(self.connection, where, (sync_id, sync_id))
+
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> RowEdit:
+        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
+        before = {name: pending.columns.get(name) for name in after}
+        key = {"sync_id": pending.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def _other(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Memory:
+        refused = Refused("Engram links only two observations of one database", where=memory.ref)
+        try:
+            other = get(f"{self.label}:{self._named(change)}")
+        except RefError:
+            raise refused from None
+        if other.kind != "observation" or not other.extra.get("sync_id") or other == memory:
+            raise refused
+        return other
+
+    def _named(self, change: Change) -> str:
+        """What LINK or UNLINK calls the other end: an id, or a sync_id that is no row here."""
+        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
+
+
+def _judgement_columns(verb: str) -> dict[str, Any]:
+    """A verdict given by a person, as Engram marks it."""
+    return {
+        "relation": verb,
+        "judgment_status": "judged",
+        "marked_by_actor": "user",
+        "marked_by_kind": "human",
+    }
+
+
+def _is(relation: Relation, source: str, target: str, verb: str) -> bool:
+    return (relation.source, relation.target, relation.relation) == (source, target, verb)

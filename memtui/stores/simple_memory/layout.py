@@ -1,0 +1,31 @@
+"""The three files of a Simple Memory, and which folder is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
+FEWEST_FILES = 2
+"""Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
+
+
+def detect(path: Path) -> Path | None:
+    """The folder that holds the files, when this is it, or one of its files."""
+    try:
+        folder = path.parent if path.name in FILES and os.path.isfile(path) else path
+        present = [name for name in FILES if os.path.isfile(folder / name)]
+    except ValueError:
+        return None
+    enough = len(present) >= FEWEST_FILES and all(_is_array(folder / name) for name in present)
+    return folder if enough else None
+
+
+def _is_array(path: Path) -> bool:
+    """Whether the file begins as a JSON array; an empty or unreadable one counts as one."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4_096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return True
+    return not head or head.startswith(b"[")

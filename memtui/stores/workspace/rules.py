@@ -1,0 +1,246 @@
+"""Which type a document has: the workspace's memory-type-map.json, applied as its owner applies it.
+
+Order: the exact path; the patterns in the order of the file; for documents under `tasks/` the task
+rules. Only the four types below count. A rule that names any other type is passed over as if it
+were not there; the first such word is kept, so that a person can see what the map says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from memtui.errors import UnreadableFile
+from memtui.files.json.editing import load
+from memtui.model import UNTYPED, Memory
+from memtui.stores.values import lower_word
+
+EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"
+
+TYPES = ("identity", "preference", "goal", "project")
+"""The four types of the workspace's own program; it ignores every other word."""
+
+TASKS_FOLDER = "tasks/"
+"""Where the task rules hold."""
+
+WILDCARDS = frozenset("*?")
+
+MOST_PATTERNS = 1_000
+"""Patterns that are followed: each is tried on each document, and kept compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the map says of one document."""
+
+    type: str = ""
+    """One of `TYPES`, or empty: untyped."""
+    ignored: str = ""
+    """The first other word a matching rule names."""
+
+
+NO_RULING = Ruling()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRules:
+    """Types of tasks by what their frontmatter says; all words in lower case."""
+
+    goal_priorities: frozenset[str] = frozenset()
+    goal_states: frozenset[str] = frozenset()
+    preference_tags: frozenset[str] = frozenset()
+    project_tags: frozenset[str] = frozenset()
+    default: str = ""
+
+    def type_of(self, frontmatter: Mapping[str, Any]) -> str:
+        """The word of the first rule that fits, which may be none of `TYPES`."""
+        tags = {tag.lower() for tag in words_of(frontmatter.get("tags"))}
+        if lower_word(frontmatter.get("priority")) in self.goal_priorities:
+            return "goal"
+        if lower_word(frontmatter.get("state")) in self.goal_states:
+            return "goal"
+        if tags & self.preference_tags:
+            return "preference"
+        if tags & self.project_tags:
+            return "project"
+        return self.default
+
+
+@dataclass(frozen=True, slots=True)
+class TypeMap:
+    """The rules of one workspace, and what of the file could not be understood."""
+
+    exact: Mapping[str, str]
+    patterns: tuple[tuple[str, str], ...]
+    tasks: TaskRules
+    faults: tuple[str, ...] = ()
+
+    def of(self, path: str, frontmatter: Mapping[str, Any]) -> Ruling:
+        """The type of the document at `path` (relative, with slashes)."""
+        ruling = self.by_path(path)
+        if ruling.type or not path.startswith(TASKS_FOLDER):
+            return ruling
+        word = self.tasks.type_of(frontmatter)
+        return Ruling(word) if word in TYPES else Ruling("", ruling.ignored or word)
+
+    def by_path(self, path: str) -> Ruling:
+        """What the map says without looking into the document."""
+        ignored = ""
+        for word in self._words(path):
+            if word in TYPES:
+                return Ruling(word, ignored)
+            ignored = ignored or word
+        return Ruling("", ignored) if ignored else NO_RULING
+
+    def _words(self, path: str) -> Iterable[str]:
+        if path in self.exact:
+            yield self.exact[path]
+        for pattern, word in self.patterns:
+            if matches(pattern, path):
+                yield word
+
+
+NO_TYPES = TypeMap({}, (), TaskRules())
+
+
+def parse_type_map(text: str) -> TypeMap:
+    """Read the map tolerantly. Raises UnreadableFile when it is no JSON object."""
+    value = load(text)
+    if not isinstance(value, dict):
+        raise UnreadableFile("it does not hold a JSON object")
+    faults: list[str] = []
+    exact = _part(value, EXACT, faults)
+    patterns = _part(value, PATTERNS, faults)
+    rules = _part(value, TASK_RULES, faults)
+    if len(patterns) > MOST_PATTERNS:
+        left_out = len(patterns) - MOST_PATTERNS
+        faults.append(
+            f"{PATTERNS} holds more than {MOST_PATTERNS} patterns; {left_out} are left out"
+        )
+    return TypeMap(
+        exact={path: lower_word(word) for path, word in exact.items()},
+        patterns=tuple(
+            (pattern, lower_word(word)) for pattern, word in islice(patterns.items(), MOST_PATTERNS)
+        ),
+        tasks=TaskRules(
+            goal_priorities=_lowered(rules.get("goal_priorities")),
+            goal_states=_lowered(rules.get("goal_states")),
+            preference_tags=_lowered(rules.get("preference_tags")),
+            project_tags=_lowered(rules.get("project_tags")),
+            default=lower_word(rules.get("default")),
+        ),
+        faults=tuple(faults),
+    )
+
+
+def is_pattern(text: str) -> bool:
+    """Does an entry belong to the patterns, not to the exact paths?"""
+    return not WILDCARDS.isdisjoint(text)
+
+
+def words_of(value: object) -> tuple[str, ...]:
+    """A list, or a string with commas, as words; anything else holds none."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple):
+        return ()
+    texts = (str(part).strip() for part in parts if isinstance(part, str | int | float))
+    return tuple(dict.fromkeys(text for text in texts if text))
+
+
+def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:
+    part = value.get(name, {})
+    if isinstance(part, dict):
+        return part
+    faults.append(f"{name} is not an object; its rules are left out")
+    return {}
+
+
+def _lowered(value: object) -> frozenset[str]:
+    return frozenset(word.lower() for word in words_of(value))
+
+
+LONGEST_PATTERN = 1_000
+"""Characters. A longer pattern matches nothing: no path needs it."""
+
+_DOUBLE_STAR = re.compile(r"(?<![^/])\*\*/|\*\*")
+"""`**/` means folders only where a name may begin; inside a name it is `**` and a slash."""
+
+_ANYTHING = r".*?"
+_FOLDERS = r"(?:[^/]*/)*?"
+_IN_NAME = r"[^/]*?"
+
+
+def _literal(text: str) -> str:
+    return "".join("[^/]" if char == "?" else re.escape(char) for char in text)
+
+
+def _piece(text: str, last: bool) -> str:
+    """A part of the pattern without double stars; `last`: it must reach the end of the path."""
+    head, *rest = text.split("*")
+    parts = [_literal(head)]
+    for index, chunk in enumerate(rest):
+        run = _IN_NAME + _literal(chunk)
+        ends = last and index == len(rest) - 1
+        parts.append(run + r"\Z" if ends else f"(?>{run})")
+    if last and not rest:
+        parts.append(r"\Z")
+    return "".join(parts)
+
+
+@lru_cache(maxsize=4_096)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The pattern as a regular expression to be used with `match`."""
+    if len(pattern) > LONGEST_PATTERN:
+        return re.compile(r"(?!)")
+    pieces = _DOUBLE_STAR.split(pattern)
+    stars = _DOUBLE_STAR.findall(pattern)
+    expression = _piece(pieces[0], last=not stars)
+    for index, (star, text) in enumerate(zip(stars, pieces[1:], strict=True)):
+        last = index == len(stars) - 1
+        run = (_FOLDERS if star == "**/" else _ANYTHING) + _piece(text, last)
+        expression += run if last else f"(?>{run})"
+    return re.compile(expression, re.DOTALL)
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Does the whole path, written with slashes and relative to the workspace, fit the pattern?"""
+    return compiled(pattern).match(path) is not None
+
+
+def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
+    """The map as it would be with this entry."""
+    if not is_pattern(entry):
+        exact = {**types.exact, entry: wanted}
+        return replace(types, exact=_without_empty(exact))
+    return replace(
+        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
+    )
+
+
+def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: word for key, word in entries.items() if word}
+
+
+def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
+    """Path, present and coming type of each document whose type this map would change."""
+    changed = []
+    for memory in memories:
+        will = types.of(memory.id, _task_fields(memory)).type
+        if will != memory.type and not memory.extra.get("kept"):
+            changed.append((memory.id, memory.type, will))
+    return changed
+
+
+def _task_fields(memory: Memory) -> dict[str, Any]:
+    """What the task rules look at, as the memory holds it."""
+    fields = {key: memory.extra.get(key) for key in ("priority", "state")}
+    return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
+
+
+def describe_type_changes(changed: Iterable[tuple[str, str, str]]) -> tuple[str, ...]:
+    """One line for each document."""
+    return tuple(f"{path}: {now or UNTYPED} -> {will or UNTYPED}" for path, now, will in changed)

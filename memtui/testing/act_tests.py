@@ -1,0 +1,185 @@
+"""Every act that a format allows is planned, shown, done, undone, redone and undone again (P1, P6).
+
+Nothing that memtui does not understand is lost on the way (P5): the stores hold a key that no
+format knows. An act that a format has no way to do says so in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError
+from memtui.library import Library
+from memtui.library.planning import Planned
+from memtui.model import Memory
+from memtui.stores.format import Format
+from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan
+from memtui.testing.fixtures import FormatFixtures
+from memtui.testing.samples import UNKNOWN, memories, open_library, plant_unknown, root_of
+from memtui.testing.trees import contents, differences
+
+LONGEST_REASON = 120
+"""Characters: what fits into a line of a dialog."""
+BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions"}
+"""What a database counts with every write, an undoing one too."""
+ROW_NUMBER = "id"
+"""Of a row beside the memory's own, which comes back under the next number."""
+
+
+def do_first(library: Library, act: Act, among: list[Memory]) -> None:
+    try:
+        _, planned, _ = first_plan(library, act, among)
+    except LookupError:
+        return
+    library.apply(planned)
+
+
+def there_and_back(
+    known: Format, library: Library, place: Path, change: Change, planned: Planned
+) -> None:
+    """Do it, see it, take it back, see that nothing is left, do it again, take it back."""
+    before, files = memories(library), contents(place)
+    strange = unknown_rows(known, place)
+    target = before.get(change.ref)
+    diffs = planned.diffs()
+    assert contents(place) == files, "planning and showing change nothing"
+    assert diffs
+    assert all(diff.before != diff.after for diff in diffs)
+    action = library.apply(planned)
+    assert effect(library, change, planned, target) == ""
+    nothing_else_changed(before, memories(library), planned)
+    after, made = memories(library), contents(place)
+    if known.database is None:
+        shown = {diff.path: diff.after for diff in diffs}
+        touched = [str(place / name) for name in differences(files, made)]
+        assert set(touched) <= set(shown), "every file that changed was shown"
+        for name in touched:
+            assert shown[name] == _text(made, Path(name), place), "as it was shown"
+    assert library.log(1)[0].id == action.id
+    for step in (library.undo, library.redo, library.undo):
+        step()
+        wanted = after if step == library.redo else before
+        assert plain(memories(library), known) == plain(wanted, known)
+        assert plain(memories(open_library(place)), known) == plain(wanted, known)
+        assert unknown_rows(known, place) == strange
+        if known.database is None:
+            assert differences(files if wanted is before else made, contents(place)) == []
+
+
+def unknown_rows(known: Format, place: Path) -> list[str]:
+    """What a database holds that no format knows."""
+    if known.database is None:
+        return []
+    return [row for row in known.database.dump(root_of(known, place)) if UNKNOWN in row]
+
+
+def _text(files: dict[str, bytes], path: Path, place: Path) -> str | None:
+    data = files.get(str(path.relative_to(place)))
+    return None if data is None else data.decode("utf-8", "surrogateescape")
+
+
+def plain(found: dict[str, Memory], known: Format) -> dict[str, Memory]:
+    """The memories without what a write changes by being one."""
+    timeless = {ref: replace(memory, updated=None) for ref, memory in found.items()}
+    if known.database is None:
+        return timeless
+    return {
+        ref: replace(memory, extra=uncounted(memory.extra, BOOKKEEPING))
+        for ref, memory in timeless.items()
+    }
+
+
+def uncounted(value: Any, without: Set[str]) -> Any:
+    """The same without these keys, and below the first level without row numbers."""
+    if isinstance(value, Mapping):
+        inner = {*without, ROW_NUMBER}
+        return {key: uncounted(v, inner) for key, v in value.items() if key not in without}
+    return [uncounted(item, without) for item in value] if isinstance(value, list) else value
+
+
+def nothing_else_changed(
+    before: dict[str, Memory], after: dict[str, Memory], planned: Planned
+) -> None:
+    """Only what the plan names is another, and what memtui does not understand is all there."""
+    named = {*planned.refs, *planned.supersedes}
+    for ref in before.keys() | after.keys():
+        old, new = before.get(ref), after.get(ref)
+        if ref in named or (old is None and new is not None and new.status == "superseded"):
+            continue
+        assert old is not None, f"{ref} came without being named"
+        assert new is not None, f"{ref} went without being named"
+        assert told(new) == told(old)
+    for ref, old in before.items():
+        if UNKNOWN in old.extra and ref in after:
+            assert after[ref].extra.get(UNKNOWN) == old.extra[UNKNOWN], ref
+
+
+def told(memory: Memory) -> tuple[object, ...]:
+    """What somebody else's change must not touch. Where an entity's path begins with the type of
+    its first fact, all of its memories go along with that one, so only the end counts."""
+    entity = memory.entity.rpartition("/")[2]
+    return (memory.title, memory.content, memory.type, entity, memory.status, memory.pinned)
+
+
+def refused(library: Library, change: Change) -> None:
+    """What is greyed out cannot be done by another way either."""
+    with pytest.raises(MemtuiError) as caught:
+        library.plan([change])
+    assert "\n" not in str(caught.value)
+
+
+class ActTests(FormatFixtures):
+    """Every act that a format allows is shown, done, undone, redone and undone again (P1, P6)."""
+
+    @pytest.mark.parametrize("act", Act)
+    def test_every_act_that_is_allowed(
+        self, known: Format, act: Act, place: Path, state: Path
+    ) -> None:
+        plant_unknown(open_library(place))
+        library = open_library(place, state)
+        kinds = allowed(library, act)
+        if first := BEFOREHAND.get(act):
+            for group in allowed(library, first).values():
+                do_first(library, first, group)
+            kinds = allowed(library, act)
+        done, said = [], []
+        for kind, among in kinds.items():
+            try:
+                change, planned, _ = first_plan(library, act, among)
+            except LookupError as error:
+                said.append(f"{kind}: {error}")
+                continue
+            there_and_back(known, library, place, change, planned)
+            done.append(kind)
+        assert done or not kinds, f"allowed, and yet none could be done:\n{said}"
+
+    def test_an_unknown_key_is_shown(self, known: Format, place: Path) -> None:
+        """Otherwise the test above would prove nothing."""
+        plant_unknown(open_library(place))
+        found = memories(open_library(place)).values()
+        with_it = [memory for memory in found if UNKNOWN in memory.extra]
+        assert with_it or known.database is not None
+        assert with_it or unknown_rows(known, place)
+
+    def test_what_is_refused_says_why_in_one_line(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        library = open_library(place, state)
+        files = contents(place)
+        tried: set[tuple[Act, str]] = set()
+        for memory in memories(library).values():
+            for act in Act:
+                reason = library.refusal(act, memory)
+                assert len(reason) <= LONGEST_REASON
+                assert not reason or reason.isprintable()
+                if reason and (act, reason) not in tried:
+                    tried.add((act, reason))
+                    refused(library, Change(act, memory.store, memory.ref, {"content": "x"}))
+        assert tried
+        assert contents(place) == files

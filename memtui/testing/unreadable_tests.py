@@ -1,0 +1,173 @@
+"""A file that cannot be read is listed, does not stop the rest, is never written (P7)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act, Change
+from memtui.errors import MemtuiError
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.stores.format import Format
+from memtui.testing.fixtures import FormatFixtures
+from memtui.testing.samples import memories, open_library
+from memtui.testing.trees import contents
+
+Limit = Callable[[float], AbstractContextManager[None]]
+SECONDS = 60.0
+"""For opening a store of which one file is something else: what hangs would do so for ever, and a
+busy machine needs some of them."""
+
+
+def truncated(path: Path, _: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 2 // 3])
+
+
+def emptied(path: Path, _: Path) -> None:
+    path.write_bytes(b"")
+
+
+def garbage(path: Path, _: Path) -> None:
+    path.write_bytes(b"\x00\xff\xfe not text \xc3" * 50)
+
+
+def pipe(path: Path, _: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def socket_file(path: Path, _: Path) -> None:
+    path.unlink()
+    here = os.getcwd()
+    os.chdir(path.parent)  # the name of a socket may have 108 bytes only
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+def folder(path: Path, _: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def endless(path: Path, _: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def circle(path: Path, _: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.name)
+
+
+def nowhere(path: Path, _: Path) -> None:
+    path.unlink()
+    path.symlink_to("nothing-of-this-name")
+
+
+def outside(path: Path, beyond: Path) -> None:
+    """A link that leads out of the store, to a file that would read well."""
+    path.rename(beyond)
+    path.symlink_to(beyond)
+
+
+def nowhere_outside(path: Path, beyond: Path) -> None:
+    """Whoever writes through it makes a file where somebody else wants it."""
+    path.unlink()
+    path.symlink_to(beyond)
+
+
+DAMAGE = (truncated, emptied, garbage)
+NO_FILE = (pipe, socket_file, folder, endless, circle, nowhere, outside, nowhere_outside)
+
+
+def largest_file(library: Library) -> Path:
+    """The file that holds most memories, of several that the store has."""
+    held: dict[str, int] = {}
+    for memory in memories(library).values():
+        held[memory.origin.file] = held.get(memory.origin.file, 0) + 1
+    return Path(max(held, key=lambda name: (held[name], name)))
+
+
+def elsewhere(found: dict[str, Memory], victim: Path) -> dict[str, Memory]:
+    """The memories that have nothing to do with this file."""
+    return {
+        ref: memory
+        for ref, memory in found.items()
+        if str(victim) not in {memory.origin.file, *(place.file for place in memory.also)}
+    }
+
+
+def root_of_damaged(known: Format, place: Path) -> Path:
+    return known.detect(place) or place
+
+
+def told(found: dict[str, Memory]) -> dict[str, tuple[str, str, str]]:
+    return {ref: (m.title, m.content, m.status) for ref, m in found.items()}
+
+
+def try_everything(library: Library, others: dict[str, Memory]) -> None:
+    """Change other memories, and add one wherever the store has some: what fails says so."""
+    label = library.stores[0].label
+    wanted = [
+        Change(Act.EDIT, label, ref, {"content": f"{memory.content.rstrip()} once more"})
+        for ref, memory in list(others.items())[:3]
+    ]
+    entities = {m.entity for m in (*others.values(), *memories(library).values()) if m.entity}
+    for number, entity in enumerate(sorted(entities)[:12]):
+        text = f"Gulls were counted {number} times near {entity.replace('/', ' ')}"
+        wanted.append(Change(Act.ADD, label, "", {"content": text, "entity": entity}, force=True))
+    for change in wanted:
+        with suppress(MemtuiError):
+            library.apply(library.plan([change]))
+
+
+class UnreadableFileTests(FormatFixtures):
+    """A file that cannot be read is listed, does not stop the rest, is never written (P7)."""
+
+    @pytest.mark.parametrize("damage", [*DAMAGE, *NO_FILE], ids=lambda damage: damage.__name__)
+    def test_one_bad_file(
+        self,
+        known: Format,
+        place: Path,
+        tmp_path: Path,
+        state: Path,
+        damage: Callable[[Path, Path], None],
+        limit: Limit,
+    ) -> None:
+        whole = open_library(place)
+        victim, beyond = largest_file(whole), tmp_path / "beyond"
+        untouched = elsewhere(memories(whole), victim)
+        damage(victim, beyond)
+        before, kept = contents(place), beyond.read_bytes() if beyond.exists() else None
+        if known.database is not None and damage in NO_FILE:  # without its file it is no store
+            with limit(SECONDS):
+                assert known.detect(place) is None or damage is outside
+            return
+        with limit(SECONDS):
+            library = Library([known.open(root_of_damaged(known, place), known.name)], state=state)
+            library.load()
+        now = memories(library)
+        named = {fault.file for fault in library.snapshot.stores[0].unreadable}
+        read = any(memory.origin.file == str(victim) for memory in now.values())
+        assert str(victim) in named or read or damage is folder
+        assert all(fault.reason.isprintable() for fault in library.snapshot.stores[0].unreadable)
+        assert told(untouched).items() <= told(now).items()
+        library.check()
+        try_everything(library, untouched)
+        after = contents(place)
+        if str(victim) in named:
+            name = str(victim.relative_to(place))
+            assert after.get(name) == before.get(name), "what cannot be read is never written"
+            assert not untouched or after != before, "the others can still be changed"
+        assert (beyond.read_bytes() if beyond.exists() else None) == kept, (
+            "nothing outside is written"
+        )

@@ -1,0 +1,153 @@
+"""Glyphs and colours: what importance, status and marks look like, in the styles of a theme.
+
+A theme file maps roles (`high`, `match`, `selection`) to styles. `Palette` holds them as Rich
+styles; `ThemeRegistry` also converts themes for Textual. Every colour goes with a glyph or a word.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.theme import Theme as TextualTheme
+
+from memtui import text, themes
+from memtui.errors import ConfigError, MemtuiError
+from memtui.model import IMPORTANCES, STATUSES, UNTYPED
+from memtui.themes import Theme
+
+IMPORTANCE_GLYPHS = {"high": "◆", "medium": "◇", "low": "·"}
+STATUS_GLYPHS = {"active": " ", "proposed": "?", "superseded": "↻", "retired": "–", "deleted": "×"}
+VISIBLE_STATUS_GLYPHS = {**STATUS_GLYPHS, "active": "●"}
+"""For legends and counts, where a blank would be unclear."""
+MARKED_GLYPH = "✓"
+NEW_GLYPH = "•"
+PINNED_GLYPH = "★"
+INACTIVE_STATUSES = frozenset({"superseded", "retired", "deleted"})
+"""Statuses drawn faintly, since agents are not given these memories."""
+
+
+class Palette:
+    """The Rich styles of one theme, one per role."""
+
+    def __init__(self, theme: Theme) -> None:
+        def style(meaning: str) -> Style:
+            return Style.parse(theme.style(meaning) or "none")
+
+        self._theme = theme
+        self._types: dict[str, Style] = {}
+        self.text = style("text")
+        self.dim = style("muted")
+        """For times, counts and labels."""
+        self.faint = style("faint")
+        """For entities in rows and for placeholders."""
+        self.rule = style("border")
+        self.accent = style("border-focus")
+        self.title = style("title")
+        self.heading = style("heading")
+        self.match = style("match")
+        """Added to another style."""
+        self.link = style("link")
+        self.key = style("key")
+        self.chosen = style("chosen")
+        self.marked = style("mark")
+        self.pin = style("pin")
+        self.fresh = style("fresh")
+        self.badge = style("badge")
+        self.warning = style("warning")
+        self.chip = style("chip")
+        self.chip_label = style("chip-label")
+        self.thumb = style("thumb")
+        self.thumb_focused = style("thumb-focus")
+        self.bar = style("bar")
+        self.bar_cursor = style("bar-cursor")
+        self.removed = style("removed") + Style(strike=True)
+        self.added = style("added")
+        self._cursor = style("selection")
+        self._cursor_blurred = style("selection-blurred")
+        self.cursor_text = style("selection-text")
+        self._importances = {value: style(value) for value in IMPORTANCES}
+        self._statuses = {value: style(value) for value in STATUSES}
+
+    def cursor(self, *, focused: bool) -> Style:
+        """Background of the cursor line."""
+        return self._cursor if focused else self._cursor_blurred
+
+    def importance(self, value: str) -> Style:
+        return self._importances.get(value, self.dim)
+
+    def status(self, value: str) -> Style:
+        return self._statuses.get(value, self.dim)
+
+    def type(self, value: str) -> Style:
+        """Style of a type's name, always the same for the same name."""
+        style = self._types.get(value)
+        if style is None:
+            paint = self._theme.type_paint("" if value == UNTYPED else value)
+            style = self._types[value] = Style.parse(paint.style or "none")
+        return style
+
+    def glyph(self, field: str, value: str) -> Style:
+        """Style of the glyph before a filter value."""
+        if field == "importance":
+            return self.importance(value)
+        return self.status(value) if field == "status" else self.dim
+
+    def value_bar(self, field: str, value: str) -> Style:
+        """Style of a value's bar in the statistics."""
+        if field == "type":
+            return self.type(value)
+        if field in ("importance", "status"):
+            return self.glyph(field, value)
+        return self.bar
+
+
+class ThemeRegistry:
+    """The available themes, each as a palette and as a Textual theme."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._themes = themes.load_all(folders)
+        self._palettes: dict[str, Palette] = {}
+        self.problems: list[MemtuiError] = list(self._themes.problems)
+
+    def palette(self, name: str) -> Palette:
+        """Return the palette of a theme, or of the monochrome one if there is no such theme."""
+        if name not in self._palettes:
+            by_name = self._themes.by_name
+            self._palettes[name] = Palette(by_name.get(name) or by_name[themes.MONO])
+        return self._palettes[name]
+
+    def choices(self) -> list[tuple[str, str]]:
+        """Return (name, description) of every theme."""
+        return [(name, theme.about) for name, theme in self._themes.by_name.items()]
+
+    def best(self, name: str) -> str:
+        """Return the name of the theme to use for `name`; honours NO_COLOR."""
+        theme, problem = themes.choose(name, self._themes, os.environ)
+        if problem:
+            self.problems.append(ConfigError(problem, where="theme"))
+        return theme.name
+
+    def textual_themes(self) -> list[TextualTheme]:
+        return [
+            TextualTheme(**themes.textual_values(theme)) for theme in self._themes.by_name.values()
+        ]
+
+
+def marked_segments(line: str, words: Sequence[str], style: Style, match: Style) -> list[Segment]:
+    """Split a visible line into segments, with the matches of `words` highlighted."""
+    if not words:
+        return [Segment(line, style)]
+    segments: list[Segment] = []
+    at = 0
+    for start, end in text.highlights(line, words):
+        if start > at:
+            segments.append(Segment(line[at:start], style))
+        segments.append(Segment(line[start:end], style + match))
+        at = end
+    if at < len(line):
+        segments.append(Segment(line[at:], style))
+    return segments

@@ -1,0 +1,144 @@
+"""Runs slow work in background threads; results and errors arrive on the screen's thread."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from textual.message import Message
+from textual.worker import get_current_worker
+
+from memtui.errors import MemtuiError
+from memtui.progress import Cancelled, Progress
+from memtui.tui import messages
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from memtui.tui.app_interface import AppInterface
+
+Answer = TypeVar("Answer")
+Failed = Callable[[MemtuiError], None]
+
+
+class JobHost(Protocol):
+    """What the runner needs of a screen."""
+
+    @property
+    def app(self) -> AppInterface: ...
+
+    @property
+    def run_worker(self) -> Callable[..., Any]: ...
+
+    def post_message(self, message: Message) -> bool: ...
+
+
+class Job:
+    """One piece of slow work: its function reports to it and asks it whether to go on."""
+
+    def __init__(self, host: JobHost, on_progress: Callable[[Progress], None] | None) -> None:
+        self._host = host
+        self._on_progress = on_progress
+        self._is_stopped = False
+        self._worker: Worker[None] | None = None
+
+    def is_cancelled(self) -> bool:
+        """Whether a newer job took its place or a person stopped it."""
+        return self._is_stopped or self.is_replaced
+
+    @property
+    def is_replaced(self) -> bool:
+        """A newer job of its group runs, or the app ends: nobody waits for the result."""
+        return self._worker is not None and self._worker.is_cancelled
+
+    def stop(self) -> None:
+        """Ask the work to end; `failed` gets what it raises then."""
+        self._is_stopped = True
+
+    def report(self, progress: Progress) -> None:
+        """Show how far the work is."""
+        if self._on_progress is None:
+            self.post(messages.Progressed(progress))
+        else:
+            self.call(self._on_progress, progress)
+
+    def post(self, message: Message) -> None:
+        """Send a message to the screen."""
+        self._host.post_message(message)
+
+    def call(self, function: Callable[[Answer], object], answer: Answer) -> None:
+        """Call a function on the screen's thread, unless the app ends."""
+        self.post(messages.ScreenCall(lambda: function(answer)))
+
+
+class JobRunner:
+    """Starts jobs, and takes every way in which one can end.
+
+    A result goes to `done`, an expected error (MemtuiError) to `failed` or into a toast, and a
+    programming error ends the app, which prints it as one line.
+    """
+
+    def __init__(self, host: JobHost) -> None:
+        self._host = host
+
+    def start(
+        self,
+        group: str,
+        work: Callable[[Job], Answer],
+        done: Callable[[Answer], object] | None = None,
+        failed: Failed | None = None,
+        *,
+        replaces: bool = True,
+        holds_keys: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Job:
+        """Run `work` in a thread.
+
+        Args:
+            group: Name of the kind of job.
+            work: Called in the thread, with its job.
+            done: Gets the result, on the screen's thread.
+            failed: Gets an expected error, or that the work was stopped; default: a toast.
+            replaces: Cancel the jobs of the group that still run; their results are dropped.
+            holds_keys: Keep the next keys back until the end, because it opens a dialog.
+            on_progress: Gets the progress; default: the end of the search line.
+        """
+        job = Job(self._host, on_progress)
+        release = self._host.app.key_queue.hold() if holds_keys else None
+
+        def end(tell: Callable[[], object] | None) -> None:
+            def told() -> None:
+                if tell is not None:
+                    tell()
+                if release is not None:
+                    release()
+
+            job.post(messages.ScreenCall(told))
+
+        def run() -> None:
+            job._worker = get_current_worker()
+            try:
+                answer = work(job)
+            except (MemtuiError, Cancelled) as error:
+                if job.is_replaced or (isinstance(error, Cancelled) and failed is None):
+                    end(None)
+                    return
+                reason = error if isinstance(error, MemtuiError) else MemtuiError(str(error))
+                if failed is None:
+                    job.post(messages.WorkFailed(str(reason)))
+                    end(None)
+                else:
+                    end(lambda: failed(reason))
+            except Exception as error:
+                job.post(messages.Faulted(error))
+            else:
+                end(None if done is None or job.is_replaced else lambda: done(answer))
+
+        self._host.run_worker(run, group=group, exclusive=replaces, thread=True, name=group)
+        return job
+
+    def call_soon(self, function: Callable[[], object]) -> None:
+        """Call a function on the screen's thread, from any thread."""
+        with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
+            self._host.post_message(messages.ScreenCall(function))

@@ -1,0 +1,288 @@
+"""Background jobs that open, read, refresh and query the library for the screen.
+
+A job touches no widget: it posts messages. A newer job of a kind cancels the one before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from importlib import import_module
+from time import monotonic
+from typing import TYPE_CHECKING, TypeVar
+
+from memtui.errors import EmbeddingBusy, MemtuiError, Refused
+from memtui.model import Memory
+from memtui.query import Condition, Query
+from memtui.tui import cursor_restore, messages
+from memtui.tui.completion import Vocabulary
+from memtui.tui.file_watcher import FileWatcher
+from memtui.tui.jobs import Failed, Job, JobRunner
+
+if TYPE_CHECKING:
+    from memtui.insight.timeline import Unit
+    from memtui.library import Library
+    from memtui.library.losses import LossDetector
+    from memtui.library.snapshot import MemorySet
+    from memtui.progress import Progress
+
+Answer = TypeVar("Answer")
+EDITING = "memtui.tui.controllers.editing"
+"""Everything that writes; it needs the whole library, so it is loaded after the first paint."""
+OPENING = "the stores are still being opened"
+REFRESH_EVERY = 1.0
+"""Seconds between two looks at the stores; the design asks for changes within two."""
+TYPING = 0.5
+"""Seconds after a search in which the next letter is expected, so that no refresh begins."""
+ALL = Query(conditions=(Condition("status", ("all",)),))
+TAGS_FROM = 500
+"""Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
+BACKLINKS_UP_TO = 5_000
+"""Memories up to which the whole store is looked through for links to one of them."""
+
+
+class LibraryWorker:
+    """Asks the library in background jobs; `open_library` is called in one of them."""
+
+    def __init__(self, jobs: JobRunner, open_library: Callable[[], Library]) -> None:
+        self.jobs = jobs
+        self._open_library = open_library
+        self.library: Library | None = None
+        self._number = 0
+        self._searched = 0.0
+        """When a search was last started, by the monotonic clock."""
+        self._watcher: FileWatcher | None = None
+        self.is_writing = False
+        """A change of memtui's own is being written: the stores are read again after it."""
+        self._present: MemorySet | None = None
+        """The memories that were there at the last look, whatever their status."""
+        self._losses: LossDetector | None = None
+        """Made once the stores have been read: what was unreadable then is no news."""
+
+    # Opening and reading
+
+    def open(self) -> None:
+        """Open the stores, read their rows, make the index; post as it goes."""
+        self.jobs.start("open", self._open)
+
+    def _open(self, job: Job) -> None:
+        try:
+            library = self._open_library()
+        except MemtuiError as error:
+            job.post(messages.LibraryFailed(str(error)))
+            return
+        self.library = library
+        job.post(messages.LibraryOpened(library))
+
+        def report(progress: Progress) -> None:
+            job.report(progress)
+            job.post(messages.RowsChanged())
+
+        try:
+            library.load(report, job.is_cancelled)
+            job.post(messages.RowsChanged(complete=True))
+            self._present = library.current_memories()
+            self._losses = self._loss_detector(library)
+            self._learn(library, job)
+            import_module(EDITING)  # here, so that neither the screen nor the rows wait for it
+            job.post(messages.WritingReady())
+            library.index(job.report, job.is_cancelled)
+        except MemtuiError as error:
+            job.post(messages.WorkFailed(str(error)))
+        job.post(messages.Progressed(None))
+        if not job.is_cancelled():
+            job.post(messages.IndexReady())
+            library.save_index(cancelled=job.is_cancelled)
+            library.back_up_files(job.is_cancelled)
+            self._embed(library, job)
+
+    def _loss_detector(self, library: Library) -> LossDetector:
+        from memtui.library.losses import LossDetector
+
+        detector = LossDetector()
+        detector.accept(library)
+        return detector
+
+    def _embed(self, library: Library, job: Job) -> None:
+        """Compute embeddings last of all: nothing waits for them."""
+        if library.can_embed and not job.is_cancelled():
+            try:
+                library.embed(cancelled=job.is_cancelled)
+            except EmbeddingBusy:
+                return
+            except (MemtuiError, OSError) as error:
+                job.post(messages.WorkFailed(str(error)))
+
+    def refresh(self, touched: Collection[str] = ()) -> None:
+        """Read what changed in the stores, in the `touched` files first."""
+        self.jobs.start("refresh", lambda job: self._refresh(touched, job))
+
+    def _refresh(self, touched: Collection[str], job: Job) -> None:
+        library = self.library
+        if library is None or self.is_writing:
+            return
+        news = bool(touched) and library.refresh_files(touched)
+        if news:
+            self._show_news(library, job)
+        if library.refresh():
+            self._show_news(library, job)
+            news = True
+        if self._losses is not None and (reports := self._losses.check(library)):
+            job.post(messages.LossesSeen(reports))
+        if news:
+            self._learn(library, job)
+            library.back_up_files(job.is_cancelled)
+
+    def _show_news(self, library: Library, job: Job) -> None:
+        """Have the list show what there is now, and what of it is new."""
+        before, self._present = self._present, library.current_memories()
+        went, came = library.diff_memories(before, self._present)
+        gone = before.rows.with_serials(went) if before is not None else {}
+        come = self._present.rows.with_serials(came)
+        fresh, again = (
+            cursor_restore.find_changed(gone, come),
+            cursor_restore.map_replaced(gone, come),
+        )
+        job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
+
+    def _learn(self, library: Library, job: Job) -> None:
+        """What there is to complete to: values of all memories, tags of the newest."""
+        everything = library.find(ALL)
+        facets, rows = everything.facets, everything.rows
+        tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)
+        values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
+        job.post(messages.Learned(Vocabulary.of(values), dict(tags.most_common())))
+
+    def accept_own_change(self, job: Job) -> None:
+        """In a job: take what is there now for known, because memtui wrote it."""
+        if self.library is not None:
+            self._present = self.library.current_memories()
+            if self._losses is not None:
+                self._losses.accept(self.library)
+            self._learn(self.library, job)
+
+    def watch(self) -> None:
+        """Refresh as soon as the system reports a change in the stores."""
+        if self.library is not None and self._watcher is None:
+            roots = [store.root for store in self.library.stores]
+            self._watcher = FileWatcher(roots, self._touched)
+
+    def refresh_unless_typing(self) -> None:
+        """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second."""
+        if monotonic() - self._searched > TYPING:
+            self.refresh()
+
+    def _touched(self, files: Collection[str]) -> None:
+        self.jobs.call_soon(lambda: self.refresh(files))
+
+    # Queries
+
+    def find(self, query: Query, unit: Unit | None) -> int:
+        """Ask for what the query finds and the overview of it; returns the search's number."""
+        self._number += 1
+        self._searched = monotonic()
+        number = self._number
+        self.jobs.start("find", lambda job: self._find(query, unit, number, job))
+        return number
+
+    def _find(self, query: Query, unit: Unit | None, number: int, job: Job) -> None:
+        library = self.library
+        if library is None:
+            return
+        found = library.find(query, job.is_cancelled)
+        if job.is_cancelled():
+            return
+        job.post(messages.FoundMemories(found, number))
+        # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
+        whole = found
+        if query.since or query.until:
+            whole = library.find(replace(query, since=None, until=None), job.is_cancelled)
+        if job.is_cancelled():
+            return
+        statistics = library.statistics(found, counted=False)
+        timeline = library.timeline(whole, unit)
+        if not job.is_cancelled():
+            job.post(messages.Overviewed(messages.Overview(statistics, timeline), number))
+            if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
+                self._find(query, unit, number, job)  # with the query's embedding from a server
+
+    def find_fresh(self, query: Query) -> None:
+        """Ask which memories came since the stores were last looked at."""
+        self.jobs.start("fresh", lambda job: self._find_fresh(query, job))
+
+    def _find_fresh(self, query: Query, job: Job) -> None:
+        if self.library is not None:
+            found = self.library.find(query)
+            serials = frozenset(map(found.rows.serial, found.slots))
+            job.post(messages.FreshFound(serials))
+
+    def relate(self, memory: Memory) -> None:
+        """Ask what a memory refers to."""
+        self.jobs.start("relate", lambda job: self._relate(memory, job))
+
+    def _relate(self, memory: Memory, job: Job) -> None:
+        if self.library is not None:
+            small = self.library.snapshot.count <= BACKLINKS_UP_TO
+            lineage = self.library.lineage(memory, backlinks=small)
+            job.post(messages.Related(memory, lineage))
+
+    def count(
+        self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]
+    ) -> None:
+        """Count what each of these queries would show."""
+
+        def work(library: Library, job: Job) -> Mapping[str, int]:
+            return {
+                name: library.find(query, job.is_cancelled).total for name, query in queries.items()
+            }
+
+        self.run("count", work, done)
+
+    def ask(
+        self,
+        question: Callable[[Library], Answer],
+        done: Callable[[Answer], object],
+        failed: Failed | None,
+        group: str,
+        *,
+        opens: bool = False,
+    ) -> None:
+        """Ask the library something in a job.
+
+        Args:
+            question: Called in the job.
+            done: Gets the answer on the screen's thread.
+            failed: Gets an expected error; None: a toast.
+            group: Name of the kind of job; a newer one replaces those that run.
+            opens: The answer opens or closes a dialog, for which the keys typed next are meant:
+                they wait.
+        """
+        self.run(group, lambda library, _: question(library), done, failed, holds_keys=opens)
+
+    def run(
+        self,
+        group: str,
+        work: Callable[[Library, Job], Answer],
+        done: Callable[[Answer], object],
+        failed: Failed | None = None,
+        *,
+        replaces: bool = True,
+        holds_keys: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Job | None:
+        """Start a job with the library; None, and `failed` called, while there is none."""
+        library = self.library
+        if library is None:
+            if failed is not None:
+                failed(Refused(OPENING))
+            return None
+        return self.jobs.start(
+            group,
+            lambda job: work(library, job),
+            done,
+            failed,
+            replaces=replaces,
+            holds_keys=holds_keys,
+            on_progress=on_progress,
+        )

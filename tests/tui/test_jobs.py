@@ -1,0 +1,83 @@
+"""A programming error in any kind of background job ends the app with one line, never silently."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.bundle import exporting
+from memtui.cli import main
+from memtui.library import Library
+from memtui.tui import change_worker
+from memtui.tui.dialogs import copy, import_
+
+from .sample_stage import ChangingStage, changing
+
+AGENT, OTHER = "agent-memory", "simple-memory"
+LONGEST_WAIT = 20.0
+JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
+    "refresh": (Library, "refresh", ("f5",)),
+    "query": (Library, "find", ("/", "a")),
+    "statistics": (Library, "statistics", ("/", "a")),
+    "references": (Library, "lineage", ("down",)),
+    "history": (Library, "lineage", ("H",)),
+    "counts of a picker": (Library, "find", ("r",)),
+    "similar memories": (Library, "similar", ("M",)),
+    "planning": (Library, "plan", ("d",)),
+    "planning what a form says": (Library, "plan", ("e", "x")),
+    "diff of a form": (change_worker, "lines_of", ("e", "x", "ctrl+s")),
+    "values offered in a form": (Library, "find", ("e",)),
+    "writing": (Library, "apply", ("e", "x", "ctrl+s")),
+    "undo": (Library, "undo", ("u",)),
+    "log": (Library, "log", ("C",)),
+    "export": (exporting, "export", ("x", "enter")),
+    "import": (import_, "read_document", ("I", "a", "enter")),
+    "copy": (copy, "plan_import", ("c",)),
+}
+"""Kind of job -> what raises in it, and the keys that start it."""
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise ZeroDivisionError("a fault")
+
+
+@pytest.mark.parametrize("kind", JOBS)
+async def test_a_programming_error_in_a_job_ends_the_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    owner, name, keys = JOBS[kind]
+    async with changing(tmp_path, AGENT, OTHER) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        monkeypatch.setattr(owner, name, broken)
+        await press_until_it_ends(on, keys)
+        assert isinstance(on.app.fault, ZeroDivisionError)
+        assert on.app.return_code == 1
+
+
+async def press_until_it_ends(on: ChangingStage, keys: tuple[str, ...]) -> None:
+    """Press keys as a person does, who waits for each to be handled."""
+    end = time.monotonic() + LONGEST_WAIT
+    for key in keys:
+        if on.app.fault is None:
+            on._strike(key)
+            while on.app.fault is None and not on.app.key_queue.is_idle:
+                await asyncio.sleep(0.01)
+    while on.app.fault is None and time.monotonic() < end:
+        await asyncio.sleep(0.01)
+
+
+def test_a_programming_error_is_one_line_to_the_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMTUI_STATE", str(tmp_path))
+    monkeypatch.setattr(main, "_is_opening", broken)
+    assert main.run([str(tmp_path)]) == 1
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert line.startswith("memtui: ")
+    assert "ZeroDivisionError" in line

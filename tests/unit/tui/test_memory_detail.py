@@ -1,0 +1,38 @@
+"""Everything about one memory, as the detail shows it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from memtui.model import Memory
+from memtui.paths import bundled_folder
+from memtui.tui.appearance import ThemeRegistry
+from memtui.tui.memory_detail import MemoryDetail
+
+NOW = datetime(2026, 3, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (1, "1"),
+        (0, "0"),
+        (1.0, "1.0"),
+        (True, "yes"),
+        (False, "no"),
+        (None, "–"),
+        ([], "–"),
+        ({}, "–"),
+        (["a", "b"], "a, b"),
+        ("one", "one"),
+    ],
+)
+def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> None:
+    """A count of one is no yes, though Python holds them for equal."""
+    memory = Memory("a:1", "1", "a", "fact", content="told", extra={"counted": value})
+    palette = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
+    lines = MemoryDetail(memory, (), (), palette, NOW, 60).lines()
+    texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
+    assert ["counted", *shown.split()] in texts
