@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.query import Sort
+from memtui.search.array_types import Mask
 from memtui.search.ordering import OrderedSlots
 
 MAX_USES = 32
@@ -58,7 +59,6 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
-Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
 RECENCY_TAU_DAYS = 30.0

@@ -20,11 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import KINDS
+from memtui.search.array_types import Doubles, Longs
 from memtui.search.columns import Columns
 from memtui.search.hits import Match
-
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 DAY = 86400.0
 SEQUENTIAL = frozenset({"event", "episode", "observation"})

@@ -206,7 +206,7 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert "enter a new or empty folder" in on.text()
         screen._folder.value = str(on.folder)
         await on.keys("enter")
-        assert "already" in on.text()  # one word: where a line is broken, the path decides
+        assert "holds" in on.text()  # one word: where a line is broken, the path decides
         screen._folder.value = str(place)
         await on.keys("enter")
         assert f"makes {store}" in on.text()
