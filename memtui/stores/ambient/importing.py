@@ -263,7 +263,7 @@ def type_of(word: str) -> str:
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """Convert a memory to an event: first part of the entity is the project, the rest the branch."""
+    """Convert a memory to an event: entity `project/branch`, from the entity's parts."""
     parts = entity_parts(memory)
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"
