@@ -47,7 +47,7 @@ class Archive:
 
 def _refuse(path: object, why: str) -> BundleError:
     return BundleError(
-        f"this bundle cannot be trusted: {why}",
+        f"invalid bundle: {why}",
         where=visible(str(path)),
         do="nothing was imported; export it again",
     )
@@ -196,20 +196,20 @@ class _ArchiveReader:
         locations = {row["name"]: self._check_entry(row) for row in rows}
         self._expect(self._directory.end())
         if self._file.read(1):
-            raise BundleError("something follows its end")
+            raise BundleError("there are bytes after its end")
         return Archive(tuple(manifest["stores"]), Entries(self._path, locations, self._file))
 
     def _expect(self, wanted: bytes) -> None:
         if self._file.read(len(wanted)) != wanted:
-            raise BundleError("its bytes are not those that its contents have")
+            raise BundleError("its bytes differ from what its contents require")
 
     def _read_manifest(self) -> dict[str, Any]:
         """Read the manifest, which determines all bytes after it."""
         found = first_entry_size(self._file.read(FIRST))
         if found is None:
-            raise BundleError("it does not begin as one")
+            raise BundleError("it does not start with a manifest")
         if found > min(MOST_MANIFEST, self._size):
-            raise BundleError("its manifest is larger than any can be")
+            raise BundleError("its manifest is too large")
         self._file.seek(0)
         start = len(ZipDirectory().header(MANIFEST, 0, 0))
         header, data = self._file.read(start), self._file.read(found)
@@ -219,9 +219,9 @@ class _ArchiveReader:
         if not isinstance(manifest, dict) or manifest.get(_FORM) != VERSION:
             raise BundleError("it was written by another version of memtui")
         if not _is_list_of_objects(manifest.get("stores")):
-            raise BundleError("its manifest names no stores")
+            raise BundleError("its manifest lists no stores")
         if _manifest(manifest["stores"], _rows(manifest)) != data:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
         return manifest
 
     def _check_entry(self, row: Mapping[str, Any]) -> _EntryLocation:
@@ -232,13 +232,13 @@ class _ArchiveReader:
         while left:
             data = self._file.read(min(left, _PIECE))
             if not data:
-                raise BundleError("it ends too early")
+                raise BundleError("it is truncated")
             crc, left = zlib.crc32(data, crc), left - len(data)
             seen.update(data)
         if seen.hexdigest() != row["sha256"]:
-            raise BundleError(f"{visible(name)} is not what the manifest says")
+            raise BundleError(f"{visible(name)} does not match its SHA-256")
         if header != self._directory.header(name, size, crc):
-            raise BundleError("its bytes are not those that its contents have")
+            raise BundleError("its bytes differ from what its contents require")
         return _EntryLocation(at, size, row["sha256"])
 
 
@@ -250,17 +250,17 @@ def _rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The manifest's record of each entry, in file order."""
     rows = manifest.get("entries")
     if not isinstance(rows, list) or not _is_list_of_objects(rows):
-        raise BundleError("its manifest names no entries")
+        raise BundleError("its manifest lists no entries")
     if len(rows) > MOST_ENTRIES:
         raise BundleError("it holds too many entries")
     for row in rows:
         sound = isinstance(row.get("name"), str) and isinstance(row.get("sha256"), str)
         if not sound or type(row.get("size")) is not int or row["size"] < 0:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
     names = [row["name"] for row in rows]
     _check_names(names)
     if names != sorted(names):
-        raise BundleError("its entries are not in their order")
+        raise BundleError("its entries are not sorted")
     return rows
 
 

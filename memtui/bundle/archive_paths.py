@@ -67,7 +67,7 @@ def parse_entry_name(name: str) -> str:
     if any(
         _normalised(part) in _NEVER for part in (parts[:-2] if path.endswith(SIDECAR) else parts)
     ):
-        raise BundleError("a file's name is one that no bundle may bring along")
+        raise BundleError("a file's name is not allowed in a bundle")
     return path
 
 

@@ -70,7 +70,7 @@ def read_document(path: Path) -> ImportDocument:
         raise _with_path(error, path) from None
     except (ValueError, RecursionError) as error:
         raise BundleError(
-            f"no export that memtui knows: {_why(error)}",
+            f"unknown file format: {_why(error)}",
             where=visible(str(path)),
             do=f"it reads {describe_importable_files()}",
         ) from None
@@ -133,7 +133,7 @@ def _read_store(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     lines = archive.entries[f"memories/{quote_name(label)}.jsonl"].decode("ascii").splitlines()
     memories = [decode_memory(json.loads(line)) for line in lines]
     if len(memories) != about["memories"] or any(m.store != label for m in memories):
-        raise BundleError("its memories are not those that its manifest names")
+        raise BundleError("its memories do not match its manifest")
     root = parse_entry_name(quote_name(about["root"])) if about["root"] else ""
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
@@ -157,19 +157,19 @@ def _read_files(
     prefix = f"files/{quote_name(label)}/"
     found = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
     if found != listed.keys():
-        raise BundleError("its files are not those that its manifest names")
+        raise BundleError("its files do not match its manifest")
     files: dict[str, Callable[[], bytes]] = {}
     times: dict[str, int] = {}
     for name, about in listed.items():
         path = parse_entry_name(name)
         time = about["mtime_ns"]
         if type(time) is not int or abs(time) >= LAST_TIME or path in files:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
         files[path] = _loader(archive, prefix + name)
         times[path] = time
     folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
     if folders & files.keys():
-        raise BundleError("one of its files stands where another has a folder")
+        raise BundleError("a file has the same name as a folder")
     return files, times
 
 
@@ -196,9 +196,9 @@ def decode_memory(record: Any) -> Memory:
     try:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BundleError(f"a record is no memory ({type(error).__name__})") from error
+        raise BundleError(f"a record is not a memory ({type(error).__name__})") from error
     if why := find_defect(memory):
-        raise BundleError(f"a record is no whole memory: {why}")
+        raise BundleError(f"a record is not a valid memory: {why}")
     return memory
 
 
@@ -281,5 +281,5 @@ def _rebuild(store: IncomingStore) -> int:
     with tempfile.TemporaryDirectory(prefix="memtui-verify-") as folder:
         known.database.rebuild(lines, Path(folder) / known.database.name)
         if known.database.dump(Path(folder)) != lines:
-            raise BundleError("its rows make another database than they describe")
+            raise BundleError("its rows do not rebuild the same database")
     return len(lines)

@@ -38,7 +38,7 @@ class ExportForm:
 
     @property
     def takes_whole_stores(self) -> bool:
-        """Whether an export without filters takes the stores as they stand."""
+        """Whether an export without filters takes the stores whole."""
         return self.name == "bundle" or self.document is not None
 
 

@@ -145,7 +145,7 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     several = "several open stores are" if chosen else "no open store is"
     raise Refused(
         f"{several} of the format of {incoming.label} ({format or 'unknown'})",
-        do="say where to with --into STORE",
+        do="choose the store with --into STORE",
     )
 
 
@@ -232,7 +232,7 @@ class _Planner:
         if not isinstance(edit, TextEdit) or edit.path not in self._files:
             return False
         if self._files[edit.path] != edit.after:
-            raise Refused("another memory of the import goes to the same file", where=edit.path)
+            raise Refused("another imported memory has the same file", where=edit.path)
         return True
 
     def _plan_by_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport | None:

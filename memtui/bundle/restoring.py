@@ -74,7 +74,7 @@ def plan_restore(
         Cancelled: `cancelled` returned True.
     """
     if not is_empty(place):
-        raise Refused("there is something here already, and it is no store", where=str(place))
+        raise Refused("this place is not empty and holds no store", where=str(place))
     several = len(document.stores) > 1
     stores, tree = [], Tree({}, {})
     for store in _stores_to_restore(document):
@@ -90,7 +90,7 @@ def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
     """The stores that are not empty. Raises Refused where one is incomplete."""
     found = [store for store in document.stores if store.memories or store.files or store.rows]
     if not found:
-        raise Refused("the file holds nothing that could be made", where=str(document.path))
+        raise Refused("the file holds no store to restore", where=str(document.path))
     partial = [s.label for s in found if not s.whole or not (s.files or s.rows)]
     if partial:
         raise Refused(

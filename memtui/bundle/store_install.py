@@ -50,8 +50,8 @@ class Tree:
     def record(self) -> dict[str, Any]:
         """Return it as a `TreeEdit` holds it."""
         return {
-            "files": {name: list(held) for name, held in self.files.items()},
-            "databases": {name: list(held) for name, held in self.databases.items()},
+            "files": {name: list(file) for name, file in self.files.items()},
+            "databases": {name: list(rows) for name, rows in self.databases.items()},
         }
 
     @classmethod
@@ -108,7 +108,7 @@ def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = si
 
 def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
     if not is_empty(place):
-        raise Refused("there is something here already", where=str(place))
+        raise Refused("this place is not empty", where=str(place))
     name, post = tree.recorded_file(place)
     try:
         with new_stage(place) as stage:
@@ -175,7 +175,7 @@ def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: b
                 _refuse_changed(tree, hidden, place)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise SaveError(f"nothing was taken away: {reason}", where=str(place)) from error
+        raise SaveError(f"nothing was removed: {reason}", where=str(place)) from error
     recorder.done(name)
 
 
@@ -199,7 +199,7 @@ def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
         if not _is_unchanged(tree, name, path):
             what = "was changed" if name in tree.files else "was made there"
             raise Refused(
-                f"{name} {what} since; nothing was taken away",
+                f"{name} {what} since; nothing was removed",
                 where=str(place),
                 do="undo what came later first, or delete the folder yourself",
             )

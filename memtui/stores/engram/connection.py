@@ -215,7 +215,7 @@ def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
             if not is_busy(error):
                 raise
             raise Refused(
-                "another program has the database open; nothing was taken away",
+                "another program has the database open; nothing was removed",
                 where=str(path),
                 do="end that program, and try again",
             ) from error

@@ -50,7 +50,7 @@ def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
         with exclusive_access(file) as connection:
             if list(lines_of(connection)) != list(rows):
                 raise Refused(
-                    "it has been written into since it was made; nothing was taken away",
+                    "it has been written into since it was made; nothing was removed",
                     where=str(file),
                     do="undo what came later first, or delete it yourself",
                 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act
 from memtui.model import Memory
-from memtui.tui import glyphs
+from memtui.tui import appearance
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -98,7 +98,7 @@ class Selection:
         if library is None:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
-        if action_id == "retire" and memory.status in glyphs.QUIET:
+        if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
             return f"it is {memory.status} already; D restores it"
         return library.refusal(act, memory)
 
