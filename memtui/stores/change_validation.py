@@ -1,4 +1,4 @@
-"""What a change asks for, checked before a store plans it."""
+"""Check the fields of a change before it is planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A JSON file that holds a list of records: read whole, its sound records told from the others.
+"""Read a JSON file that holds a list of records, and make edits of its records.
 
 One bad record never hides its neighbours, and a file that is not valid JSON is unreadable as a
 whole, never empty.

@@ -1,4 +1,4 @@
-"""Memories as their store has them, with what memtui keeps beside the store laid over them.
+"""Combine the memories of a store's files with the entries of its sidecar.
 
 Memories that the store itself no longer holds are added from the sidecar, which keeps them whole.
 """

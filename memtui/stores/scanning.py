@@ -102,7 +102,7 @@ def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
 
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
-    """Find the folders in a folder that are not hidden, by name; unreadable ones as `Unreadable`."""
+    """Find the folders in a folder, by name, without hidden ones; closed ones as `Unreadable`."""
     entries, faults = list_folder(folder)
     yield from faults
     for entry in entries:
@@ -147,7 +147,7 @@ class LastRead(Generic[Value]):
         self._held: tuple[str, str, Value] | None = None
 
     def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
-        """The cached value, or a new one from `make`; `key` distinguishes values of the same files."""
+        """The cached value, or a new one of `make`; `key` tells values of the same files apart."""
         mark = file_stamp(files)
         held = self._held
         if held is None or held[:2] != (key, mark):

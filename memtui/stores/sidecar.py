@@ -1,4 +1,4 @@
-"""What memtui itself keeps about memories, for everything a store's format cannot hold.
+"""The sidecar: memtui's own data about memories, for what a store's format cannot hold.
 
 Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a store that is a single
 file has `.memtui/<file name>.jsonl` in that file's folder. Made on the first write that needs it,

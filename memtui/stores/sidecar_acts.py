@@ -1,4 +1,4 @@
-"""Acts whose whole result lies in the sidecar, in every store: pins, tags, links, ratings.
+"""Plan the acts whose result lies in the sidecar, in every store: pins, tags, links, ratings.
 
 A store asks here for what its own format cannot write down.
 """

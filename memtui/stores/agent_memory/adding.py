@@ -1,4 +1,4 @@
-"""A new fact: the rules are asked, then ADDED, DEDUPE, SUPERSEDED or REJECTED, and why."""
+"""Plan new facts by the program's rules: ADDED, DEDUPE, SUPERSEDED or REJECTED."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Changes of facts that exist, as exact edits.
+"""Plan changes of existing facts.
 
 Nothing is deleted unless `delete` is said: retiring and superseding make a fact historical, and
 restoring makes it active again. A note is a file: its text can be changed, or the file deleted.

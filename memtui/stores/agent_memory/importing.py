@@ -1,4 +1,4 @@
-"""Facts and notes that come from elsewhere with an id (see `carrying`), as their records.
+"""Import facts and notes that have an id already, and convert those of other formats.
 
 The keys of a record stand in the order in which the program writes them.
 """

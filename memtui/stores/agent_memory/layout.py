@@ -1,4 +1,4 @@
-"""Where agent-memory keeps what: which folder is a store, and the files of each shard.
+"""Find a store of agent-memory and the files of its shards.
 
 Below MEMORY_HOME lie `entities/<slug>/items.json` and `summary.md`, and one `<YYYY-MM-DD>.md` a
 day; `MEMORY.md` lies one level up (setup.sh:42). `entities/index.json` is a cache that adding a

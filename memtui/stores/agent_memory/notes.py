@@ -1,4 +1,4 @@
-"""The prose of agent-memory as memories: entity summaries, daily notes and MEMORY.md.
+"""Entity summaries, daily notes and MEMORY.md as memories.
 
 The content is the whole file, without a byte order mark and, where every line ends in CRLF, with
 plain line feeds (`extra` then says so, and writing puts both back).

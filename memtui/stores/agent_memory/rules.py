@@ -1,4 +1,4 @@
-"""What agent-memory asks of a new fact before it writes it down (add-fact-validated.sh).
+"""The rules by which agent-memory accepts a new fact (add-fact-validated.sh).
 
 In its order: long enough, nothing passing or vague, not said already, and what it contradicts.
 Letters are folded as `tr` does it: A to Z only, and any byte that is no ASCII letter or digit

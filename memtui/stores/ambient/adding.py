@@ -1,4 +1,4 @@
-"""A new event: into its branch, and if it is high into project.json too, as the daemon does it.
+"""Plan new events, written as Ambient's daemon writes them.
 
 A new decision supersedes the one it is most like, in each file that it is written to by itself. A
 copy in any other file stays and stays active, as with Ambient; a decision that no file holds any

@@ -1,4 +1,4 @@
-"""Changes of events that exist, as exact edits of every file that holds them.
+"""Plan changes of existing events, in every file that holds them.
 
 Ambient knows editing the text and deleting. Type and importance can be changed in the files too.
 Retiring and superseding remove the event as Ambient would, and memtui keeps it.

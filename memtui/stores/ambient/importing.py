@@ -1,4 +1,4 @@
-"""Events that come from elsewhere with an id (see `carrying`), back where they stood.
+"""Import events that have an id already, and convert memories of other formats.
 
 They go into the project and the branches they stood in, each copy with what it alone said, and
 supersede nothing: Ambient's own import can delete decisions that are there, this one cannot. What

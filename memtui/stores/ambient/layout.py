@@ -1,4 +1,4 @@
-"""Where Ambient keeps what: which folder is a store, and the files of each project.
+"""Find a store of Ambient and the files of its projects.
 
 Below `~/.ambient/memory` lie `projects/<16 hex>/project.json`, `tasks/<branch>.json` and
 `archived/<branch>.json`, and from older versions `<hash>.json` files, which are renamed to

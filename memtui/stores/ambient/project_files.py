@@ -1,4 +1,4 @@
-"""One project directory as it is at this moment: what planning a change starts from.
+"""The files of one project, read to plan a change, and the edits of them.
 
 Whatever is done to an event is done in every file that holds its id. Left in one of them, the old
 text would come back: on a merge Ambient copies it from there into project.json.

@@ -1,4 +1,4 @@
-"""When Ambient takes a new decision for the successor of an old one (src/memory/store.ts).
+"""The rules by which a new decision supersedes an old one (src/memory/store.ts).
 
 Decisions only; the keywords of both texts are compared by Jaccard, and the best match over the
 limit goes. The document beside the program says that "use" and "for" count; they are stop words.

@@ -1,4 +1,4 @@
-"""New records: what is added, and the successor that supersedes another.
+"""Plan new records and successors of existing ones.
 
 What a person writes is certain and confirmed: confidence 1, status confirmed, version 1. A new
 record is laid out like its neighbour and goes to the end of its file.

@@ -1,4 +1,4 @@
-"""Records that come from elsewhere with an id (see `carrying`), as their files hold them."""
+"""Import records that have an id already, and convert memories of other formats."""
 
 from __future__ import annotations
 

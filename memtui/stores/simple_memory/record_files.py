@@ -1,4 +1,4 @@
-"""The record a change is about, found again in its file as it is now, and its edit."""
+"""Read the three files, and find the record of a memory again to change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One record of Simple Memory as a memory: facts, episodes and schema items.
+"""Convert records to memories: facts, episodes and schema items.
 
 What the format has no word for is derived by these rules:
 

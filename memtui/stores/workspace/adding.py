@@ -1,4 +1,4 @@
-"""A new document: where it goes, what it is called, what it says at first."""
+"""Plan a new document: its path, its frontmatter and its text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which act is done how, and which acts a document cannot have."""
+"""Plan changes of existing documents and of the type map."""
 
 from __future__ import annotations
 

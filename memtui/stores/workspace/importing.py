@@ -1,4 +1,4 @@
-"""Documents that come from elsewhere with their path: an import, or a move between stores.
+"""Import documents with their paths, and convert memories of other formats.
 
 Where the whole file is known it is written as it was, byte for byte; else the frontmatter is
 written anew from what was read of it.

@@ -1,4 +1,4 @@
-"""One Markdown document of a workspace as a memory.
+"""Convert Markdown documents to memories.
 
 What the format has no word for is derived by these rules:
 

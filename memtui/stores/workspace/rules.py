@@ -1,4 +1,4 @@
-"""Which type a document has: the workspace's memory-type-map.json, applied as its owner applies it.
+"""The type of a document: the rules of the workspace's memory-type-map.json.
 
 Order: the exact path; the patterns in the order of the file; for documents under `tasks/` the task
 rules. Only the four types below count. A rule that names any other type is passed over as if it
