@@ -157,7 +157,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         assert "cannot be started" in on.toasts[-1]
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
-        assert "Unchanged" in on.toasts[-1]
+        assert "No changes" in on.toasts[-1]
         assert not drafts(tmp_path)
         assert on.files() == before
 
@@ -212,7 +212,7 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert f"makes {store}" in on.text()
         assert not place.exists(), "the plan comes first"
         await on.keys("enter")
-        assert "u takes it away" in on.toasts[-1]
+        assert "Imported to" in on.toasts[-1]
         assert Library.open([place]).stores[0].format == store
         await on.keys("C")
         assert "import" in on.text()
