@@ -16,6 +16,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from textual.widgets import Input, TextArea
+
 from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
@@ -153,6 +155,8 @@ async def _take(path: Path, theme: str, size: tuple[int, int], scene: str = "") 
     async with _running(theme, size) as on:
         if scene:
             await SCENES[scene](on)
+        for text in on.app.screen.query("Input, TextArea").results(Input | TextArea):
+            text.cursor_blink = False
         await _rest(on)
         path.write_text(on.app.export_screenshot(title="memtui"), encoding="utf-8")
         print(path)

@@ -1,1 +1,1 @@
-"""Carry memories away and back: the lossless bundle, other formats, import."""
+"""Export and import: lossless bundles, exchange documents, JSON lines, CSV and Markdown."""

@@ -1,10 +1,9 @@
-"""The bundle as a file: a zip whose bytes follow from its contents alone.
+"""Write and read bundle files: zip files whose bytes are determined by their contents.
 
-Entries are stored, not compressed, in a fixed order, with fixed dates and modes, `manifest.json`
-first. So one set of contents has exactly one form, and reading demands it: every byte of the file
-is compared with what the contents ask for at that place. Any flipped bit, second entry under one
-name, overlap, link, lying size, comment or trailing junk fails that, whatever trick it is; and no
-zip library ever parses a stranger's file.
+Entries are stored uncompressed, in a fixed order, with fixed dates and modes.
+So the same contents always give the same file, and reading compares every byte of a file with what
+its contents require. Flipped bits, duplicate names, overlaps, links, wrong sizes, comments and
+trailing bytes all fail that check, and no zip library parses an untrusted file.
 
     manifest.json    {"memtui bundle": 1, "stores": [...], "entries": [{"name", "size", "sha256"}]}
     <entries in the order of their names>
@@ -31,7 +30,7 @@ VERSION = 1
 MANIFEST = "manifest.json"
 MOST_ENTRIES = 200_000
 MOST_BYTES = 1 << 30
-"""Larger files are refused unread (reliability: 1 GiB in all)."""
+"""Largest sum of entries; larger files are refused unread."""
 MOST_MANIFEST = 64 << 20
 """Bytes of a manifest: 200,000 entries of 300 bytes each."""
 _FORM = "memtui bundle"
@@ -40,7 +39,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The contents of a bundle: what the manifest says of each store, and the entries."""
+    """The contents of a bundle: the manifest's record of each store, and the entries by name."""
 
     stores: tuple[Mapping[str, Any], ...]
     entries: Mapping[str, bytes]
@@ -48,14 +47,14 @@ class Archive:
 
 def _refuse(path: object, why: str) -> BundleError:
     return BundleError(
-        f"this bundle cannot be trusted: {why}",
+        f"invalid bundle: {why}",
         where=visible(str(path)),
         do="nothing was imported; export it again",
     )
 
 
 def is_safe_name(name: str) -> bool:
-    """Whether an entry's name stays inside the folder that it is unpacked into."""
+    """Whether an entry's name stays inside the folder it is unpacked into."""
     parts = name.split("/")
     inside = all(part not in ("", ".", "..") and "\\" not in part for part in parts)
     return inside and name.isascii() and name.isprintable() and len(name) <= LONGEST_NAME
@@ -76,28 +75,33 @@ def write(archive: Archive, out: BinaryIO) -> None:
 
 
 def encode_archive(archive: Archive) -> Iterator[bytes]:
-    """The file's bytes in order. Raises BundleError when the contents fit in no bundle."""
-    _refuse_unfit(archive.entries)
+    """Yield the file's bytes in order.
+
+    Raises:
+        BundleError: there are too many entries or bytes, or a name is unsafe.
+    """
+    _check_contents(archive.entries)
     rows: list[dict[str, Any]] = []
     for name in sorted(archive.entries):
         data = archive.entries[name]
         rows.append({"name": name, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()})
     manifest = _manifest(archive.stores, rows)
-    listing = ZipDirectory()
-    yield listing.header(MANIFEST, len(manifest), zlib.crc32(manifest))
+    directory = ZipDirectory()
+    yield directory.header(MANIFEST, len(manifest), zlib.crc32(manifest))
     yield manifest
     for row in rows:
         data = archive.entries[row["name"]]
-        yield listing.header(row["name"], len(data), zlib.crc32(data))
+        yield directory.header(row["name"], len(data), zlib.crc32(data))
         yield data
-    yield listing.end()
+    yield directory.end()
 
 
 def to_bytes(archive: Archive) -> bytes:
+    """Return the whole file; raises as `encode_archive`."""
     return b"".join(encode_archive(archive))
 
 
-def _refuse_unfit(entries: Mapping[str, bytes]) -> None:
+def _check_contents(entries: Mapping[str, bytes]) -> None:
     if len(entries) > MOST_ENTRIES:
         raise BundleError(f"a bundle holds at most {MOST_ENTRIES} files, these are {len(entries)}")
     if sum(len(data) for data in entries.values()) > MOST_BYTES:
@@ -117,8 +121,8 @@ def _check_names(names: list[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where an entry's bytes lie in the file, and what they must be."""
+class _EntryLocation:
+    """Offset, size and digest of an entry's bytes in the file."""
 
     at: int
     size: int
@@ -127,30 +131,35 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class Entries(Mapping[str, bytes]):
-    """The entries of a checked file, each read, and checked again, when it is asked for."""
+    """The entries of a checked file; each is read, and checked again, on access."""
 
     path: str
-    places: Mapping[str, _Place]
+    locations: Mapping[str, _EntryLocation]
     file: BinaryIO = field(repr=False, compare=False)
 
     def __getitem__(self, name: str) -> bytes:
-        place = self.places[name]
-        data = os.pread(self.file.fileno(), place.size, place.at)
-        if hashlib.sha256(data).hexdigest() != place.sha256:
+        location = self.locations[name]
+        data = os.pread(self.file.fileno(), location.size, location.at)
+        if hashlib.sha256(data).hexdigest() != location.sha256:
             raise _refuse(self.path, "it was changed while it was read")
         return data
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.places)
+        return iter(self.locations)
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.locations)
 
 
 def read_archive(path: Path) -> Archive:
-    """Check every byte of a bundle; its entries are then read as they are needed.
+    """Check every byte of a bundle; its entries are read when accessed.
 
-    Raises BundleError, or OSError when the file cannot be read.
+    Returns:
+        The contents; `close_archive` closes the file behind them.
+
+    Raises:
+        BundleError: it is damaged, too large, or no bundle.
+        OSError: the file cannot be read.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     file = os.fdopen(os.open(path, flags), "rb")
@@ -160,7 +169,7 @@ def read_archive(path: Path) -> Archive:
             raise BundleError("it is not a file")
         if status.st_size > MOST_BYTES + (MOST_BYTES >> 3):
             raise BundleError(f"it is larger than {MOST_BYTES >> 20} MiB")
-        return _Reading(file, str(path), status.st_size).archive()
+        return _ArchiveReader(file, str(path), status.st_size).archive()
     except BundleError as error:
         file.close()
         raise _refuse(path, error.what) from None
@@ -169,53 +178,53 @@ def read_archive(path: Path) -> Archive:
         raise _refuse(path, f"it is damaged ({type(error).__name__})") from error
 
 
-class _Reading:
+class _ArchiveReader:
     """One pass over the file, from the first byte to the last."""
 
     def __init__(self, file: BinaryIO, path: str, size: int) -> None:
         self._file = file
         self._path = path
         self._size = size
-        self._listing = ZipDirectory()
+        self._directory = ZipDirectory()
 
     def archive(self) -> Archive:
-        manifest = self._head()
+        manifest = self._read_manifest()
         rows = _rows(manifest)
         total = sum(row["size"] for row in rows)
         if total > self._size:
             raise BundleError("its entries are larger than the file")
-        places = {row["name"]: self._entry(row) for row in rows}
-        self._expect(self._listing.end())
+        locations = {row["name"]: self._check_entry(row) for row in rows}
+        self._expect(self._directory.end())
         if self._file.read(1):
-            raise BundleError("something follows its end")
-        return Archive(tuple(manifest["stores"]), Entries(self._path, places, self._file))
+            raise BundleError("there are bytes after its end")
+        return Archive(tuple(manifest["stores"]), Entries(self._path, locations, self._file))
 
     def _expect(self, wanted: bytes) -> None:
         if self._file.read(len(wanted)) != wanted:
-            raise BundleError("its bytes are not those that its contents have")
+            raise BundleError("its bytes differ from what its contents require")
 
-    def _head(self) -> dict[str, Any]:
-        """The manifest, which says what everything after it must be."""
+    def _read_manifest(self) -> dict[str, Any]:
+        """Read the manifest, which determines all bytes after it."""
         found = first_entry_size(self._file.read(FIRST))
         if found is None:
-            raise BundleError("it does not begin as one")
+            raise BundleError("it does not start with a manifest")
         if found > min(MOST_MANIFEST, self._size):
-            raise BundleError("its manifest is larger than any can be")
+            raise BundleError("its manifest is too large")
         self._file.seek(0)
         start = len(ZipDirectory().header(MANIFEST, 0, 0))
         header, data = self._file.read(start), self._file.read(found)
-        if header != self._listing.header(MANIFEST, len(data), zlib.crc32(data)):
+        if header != self._directory.header(MANIFEST, len(data), zlib.crc32(data)):
             raise BundleError("its first entry is not a manifest")
         manifest = json.loads(data)
         if not isinstance(manifest, dict) or manifest.get(_FORM) != VERSION:
             raise BundleError("it was written by another version of memtui")
         if not _is_list_of_objects(manifest.get("stores")):
-            raise BundleError("its manifest names no stores")
+            raise BundleError("its manifest lists no stores")
         if _manifest(manifest["stores"], _rows(manifest)) != data:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
         return manifest
 
-    def _entry(self, row: Mapping[str, Any]) -> _Place:
+    def _check_entry(self, row: Mapping[str, Any]) -> _EntryLocation:
         name, size = row["name"], row["size"]
         header = self._file.read(len(ZipDirectory().header(name, 0, 0)))
         at = self._file.tell()
@@ -223,14 +232,14 @@ class _Reading:
         while left:
             data = self._file.read(min(left, _PIECE))
             if not data:
-                raise BundleError("it ends too early")
+                raise BundleError("it is truncated")
             crc, left = zlib.crc32(data, crc), left - len(data)
             seen.update(data)
         if seen.hexdigest() != row["sha256"]:
-            raise BundleError(f"{visible(name)} is not what the manifest says")
-        if header != self._listing.header(name, size, crc):
-            raise BundleError("its bytes are not those that its contents have")
-        return _Place(at, size, row["sha256"])
+            raise BundleError(f"{visible(name)} does not match its SHA-256")
+        if header != self._directory.header(name, size, crc):
+            raise BundleError("its bytes differ from what its contents require")
+        return _EntryLocation(at, size, row["sha256"])
 
 
 def _is_list_of_objects(value: object) -> bool:
@@ -238,46 +247,46 @@ def _is_list_of_objects(value: object) -> bool:
 
 
 def _rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What the manifest says of each entry, in the order of the file."""
+    """The manifest's record of each entry, in file order."""
     rows = manifest.get("entries")
     if not isinstance(rows, list) or not _is_list_of_objects(rows):
-        raise BundleError("its manifest names no entries")
+        raise BundleError("its manifest lists no entries")
     if len(rows) > MOST_ENTRIES:
         raise BundleError("it holds too many entries")
     for row in rows:
         sound = isinstance(row.get("name"), str) and isinstance(row.get("sha256"), str)
         if not sound or type(row.get("size")) is not int or row["size"] < 0:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
     names = [row["name"] for row in rows]
     _check_names(names)
     if names != sorted(names):
-        raise BundleError("its entries are not in their order")
+        raise BundleError("its entries are not sorted")
     return rows
 
 
 def is_bundle(head: bytes) -> bool:
-    """Whether a file that begins so claims to be a zip."""
+    """Whether these first bytes are those of a zip file."""
     return head.startswith(b"PK")
 
 
 def close_archive(archive: Archive) -> None:
-    """Let go of the file behind an archive that was read."""
+    """Close the file behind an archive that was read."""
     if isinstance(archive.entries, Entries):
         with suppress(OSError):
             archive.entries.file.close()
 
 
 LONGEST_NAME = 4096
-"""Bytes of an entry's name; the format itself allows 65,535."""
+"""Most bytes of an entry's name; zip allows 65,535."""
 
 _VERSION = 20
 _VERSION_64 = 45
 _UNIX = 3
 _DATE = 0x21
-"""1980-01-01 in MS-DOS form, the earliest there is."""
+"""1980-01-01 as an MS-DOS date, the earliest possible."""
 _MODE = 0o100600 << 16
 MOST_IN_END = 0xFFFE
-"""Entries up to which the end record of old counts them."""
+"""Entries up to which a plain end record suffices; more need zip64."""
 
 _LOCAL = struct.Struct("<4s5H3L2H")
 _CENTRAL = struct.Struct("<4s4B4H3L5H2L")
@@ -290,14 +299,14 @@ FIRST = _LOCAL.size
 
 
 def first_entry_size(data: bytes) -> int | None:
-    """What the first local header says of its entry's size; None when it is no such header."""
+    """The entry size in the first local header; None when it is no local header."""
     if len(data) < FIRST or not data.startswith(b"PK\3\4"):
         return None
     return int(_LOCAL.unpack(data)[8])
 
 
 class ZipDirectory:
-    """Gives each entry's header in turn, and at the end the directory of them all."""
+    """Builds the local header of each entry, and the central directory at the end."""
 
     def __init__(self) -> None:
         self._offset = 0
@@ -305,7 +314,7 @@ class ZipDirectory:
         self._central = bytearray()
 
     def header(self, name: str, size: int, crc: int) -> bytes:
-        """What stands before an entry's bytes."""
+        """Return the local header that precedes an entry's bytes."""
         written = name.encode("ascii")
         common = (_VERSION, 0, 0, 0, _DATE, crc, size, size, len(written), 0)
         local = _LOCAL.pack(b"PK\3\4", *common) + written
@@ -319,7 +328,7 @@ class ZipDirectory:
         return local
 
     def end(self) -> bytes:
-        """What stands after the last entry's bytes."""
+        """Return the central directory and end records that follow the last entry."""
         size, at, count = len(self._central), self._offset, self._count
         if count <= MOST_IN_END:
             return bytes(self._central) + _END.pack(b"PK\5\6", 0, 0, count, count, size, at, 0)

@@ -1,8 +1,8 @@
-"""Names inside a bundle: a store's files as they lie to each other, wherever the store lies.
+"""Convert between paths of a store's files and names of bundle entries.
 
-A file's name is its path from the store's base, with every byte that is no plain ASCII written as
-`%XX`. Where two names would be one to a program that ignores case, the later one is written so in
-all its letters.
+An entry's name is the file's path relative to the store's base folder; bytes that are not plain
+ASCII are written as `%XX`. Where two names differ only in case, the later one is written as `%XX`
+throughout.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ SIDECAR = ".memtui/sidecar.jsonl"
 """The sidecar's name in a bundle, also where the store is a single file."""
 _PLAIN = "/ !#$&'()+,;=@[]{}^~"
 _NEVER = frozenset({".git", ".hg", ".svn", ".ssh", ".memtui"})
-"""Folders that no bundle may bring along; `SIDECAR` is the one exception."""
+"""Names of folders that a bundle must not contain, except `SIDECAR`."""
 
 
 def quote_name(name: str) -> str:
-    """A file name or path as part of an entry's name."""
+    """Return a file name or path as part of an entry's name."""
     text = quote(os.fsencode(name), safe=_PLAIN)
     return "/".join("%2E" * len(p) if p in (".", "..") else p for p in text.split("/"))
 
@@ -35,7 +35,7 @@ def unquote_name(name: str) -> str:
 
 
 def quote_names(paths: Iterable[str]) -> dict[str, str]:
-    """Each path and its name, no two of which are the same but for case."""
+    """Return path -> name; no two names differ only in case."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for path in sorted(paths):
@@ -52,7 +52,11 @@ def _escaped(part: str) -> str:
 
 
 def parse_entry_name(name: str) -> str:
-    """The relative path that an entry's name stands for. Raises BundleError if it leads away."""
+    """Return the relative path that an entry's name stands for.
+
+    Raises:
+        BundleError: it leads out of the store, is too long, or is a forbidden name.
+    """
     path = unquote_name(name)
     parts = PurePosixPath(path).parts
     plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
@@ -60,22 +64,24 @@ def parse_entry_name(name: str) -> str:
         raise BundleError("a file's name leads out of its store")
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
         raise BundleError(f"a file's name is longer than {LONGEST_NAME} bytes")
-    if any(_seen(part) in _NEVER for part in (parts[:-2] if path.endswith(SIDECAR) else parts)):
-        raise BundleError("a file's name is one that no bundle may bring along")
+    if any(
+        _normalised(part) in _NEVER for part in (parts[:-2] if path.endswith(SIDECAR) else parts)
+    ):
+        raise BundleError("a file's name is not allowed in a bundle")
     return path
 
 
-def _seen(part: str) -> str:
-    """A name as a file system takes it that ignores case and unseen characters (CVE-2014-9390)."""
+def _normalised(part: str) -> str:
+    """The name as file systems see it that ignore case and invisible characters (CVE-2014-9390)."""
     return "".join(letter for letter in part.casefold() if letter.isprintable())
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLayout:
-    """Where a store lies, and how its files are called from there."""
+    """The base folder of a store and the names of its files relative to it."""
 
     base: Path
-    """The folder that every file of the store lies in."""
+    """The folder that contains every file of the store."""
     inner: str
     """Name of the root in `base`; empty when they are the same."""
     root: Path
@@ -83,7 +89,7 @@ class StoreLayout:
     database_name: str = ""
 
     def name(self, file: str) -> str:
-        """The path from the base; empty for a file that lies elsewhere."""
+        """Return the path relative to the base; empty for a file outside it."""
         if self.database is not None and file == str(self.database):
             return self.database_name
         if file == str(sidecar_path(self.root)):
@@ -93,7 +99,7 @@ class StoreLayout:
 
 
 def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
-    """The home of a store of text files."""
+    """The layout of a store of text files."""
     start = os.path.join(str(root), "")
     if all(file.startswith(start) for file in files):
         return StoreLayout(root, "", root)
@@ -101,7 +107,7 @@ def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
 
 
 def layout_of_database(root: Path, name: str) -> StoreLayout:
-    """The home of a store in one file, which may be called otherwise than usual."""
+    """The layout of a store in one file; `name` is the file's usual name."""
     if root.is_dir():
         return StoreLayout(root, "", root, root / name, name)
     return StoreLayout(root.parent, "", root, root, name)

@@ -1,7 +1,6 @@
-"""From a file to the stores and memories that it brings, whatever memtui can read.
+"""Read and check files to import: bundles, exchange documents of formats, and JSON lines.
 
-Bundles, the exchange documents of formats, and memories as JSON lines. A file is read whole and
-checked whole before anything of it is used; one fault refuses all of it.
+A file is checked completely before any of it is used; one fault refuses all of it.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from memtui.stores.registry import format_of
 from memtui.text import visible
 
 LARGEST_TEXT = 256 << 20
-"""Bytes of a file that is no bundle; larger ones are refused unread."""
+"""Most bytes of a file that is no bundle; larger ones are refused."""
 LAST_TIME = (1 << 63) * 10**9
-"""Nanoseconds since 1970: beyond what systems count the seconds in."""
+"""Limit of modification times, in nanoseconds since 1970: 63 bits of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class ImportDocument:
     """`bundle`, `jsonl`, or the name of the format whose exchange document it is."""
     stores: tuple[IncomingStore, ...]
     entries: int = 0
-    """Entries of a bundle, each checked by its SHA-256."""
+    """How many entries a bundle has, each checked by its SHA-256."""
 
     @property
     def count(self) -> int:
@@ -48,25 +47,30 @@ class ImportDocument:
 
 
 def describe_importable_files() -> str:
-    """What can be imported, as a list for people."""
+    """List the kinds of files that can be imported, for people."""
     own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
 def read_document(path: Path) -> ImportDocument:
-    """Read and check a file whole. Raises BundleError, or OSError when it cannot be read."""
-    if archives.is_bundle(_text_bytes(path, 4)):
-        return _bundle(path)
-    data = _text_bytes(path, LARGEST_TEXT + 1)
+    """Read and check a file of any kind that can be imported.
+
+    Raises:
+        BundleError: it is of no known kind, damaged or too large.
+        OSError: it cannot be read.
+    """
+    if archives.is_bundle(_read_bytes(path, 4)):
+        return _read_bundle(path)
+    data = _read_bytes(path, LARGEST_TEXT + 1)
     if len(data) > LARGEST_TEXT:
         raise BundleError(f"it is larger than {LARGEST_TEXT >> 20} MiB", where=visible(str(path)))
     try:
-        return _text(path, data.decode("utf-8-sig"))
+        return _read_text(path, data.decode("utf-8-sig"))
     except BundleError as error:
-        raise _placed(error, path) from None
+        raise _with_path(error, path) from None
     except (ValueError, RecursionError) as error:
         raise BundleError(
-            f"no export that memtui knows: {_why(error)}",
+            f"unknown file format: {_why(error)}",
             where=visible(str(path)),
             do=f"it reads {describe_importable_files()}",
         ) from None
@@ -80,12 +84,12 @@ def _why(error: ValueError | RecursionError) -> str:
     return "too deep" if isinstance(error, RecursionError) else str(error)
 
 
-def _placed(error: BundleError, path: Path) -> BundleError:
+def _with_path(error: BundleError, path: Path) -> BundleError:
     do = error.do or "nothing was imported"
     return BundleError(error.what, where=visible(str(path)), do=do)
 
 
-def _text_bytes(path: Path, most: int) -> bytes:
+def _read_bytes(path: Path, most: int) -> bytes:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
     descriptor = os.open(path, flags)
     try:
@@ -104,16 +108,16 @@ def _text_bytes(path: Path, most: int) -> bytes:
 # ---- bundles ------------------------------------------------------------------------------------
 
 
-def _bundle(path: Path) -> ImportDocument:
+def _read_bundle(path: Path) -> ImportDocument:
     archive = archives.read_archive(path)
     try:
-        stores = tuple(_incoming(archive, about) for about in archive.stores)
+        stores = tuple(_read_store(archive, about) for about in archive.stores)
         if len({store.label for store in stores}) != len(stores):
             raise BundleError("two of its stores have the same label")
-        _refuse_strays(archive)
+        _check_strays(archive)
     except BundleError as error:
         archives.close_archive(archive)
-        raise _placed(error, path) from None
+        raise _with_path(error, path) from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         archives.close_archive(archive)
         raise BundleError(
@@ -124,16 +128,16 @@ def _bundle(path: Path) -> ImportDocument:
     return ImportDocument(path, "bundle", stores, len(archive.entries))
 
 
-def _incoming(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
+def _read_store(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     label, format = str(about["label"]), str(about["format"])
     lines = archive.entries[f"memories/{quote_name(label)}.jsonl"].decode("ascii").splitlines()
     memories = [decode_memory(json.loads(line)) for line in lines]
     if len(memories) != about["memories"] or any(m.store != label for m in memories):
-        raise BundleError("its memories are not those that its manifest names")
+        raise BundleError("its memories do not match its manifest")
     root = parse_entry_name(quote_name(about["root"])) if about["root"] else ""
     if "/" in root:
         raise BundleError("a store's root leads out of the bundle")
-    files, times = _files(archive, label, about["files"])
+    files, times = _read_files(archive, label, about["files"])
     rows = f"rows/{quote_name(label)}.jsonl"
     return IncomingStore(
         label,
@@ -147,25 +151,25 @@ def _incoming(archive: Archive, about: Mapping[str, Any]) -> IncomingStore:
     )
 
 
-def _files(
+def _read_files(
     archive: Archive, label: str, listed: Mapping[str, Mapping[str, int]]
 ) -> tuple[dict[str, Callable[[], bytes]], dict[str, int]]:
     prefix = f"files/{quote_name(label)}/"
-    held = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
-    if held != listed.keys():
-        raise BundleError("its files are not those that its manifest names")
+    found = {name.removeprefix(prefix) for name in archive.entries if name.startswith(prefix)}
+    if found != listed.keys():
+        raise BundleError("its files do not match its manifest")
     files: dict[str, Callable[[], bytes]] = {}
     times: dict[str, int] = {}
     for name, about in listed.items():
         path = parse_entry_name(name)
         time = about["mtime_ns"]
         if type(time) is not int or abs(time) >= LAST_TIME or path in files:
-            raise BundleError("its manifest is not as memtui writes it")
+            raise BundleError("its manifest is not in the form memtui writes")
         files[path] = _loader(archive, prefix + name)
         times[path] = time
     folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
     if folders & files.keys():
-        raise BundleError("one of its files stands where another has a folder")
+        raise BundleError("a file has the same name as a folder")
     return files, times
 
 
@@ -177,8 +181,8 @@ def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:
     return lambda: archive.entries[name].decode("ascii").splitlines()
 
 
-def _refuse_strays(archive: Archive) -> None:
-    """Every entry belongs to a store that the manifest names."""
+def _check_strays(archive: Archive) -> None:
+    """Raise BundleError when an entry belongs to no store of the manifest."""
     labels = {quote_name(str(about["label"])) for about in archive.stores}
     for name in archive.entries:
         part, _, rest = name.partition("/")
@@ -188,29 +192,29 @@ def _refuse_strays(archive: Archive) -> None:
 
 
 def decode_memory(record: Any) -> Memory:
-    """A memory from its record. Raises BundleError when it is none."""
+    """Make a memory from its record. Raises BundleError."""
     try:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise BundleError(f"a record is no memory ({type(error).__name__})") from error
+        raise BundleError(f"a record is not a memory ({type(error).__name__})") from error
     if why := find_defect(memory):
-        raise BundleError(f"a record is no whole memory: {why}")
+        raise BundleError(f"a record is not a valid memory: {why}")
     return memory
 
 
 # ---- other files --------------------------------------------------------------------------------
 
 
-def _text(path: Path, text: str) -> ImportDocument:
-    """What kind of JSON this is, and its memories."""
+def _read_text(path: Path, text: str) -> ImportDocument:
+    """Detect the kind of JSON and read its memories."""
     head = text.lstrip()[:1]
     if head == "[":
-        return ImportDocument(path, "jsonl", _grouped(json.loads(text)))
+        return ImportDocument(path, "jsonl", _group_by_store(json.loads(text)))
     lines = [line for line in text.split("\n") if line.strip()]
     if not lines:
         raise BundleError("it is empty")
     if len(lines) > 1 and _is_object(lines[0]):
-        return ImportDocument(path, "jsonl", _grouped(map(json.loads, lines)))
+        return ImportDocument(path, "jsonl", _group_by_store(map(json.loads, lines)))
     whole = json.loads(text)
     if not isinstance(whole, dict):
         raise BundleError("it holds no memories")
@@ -219,7 +223,7 @@ def _text(path: Path, text: str) -> ImportDocument:
             store = known.document.read(whole)
             own = text if known.document.plan_import is not None else ""
             return ImportDocument(path, known.name, (replace(store, document=own),))
-    return ImportDocument(path, "jsonl", _grouped([whole]))
+    return ImportDocument(path, "jsonl", _group_by_store([whole]))
 
 
 def _is_object(line: str) -> bool:
@@ -229,8 +233,8 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _grouped(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
-    """The memories by the store they came from; nobody says of which format that was."""
+def _group_by_store(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
+    """Group memories by the label of the store they came from; its format is unknown."""
     found: dict[str, list[Memory]] = {}
     for record in records:
         memory = decode_memory(record)
@@ -239,7 +243,14 @@ def _grouped(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
 
 
 def verify_document(document: ImportDocument) -> list[str]:
-    """What was checked, a line each. Raises BundleError for what only building shows."""
+    """Rebuild the databases of a document in a temporary folder, as a last check.
+
+    Returns:
+        What was checked, a line each.
+
+    Raises:
+        BundleError: the rows make no database, or another one.
+    """
     lines = []
     if document.kind == "bundle":
         lines.append(
@@ -248,21 +259,21 @@ def verify_document(document: ImportDocument) -> list[str]:
     else:
         lines.append("every record was read; this kind of file has no checksums")
     for store in document.stores:
-        lines.append(_store(store))
+        lines.append(_describe_checked(store))
     return lines
 
 
-def _store(store: IncomingStore) -> str:
+def _describe_checked(store: IncomingStore) -> str:
     what = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
     if store.rows is not None:
-        return f"{what}, {_built(store)} rows that make a sound database"
+        return f"{what}, {_rebuild(store)} rows that make a sound database"
     if store.whole:
         return f"{what}, {len(store.files)} files"
     return f"{what}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
 
 
-def _built(store: IncomingStore) -> int:
-    """Build the database in a private place; the number of its lines."""
+def _rebuild(store: IncomingStore) -> int:
+    """Rebuild the database in a temporary folder; return the number of its rows."""
     known = format_of(store.format)
     if known is None or known.database is None or store.rows is None:
         raise BundleError(f"it holds rows of a format memtui does not know: {store.format!r}")
@@ -270,5 +281,5 @@ def _built(store: IncomingStore) -> int:
     with tempfile.TemporaryDirectory(prefix="memtui-verify-") as folder:
         known.database.rebuild(lines, Path(folder) / known.database.name)
         if known.database.dump(Path(folder)) != lines:
-            raise BundleError("its rows make another database than they describe")
+            raise BundleError("its rows do not rebuild the same database")
     return len(lines)

@@ -1,9 +1,9 @@
-"""From open stores to the contents of a bundle.
+"""Collect the contents of a bundle from the open stores.
 
-For each store `memories/<label>.jsonl`: a record per memory, its places named from the store, and
-`files/<label>/...`, the bytes of every memory that is a file (the times of change stand in the
-manifest, because formats read them). When the whole store is exported, the files are all that bring
-it back exactly, or `rows/<label>.jsonl` does where it is a database.
+For each store: `memories/<label>.jsonl` with a record per memory, its paths relative to the store;
+and `files/<label>/...` with the bytes of every memory that is a file (modification times are in the
+manifest, because formats read them). A store that is exported whole has all files that are needed
+to restore it exactly, or `rows/<label>.jsonl` where it is a database.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ from memtui.stores.format import Format
 from memtui.stores.registry import format_of
 
 LARGEST_BELONGING = 16 << 20
-"""Bytes of a file without memories that is still taken along."""
+"""Most bytes of a file without memories that is included."""
 FILE_KINDS = frozenset({"document", "note"})
-"""Kinds of which each memory is a text file of its own: it comes along as it is."""
+"""Kinds of memories that are a text file each; the file is included."""
 MOST_ATTEMPTS = 3
-"""Times a store is read again because a program wrote to it meanwhile."""
+"""Times a store is read when other programs keep writing to it."""
 
 
 @dataclass(slots=True)
 class PackedStores:
-    """What goes into the archive, and what had to be left out."""
+    """The contents of the archive, and the files that could not be read."""
 
     stores: list[Mapping[str, Any]] = field(default_factory=list)
     entries: dict[str, bytes] = field(default_factory=dict)
@@ -61,30 +61,38 @@ def pack_stores(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> PackedStores:
-    """The contents of a bundle: these memories, or (None) every store whole.
+    """Collect the contents of a bundle.
 
-    Raises StoreError when a store cannot be read or does not keep still, Cancelled.
+    Args:
+        library: the open stores.
+        chosen: the memories to include; None exports every store whole.
+        report: called with the stores packed.
+        cancelled: asked between stores.
+
+    Raises:
+        StoreError: a store cannot be read, or another program keeps writing to it.
+        Cancelled: `cancelled` returned True.
     """
-    packing = PackedStores()
+    packed = PackedStores()
     for number, store in enumerate(library.stores):
         report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
             raise Cancelled("stopped; nothing was written")
         if chosen is None:
-            _pack_still(packing, library, store)
+            _pack_consistently(packed, library, store)
         else:
             memories = [memory for memory in chosen if memory.store == store.label]
             if memories:
-                _pack_part(packing, store, memories)
-    return packing
+                _pack_part(packed, store, memories)
+    return packed
 
 
-def _pack_part(packing: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
-    home = _home(store, [m.origin.file for m in memories])
+def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
+    layout = _layout(store, [m.origin.file for m in memories])
     own = {memory.origin.file for memory in memories if memory.kind in FILE_KINDS}
-    times = {} if home.database else _add_files(packing, store, home, own - {""})
-    _add_memories(packing, store.label, memories, home)
-    packing.stores.append(_about(store, memories, whole=False, files=times, root=home.inner))
+    times = {} if layout.database else _add_files(packed, store, layout, own - {""})
+    _add_memories(packed, store.label, memories, layout)
+    packed.stores.append(_about(store, memories, whole=False, files=times, root=layout.inner))
 
 
 def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any) -> dict[str, Any]:
@@ -97,42 +105,42 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
     }
 
 
-def _pack_still(packing: PackedStores, library: OpenStores, store: Store) -> None:
-    """Pack a whole store as it was at one moment."""
+def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
+    """Pack a whole store; again if another program wrote to it meanwhile."""
     for _ in range(MOST_ATTEMPTS):
         library.refresh()
         before = store.scan()
-        fresh = PackedStores(left_out=list(packing.left_out))
+        fresh = PackedStores(left_out=list(packed.left_out))
         _pack_whole(fresh, store, list(library.memories(store.label)))
         if store.scan().shards == before.shards:
-            packing.stores += fresh.stores
-            packing.entries.update(fresh.entries)
-            packing.left_out = fresh.left_out
+            packed.stores += fresh.stores
+            packed.entries.update(fresh.entries)
+            packed.left_out = fresh.left_out
             return
     raise StoreError(
         "another program keeps writing to this store", where=str(store.root), do="try again later"
     )
 
 
-def _pack_whole(packing: PackedStores, store: Store, memories: list[Memory]) -> None:
+def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> None:
     known = format_of(store.format)
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
-    home = _home(store, shards)
+    layout = _layout(store, shards)
     files = [str(sidecar_path(store.root))]
     if database is not None:
         lines = database.dump(store.root)
         data = "".join(line + "\n" for line in lines).encode("ascii")
-        packing.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
+        packed.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
     else:
         files += [*shards, *_belongings(store.root, known)]
-    times = _add_files(packing, store, home, files)
-    _add_memories(packing, store.label, memories, home)
-    about = _about(store, memories, whole=True, files=times, root=home.inner)
-    packing.stores.append(about)
+    times = _add_files(packed, store, layout, files)
+    _add_memories(packed, store.label, memories, layout)
+    about = _about(store, memories, whole=True, files=times, root=layout.inner)
+    packed.stores.append(about)
 
 
-def _home(store: Store, files: Iterable[str]) -> StoreLayout:
+def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
     known = format_of(store.format)
     if known and known.database is not None:
         return layout_of_database(store.root, known.database.name)
@@ -140,7 +148,7 @@ def _home(store: Store, files: Iterable[str]) -> StoreLayout:
 
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
-    """Files without memories that the store's program needs."""
+    """Yield files without memories that the store's program needs."""
     patterns = known.transfer.belongings if known and known.transfer else ()
     for name in patterns:
         if "*" not in name and (root / name).is_file():
@@ -163,52 +171,52 @@ def _is_small(path: str) -> bool:
 
 
 def _add_files(
-    packing: PackedStores, store: Store, home: StoreLayout, files: Iterable[str]
+    packed: PackedStores, store: Store, layout: StoreLayout, files: Iterable[str]
 ) -> dict[str, dict[str, int]]:
-    """Put the files' bytes into the archive; their times of change by name."""
-    by_path = {home.name(file): file for file in files if os.path.lexists(file)}
+    """Add files to the archive; return name -> modification time."""
+    by_path = {layout.name(file): file for file in files if os.path.lexists(file)}
     by_path.pop("", None)
     names = quote_names(by_path)
     times = {}
     for path, file in sorted(by_path.items()):
         try:
-            data = read_bytes(Path(file), home.base)
+            data = read_bytes(Path(file), layout.base)
             changed = os.stat(file).st_mtime_ns
         except (UnreadableFile, OSError) as error:
-            packing.left_out.append(f"{file}: {getattr(error, 'what', error)}")
+            packed.left_out.append(f"{file}: {getattr(error, 'what', error)}")
             continue
-        packing.entries[f"files/{quote_name(store.label)}/{names[path]}"] = data
+        packed.entries[f"files/{quote_name(store.label)}/{names[path]}"] = data
         times[names[path]] = {"mtime_ns": changed}
     return times
 
 
 def _add_memories(
-    packing: PackedStores, label: str, memories: Iterable[Memory], home: StoreLayout
+    packed: PackedStores, label: str, memories: Iterable[Memory], layout: StoreLayout
 ) -> None:
     lines = (
-        json.dumps(_record(memory, home), separators=(",", ":")) + "\n"
+        json.dumps(_record(memory, layout), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)
     )
-    packing.entries[f"memories/{quote_name(label)}.jsonl"] = "".join(lines).encode("ascii")
+    packed.entries[f"memories/{quote_name(label)}.jsonl"] = "".join(lines).encode("ascii")
 
 
-def _record(memory: Memory, home: StoreLayout) -> dict[str, Any]:
-    """The record of a memory, the same wherever its store lies."""
+def _record(memory: Memory, layout: StoreLayout) -> dict[str, Any]:
+    """The record of a memory, independent of the path of its store."""
     record = to_record(memory)
     kept = "kept" in memory.extra
     for place in (record["origin"], *record["also"]):
-        place["file"] = "" if kept else home.name(place["file"])
-    record["extra"] = _placed(record["extra"], home)
+        place["file"] = "" if kept else layout.name(place["file"])
+    record["extra"] = _relative_paths(record["extra"], layout)
     return record
 
 
-def _placed(value: Any, home: StoreLayout) -> Any:
-    """Paths that an adapter put under a key `file` are the store's own, and lie relative to it."""
+def _relative_paths(value: Any, layout: StoreLayout) -> Any:
+    """Make paths relative to the store that a format keeps under a key `file`."""
     if isinstance(value, dict):
         return {
-            key: home.name(item) or item
+            key: layout.name(item) or item
             if key == "file" and isinstance(item, str)
-            else _placed(item, home)
+            else _relative_paths(item, layout)
             for key, item in value.items()
         }
-    return [_placed(item, home) for item in value] if isinstance(value, list) else value
+    return [_relative_paths(item, layout) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""An export in any of the forms there are: its bytes, piece by piece, and what to say of it."""
+"""Export memories in any form, and write the result to a file or a stream."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ExportForm:
 
     @property
     def takes_whole_stores(self) -> bool:
-        """Whether an export without filters takes the stores as they stand."""
+        """Whether an export without filters takes the stores whole."""
         return self.name == "bundle" or self.document is not None
 
 
@@ -60,16 +60,16 @@ def export_forms() -> dict[str, ExportForm]:
 
 
 STEP = 256
-"""Pieces between two looks at whether the person has stopped it."""
+"""Pieces between two progress reports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is to be written."""
+    """The bytes of an export, and notes on it."""
 
     pieces: Iterable[bytes]
-    said: tuple[str, ...] = ()
-    """What the person should know: what is left out or cut, and why."""
+    notes: tuple[str, ...] = ()
+    """What is left out or changed, and why; for the person."""
 
 
 def export_memories(
@@ -82,19 +82,33 @@ def export_memories(
     pretty: bool = True,
     every: bool = True,
 ) -> Export:
-    """These memories in this form; None for all stores whole, which only a bundle can hold.
+    """Prepare an export; its bytes are produced while they are written.
 
-    `pretty` and `every` are for exchange documents, see `ExportRequest`. Raises StoreError,
-    UnreadableFile, BundleError, and Cancelled also while it is written.
+    Args:
+        library: the open stores.
+        form: a key of `export_forms`.
+        chosen: the memories to export; None for all stores whole.
+        report: called while the export is prepared and written.
+        cancelled: asked as often.
+        pretty: see `ExportRequest`.
+        every: see `ExportRequest`.
+
+    Raises:
+        StoreError: a store cannot be read.
+        UnreadableFile: a file cannot be read.
+        BundleError: the contents are too large for a bundle.
+        Cancelled: `cancelled` returned True; also raised while writing.
     """
-    said = () if chosen is None else _unchosen(library, chosen)
+    notes = () if chosen is None else _note_unchosen(library, chosen)
     if form == "bundle":
-        packing = pack_stores(library, chosen, report, cancelled)
-        said += tuple(f"left out: {item}" for item in packing.left_out)
-        return Export(_watched(archive.encode_archive(packing.archive), report, cancelled), said)
+        packed = pack_stores(library, chosen, report, cancelled)
+        notes += tuple(f"left out: {item}" for item in packed.left_out)
+        return Export(
+            _with_progress(archive.encode_archive(packed.archive), report, cancelled), notes
+        )
     document = export_forms()[form].document
     if document is not None:
-        return _document(library, form, document, chosen, said, pretty=pretty, every=every)
+        return _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
     memories = chosen if chosen is not None else memories_of(library)
     lines = {
         "jsonl": text_formats.encode_jsonl,
@@ -102,33 +116,33 @@ def export_memories(
         "markdown": text_formats.encode_markdown,
     }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    said += _told(describe_lost_fields(memories, form, NO_PLACE.get(form, ())))
-    return Export(_watched(encoded, report, cancelled), said)
+    notes += _left_out(describe_lost_fields(memories, form, UNSUPPORTED_FIELDS.get(form, ())))
+    return Export(_with_progress(encoded, report, cancelled), notes)
 
 
-def _told(lines: Iterable[str]) -> tuple[str, ...]:
+def _left_out(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"left out: {line}" for line in lines)
 
 
-def _unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
-    return _told(describe_unchosen(memories_of(library), chosen))
+def _note_unchosen(library: OpenStores, chosen: Sequence[Memory]) -> tuple[str, ...]:
+    return _left_out(describe_unchosen(memories_of(library), chosen))
 
 
-def _document(
+def _export_document(
     library: OpenStores,
     form: str,
     document: ExchangeDocument,
     chosen: Sequence[Memory] | None,
-    said: tuple[str, ...],
+    notes: tuple[str, ...],
     *,
     pretty: bool,
     every: bool,
 ) -> Export:
-    """The exchange document of a format."""
+    """Export as the exchange document of a format."""
     memories = memories_of(library) if chosen is None else chosen
     if chosen is None and not every:
         memories = [memory for memory in memories if memory.status in CURRENT]
-        said += _unchosen(library, memories)
+        notes += _note_unchosen(library, memories)
     refs = {memory.ref for memory in memories}
     complete = {
         store.label
@@ -150,11 +164,14 @@ def _document(
     foreign = [memory for memory in memories if formats.get(memory.store) != form]
     lost = describe_lost_fields(foreign, form, document.unsupported_fields)
     return Export(
-        [made.text.encode("utf-8")], (*said, *_told(made.left_out), *made.changed, *_told(lost))
+        [made.text.encode("utf-8")],
+        (*notes, *_left_out(made.left_out), *made.changed, *_left_out(lost)),
     )
 
 
-def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) -> Iterator[bytes]:
+def _with_progress(
+    pieces: Iterable[bytes], report: Report, cancelled: IsCancelled
+) -> Iterator[bytes]:
     for count, piece in enumerate(pieces):
         if count % STEP == 0:
             if cancelled():
@@ -164,15 +181,16 @@ def _watched(pieces: Iterable[bytes], report: Report, cancelled: IsCancelled) ->
 
 
 _TEMPORARY = re.compile(rf"\..+{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}", re.DOTALL)
-"""Names of temporary files of exports; those of saves have a longer number."""
+"""Names of temporary files of exports; those of saves have more digits."""
 _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
-"""Errors of a folder that may be written but not opened, or of a file system without this."""
+"""Errors of a folder that cannot be opened, or of a file system that cannot sync folders."""
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file by way of a private temporary one. Raises OSError; then nothing is left.
+    """Write a file through a temporary one that replaces it; a device or pipe is written directly.
 
-    What is there and is no regular file (a device, a pipe) is written to directly.
+    Raises:
+        OSError: the file cannot be written; it is then unchanged.
     """
     path = Path(os.path.realpath(path))
     if _is_special(path):
@@ -200,7 +218,7 @@ def write_file(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def _locked_temporary(path: Path) -> tuple[Path, int]:
-    """A new private file beside `path`, open and locked. Raises OSError."""
+    """Create, open and lock a temporary file beside `path`. Raises OSError."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     while True:
         name = f".{path.name[:100]}{TEMPORARY_MARK}{secrets.token_hex(4)}"
@@ -213,7 +231,7 @@ def _locked_temporary(path: Path) -> tuple[Path, int]:
 
 
 def _clear_leftovers(folder: Path) -> None:
-    """Remove temporary files of exports that were killed: ours by name, owner and lock."""
+    """Remove temporary files of killed exports, recognised by name, owner and lock."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             if _TEMPORARY.fullmatch(name):
@@ -252,7 +270,7 @@ def _write(descriptor: int, data: bytes) -> None:
         view = view[os.write(descriptor, view) :]
 
 
-NO_PLACE: Mapping[str, tuple[str, ...]] = {
+UNSUPPORTED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "csv": ("links", "extra"),
     "markdown": (
         "tags",
@@ -265,7 +283,7 @@ NO_PLACE: Mapping[str, tuple[str, ...]] = {
         "extra",
     ),
 }
-"""Fields of a memory that a form cannot hold."""
+"""Fields of `Memory` that a form cannot store."""
 _WORDS = {
     "supersedes": "what they supersede",
     "superseded_by": "what superseded them",
@@ -275,7 +293,7 @@ _WORDS = {
 
 
 def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
-    """Lines about the memories that are not among the chosen ones."""
+    """Describe the memories that are not among the chosen ones, a line each."""
     refs = {memory.ref for memory in chosen}
     rest = Counter(memory.status for memory in every if memory.ref not in refs)
     current = sum(count for status, count in rest.items() if status in CURRENT)
@@ -291,7 +309,7 @@ def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list
 
 
 def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
-    """A line about those of these fields that are set, because the form cannot hold them."""
+    """Describe which of these fields are set and lost, because the form cannot store them."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""The protocol through which export and import see the open stores."""
+"""The part of `Library` that export and import use, as a protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memtui.stores.base import StoreView, WritableStore
 
 
 class OpenStores(StoreView, Protocol):
-    """What `memtui.library.Library` offers to this package, which lies below it."""
+    """The open stores. `memtui.library.Library` implements it; this package lies below it."""
 
     now: Callable[[], datetime]
     """The clock; aware, in UTC."""

@@ -1,7 +1,7 @@
-"""A whole store into an empty place: the same files, bytes and times as where it came from.
+"""Plan to restore whole stores into an empty place: the same files, bytes and times.
 
-A database is built anew from its rows. All of it is one action of the journal, made in one step
-and taken back in one step.
+A database is rebuilt from its rows. The restoration is one action of the journal; it is made in one
+step and undone in one step.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memtui.stores.registry import format_of
 
 @dataclass(frozen=True, slots=True)
 class PlacedStore:
-    """One store and where it will lie."""
+    """A store and the root it will get."""
 
     store: IncomingStore
     root: Path
@@ -30,20 +30,22 @@ class PlacedStore:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """What bringing a document into an empty place would make."""
+    """The stores and files that restoring a document would make."""
 
     place: Path
     stores: tuple[PlacedStore, ...]
     tree: Tree = field(repr=False)
     existed: bool = False
-    """The place is a folder that is there, empty."""
+    """Whether the place is an existing empty folder."""
 
     @property
     def files(self) -> int:
+        """How many files it makes."""
         return len(self.tree.files) + len(self.tree.databases)
 
     @property
     def title(self) -> str:
+        """Its name in the log and the undo message."""
         count = sum(len(placed.store.memories) for placed in self.stores)
         return f"import {count} memories"
 
@@ -59,37 +61,48 @@ class Restoration:
 def plan_restore(
     document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
-    """What would be made. Reads every file of the document. Raises Refused or BundleError."""
+    """Plan to restore a document; reads every file of it and writes nothing.
+
+    Args:
+        document: see `read_document`.
+        place: a folder that is empty or does not exist.
+        cancelled: asked between stores.
+
+    Raises:
+        Refused: the place is not empty, or the document lacks a part of a store.
+        BundleError: a file cannot be written exactly, or a format is unknown.
+        Cancelled: `cancelled` returned True.
+    """
     if not is_empty(place):
-        raise Refused("there is something here already, and it is no store", where=str(place))
+        raise Refused("this place is not empty and holds no store", where=str(place))
     several = len(document.stores) > 1
     stores, tree = [], Tree({}, {})
-    for store in _whole(document):
+    for store in _stores_to_restore(document):
         if cancelled():
             raise Cancelled("stopped; nothing was imported")
         base = Path(quote_name(store.label)) if several else Path()
         stores.append(PlacedStore(store, place.absolute() / base / store.root))
-        tree = _grown(tree, store, base)
+        tree = _add_store(tree, store, base)
     return Restoration(place, tuple(stores), tree, place.is_dir())
 
 
-def _whole(document: ImportDocument) -> list[IncomingStore]:
-    """The stores of which there is something to make. Raises Refused where one is not whole."""
-    held = [store for store in document.stores if store.memories or store.files or store.rows]
-    if not held:
-        raise Refused("the file holds nothing that could be made", where=str(document.path))
-    partial = [s.label for s in held if not s.whole or not (s.files or s.rows)]
+def _stores_to_restore(document: ImportDocument) -> list[IncomingStore]:
+    """The stores that are not empty. Raises Refused where one is incomplete."""
+    found = [store for store in document.stores if store.memories or store.files or store.rows]
+    if not found:
+        raise Refused("the file holds no store to restore", where=str(document.path))
+    partial = [s.label for s in found if not s.whole or not (s.files or s.rows)]
     if partial:
         raise Refused(
             f"the file holds memories of {', '.join(partial)}, but not the whole store",
             where=str(document.path),
             do="import it into a store that exists",
         )
-    return held
+    return found
 
 
-def _grown(tree: Tree, store: IncomingStore, base: Path) -> Tree:
-    """The tree with this store in a folder of it."""
+def _add_store(tree: Tree, store: IncomingStore, base: Path) -> Tree:
+    """Return the tree with this store added in the folder `base`."""
     known = format_of(store.format)
     if known is None:
         raise BundleError(f"it holds a store of a format memtui does not know: {store.format!r}")

@@ -1,7 +1,6 @@
-"""A whole store put in its place in one step, and taken away again in one step.
+"""Apply a `TreeEdit`: install a whole store in one step, or remove it in one step.
 
-What `TreeEdit` says is done here. A store that somebody has written into since it was made is not
-taken away: what came later would go with it.
+A store that was written to since it was installed is not removed, so that nothing newer is lost.
 """
 
 from __future__ import annotations
@@ -36,36 +35,36 @@ from memtui.stores.format import WHOLE, DatabaseSupport, rows_digest
 from memtui.stores.registry import format_of
 
 BESIDE = ("-wal", "-shm", "-journal")
-"""What SQLite keeps beside a database while it is open."""
+"""Suffixes of files that SQLite creates while a database is open."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """All that a folder holds, by names from that folder."""
+    """The content of a folder, by relative path."""
 
     files: Mapping[str, tuple[str, int | None]] = field(repr=False)
-    """The text (bytes decoded with surrogateescape) and the time in nanoseconds."""
+    """Text (bytes decoded with surrogateescape) and modification time in nanoseconds."""
     databases: Mapping[str, tuple[str, Sequence[str]]] = field(repr=False)
-    """The name of the format, and the rows."""
+    """Name of the format, and rows."""
 
     def record(self) -> dict[str, Any]:
-        """As a `TreeEdit` holds it."""
+        """Return it as a `TreeEdit` holds it."""
         return {
-            "files": {name: list(held) for name, held in self.files.items()},
-            "databases": {name: list(held) for name, held in self.databases.items()},
+            "files": {name: list(file) for name, file in self.files.items()},
+            "databases": {name: list(rows) for name, rows in self.databases.items()},
         }
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Tree:
+    def from_record(cls, record: Mapping[str, Any]) -> Tree:
         """The inverse of `record`."""
         return cls(
             {name: (text, time) for name, (text, time) in record["files"].items()},
             {name: (format, rows) for name, (format, rows) in record["databases"].items()},
         )
 
-    def mark(self, place: Path) -> tuple[str, str]:
-        """A name and a digest for the recorder. All is there or nothing is, so one file tells
-        after a crash what became of all."""
+    def recorded_file(self, place: Path) -> tuple[str, str]:
+        """Return name and digest of one file for the recorder: either all files are there or none,
+        so one of them shows after a crash whether the edit was made."""
         for name, (text, _) in self.files.items():
             return str(place / name), digest(encode(text))
         for name, (_, rows) in self.databases.items():
@@ -74,7 +73,7 @@ class Tree:
 
 
 def is_empty(place: Path) -> bool:
-    """Whether nothing is there that an import could touch."""
+    """Whether the place does not exist or is an empty folder, apart from temporary files."""
     if not os.path.lexists(place):
         return True
     try:
@@ -85,24 +84,32 @@ def is_empty(place: Path) -> bool:
 
 
 def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
-    """Make the folder or take it away; one that was there before is filled or emptied.
+    """Install the stores or remove them; a folder that existed before is filled or emptied.
 
-    Raises Refused, SaveError or BundleError; then all is as it was.
+    Args:
+        edit: `after` is installed, else `before` is removed.
+        recorder: gets one file for all.
+        report: called with the files written.
+
+    Raises:
+        Refused: the place is not empty, or was written to since.
+        SaveError: a file cannot be written or removed; then nothing has changed.
+        BundleError: the rows make no database.
     """
     place = Path(edit.path)
     if edit.after is not None:
-        _make(Tree.of(edit.after), place, recorder, report)
+        _install(Tree.from_record(edit.after), place, recorder, report)
     elif edit.before is not None:
-        _take_away(Tree.of(edit.before), place, recorder, folder_stays=edit.existed)
+        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=edit.existed)
 
 
-# ---- making -------------------------------------------------------------------------------------
+# ---- installing ---------------------------------------------------------------------------------
 
 
-def _make(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
+def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
     if not is_empty(place):
-        raise Refused("there is something here already", where=str(place))
-    name, post = tree.mark(place)
+        raise Refused("this place is not empty", where=str(place))
+    name, post = tree.recorded_file(place)
     try:
         with new_stage(place) as stage:
             failpoint("fill")
@@ -116,7 +123,7 @@ def _make(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> N
 
 
 def _fill(tree: Tree, stage: Path, report: Report) -> None:
-    """Write every file below the stage, and see it on disk."""
+    """Write every file below the stage and sync it."""
     written: list[Path] = []
     for number, (name, (text, changed)) in enumerate(tree.files.items()):
         if number % 50 == 0:
@@ -146,35 +153,35 @@ def _database(format: str) -> DatabaseSupport:
 
 
 def _set_time(path: Path, changed: int | None) -> None:
-    """Give the file the time it had: some formats read it."""
+    """Set the modification time; some formats read it."""
     if changed is not None:
         with contextlib.suppress(OSError, OverflowError, ValueError):
             os.utime(path, ns=(changed, changed))
 
 
-# ---- taking away --------------------------------------------------------------------------------
+# ---- removing -----------------------------------------------------------------------------------
 
 
-def _take_away(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: bool) -> None:
+def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: bool) -> None:
     clear_leftovers(place)
     if is_empty(place):
         return
-    name, pre = tree.mark(place)
+    name, pre = tree.recorded_file(place)
     try:
-        with _kept_out(tree, place):
-            _check(tree, place, place)
+        with _exclusive(tree, place):
+            _refuse_changed(tree, place, place)
             recorder.intend(name, pre, "")
             with emptying_folder(place) if folder_stays else removing_folder(place) as hidden:
-                _check(tree, hidden, place)
+                _refuse_changed(tree, hidden, place)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise SaveError(f"nothing was taken away: {reason}", where=str(place)) from error
+        raise SaveError(f"nothing was removed: {reason}", where=str(place)) from error
     recorder.done(name)
 
 
 @contextmanager
-def _kept_out(tree: Tree, place: Path) -> Iterator[None]:
-    """Nobody writes into the databases meanwhile. Raises Refused when somebody has."""
+def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
+    """Hold an exclusive lock on each database. Raises Refused when one has changed."""
     with ExitStack() as stack:
         for name, (format, rows) in tree.databases.items():
             if (place / name).exists():
@@ -182,17 +189,17 @@ def _kept_out(tree: Tree, place: Path) -> Iterator[None]:
         yield
 
 
-def _check(tree: Tree, folder: Path, place: Path) -> None:
-    """Raises Refused when the folder holds anything but what was made."""
+def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
+    """Raise Refused when the folder holds anything but what was installed."""
     beside = {name + suffix for name in tree.databases for suffix in BESIDE}
     for path in _files_below(folder):
         name = str(path.relative_to(folder))
         if name in tree.databases or name in beside:
             continue
-        if not _is_as_made(tree, name, path):
+        if not _is_unchanged(tree, name, path):
             what = "was changed" if name in tree.files else "was made there"
             raise Refused(
-                f"{name} {what} since; nothing was taken away",
+                f"{name} {what} since; nothing was removed",
                 where=str(place),
                 do="undo what came later first, or delete the folder yourself",
             )
@@ -204,7 +211,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         yield from (Path(base) / name for name in sorted([*names, *links]))
 
 
-def _is_as_made(tree: Tree, name: str, path: Path) -> bool:
+def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
     made = tree.files[name][0] if name in tree.files else None
     try:
         now = decode(atomic_replace.read_if_exists(path) or b"")
@@ -212,9 +219,9 @@ def _is_as_made(tree: Tree, name: str, path: Path) -> bool:
         return False
     if now == made:
         return True
-    # memtui's own notes only grow: what counts is what they say in the end.
-    return path.parent.name == FOLDER and _said(now) == _said(made or "")
+    # The sidecar is append-only: its final entries count, not its bytes.
+    return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(made or "")
 
 
-def _said(text: str) -> dict[str, Any]:
+def _sidecar_entries(text: str) -> dict[str, Any]:
     return {id: entry for id, entry in read_entries(text).items() if entry}

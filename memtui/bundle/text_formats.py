@@ -1,4 +1,4 @@
-"""Memories as JSON lines, CSV and Markdown: for other programs and for people, one way out."""
+"""Write memories as JSON lines, CSV and Markdown; only JSON lines can be imported again."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ CSV_FIELDS = (
 _FORMULA = re.compile(
     r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
 )
-"""A spreadsheet takes a cell that begins so for a formula (OWASP, CSV Injection): some pass over
-blanks and what is not shown, some take the wide forms of East Asian text for the signs."""
+"""Beginnings of a cell that a spreadsheet runs as a formula (OWASP, CSV Injection); some skip
+blanks and invisible characters, some accept full-width signs."""
 
 
 def encode_jsonl(memories: Iterable[Memory]) -> Iterator[str]:
-    """One record per line, ASCII, every field."""
+    """Yield one JSON object per memory and line, ASCII, with every field."""
     for memory in memories:
         yield json.dumps(to_record(memory)) + "\n"
 
@@ -37,7 +37,7 @@ def _cell(value: object) -> str:
 
 
 def encode_csv(memories: Iterable[Memory]) -> Iterator[str]:
-    """A heading and a row per memory; what a spreadsheet would run gets a `'` before it."""
+    """Yield a header and a row per memory; formulas get a leading `'`."""
     line = io.StringIO()
     rows = csv.writer(line)
     rows.writerow(CSV_FIELDS)
@@ -52,7 +52,7 @@ def encode_csv(memories: Iterable[Memory]) -> Iterator[str]:
 
 
 def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
-    """A chapter per entity; what a text holds of control characters is shown, not passed on."""
+    """Yield a chapter per entity; control characters are made visible."""
     chapters: dict[str, list[Memory]] = {}
     for memory in memories:
         chapters.setdefault(memory.entity, []).append(memory)

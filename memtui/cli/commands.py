@@ -42,3 +42,17 @@ COMMANDS = {
     "config": ("store_commands:config", "Print config.toml with every setting explained."),
 }
 """Name -> module and function within `memtui.cli`, one line of help."""
+
+SECTIONS = {
+    "store_commands": "Stores",
+    "read_commands": "Reading",
+    "change_commands": "Changing",
+    "journal_commands": "Undo and log",
+    "transfer_commands": "Export and import",
+}
+"""Module -> heading of its commands in `memtui --help` and in docs/commands.md."""
+
+
+def commands_in(module: str) -> list[str]:
+    """Names of the commands that a module defines, in the order of the table."""
+    return [name for name, (place, _) in COMMANDS.items() if place.startswith(f"{module}:")]

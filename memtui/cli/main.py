@@ -17,7 +17,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line. Returns the exit code."""
     try:
         if _is_opening(arguments):
-            from memtui.cli.open_stores import show_stores
+            from memtui.cli.store_selection import show_stores
 
             return show_stores(arguments)
         return _run_command(arguments)

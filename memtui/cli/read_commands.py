@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.open_stores import load_library
 from memtui.cli.options import (
     filter_options,
     json_option,
@@ -16,6 +15,7 @@ from memtui.cli.options import (
     store_option,
 )
 from memtui.cli.output import print_counts, print_fields, print_json, print_memories
+from memtui.cli.store_selection import load_library
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.text import date, number, one_line, size, visible
 

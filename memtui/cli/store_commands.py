@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from memtui.cli.open_stores import load_library, show_stores
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
+from memtui.cli.store_selection import load_library, show_stores
 from memtui.errors import Refused
 from memtui.text import number, one_line
 

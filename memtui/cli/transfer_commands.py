@@ -13,9 +13,9 @@ import click
 
 from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
-from memtui.cli.open_stores import load_library, open_library
 from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
+from memtui.cli.store_selection import load_library, open_library
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import Query, filter_values
 from memtui.text import number, one_line, size, visible
@@ -89,7 +89,7 @@ def export(
     )
     _write(output, made.pieces)
     clear_progress()
-    for line in made.said:
+    for line in made.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 

@@ -114,17 +114,17 @@ class ChangeWriter:
                 log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _select_action(
-        self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, doing: str
+        self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, verb: str
     ) -> JournalAction:
         if number is not None:
             found = self._journal.get(number)
             if found is None:
-                raise Refused(f"the log has no number {number}", do="memtui log shows them")
+                raise Refused(f"the log has no action {number}", do="memtui log shows them")
             return found
         for action in actions:
             if anywhere or self._is_open(action):
                 return action
-        raise Refused(f"there is nothing to {doing}")
+        raise Refused(f"there is nothing to {verb}")
 
     def _is_open(self, action: JournalAction) -> bool:
         return any(

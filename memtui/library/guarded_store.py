@@ -126,15 +126,15 @@ class GuardedStore:
             raise Refused(self._reason(error), where=change.ref or str(self.root)) from error
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
-        """As the store does: what a failed write left behind is for the journal to judge."""
+        """Apply the edits; errors pass through, since the journal recovers failed writes."""
         if self._writable is None:
             raise Refused(self.read_only, where=str(self.root))
         return self._writable.apply(edits, recorder)
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
-        said = f": {one_line(str(error))}" if str(error) else ""
-        return cut(f"memtui failed at it ({type(error).__name__}{said})", _REASON_CELLS)
+        detail = f": {one_line(str(error))}" if str(error) else ""
+        return cut(f"memtui failed at it ({type(error).__name__}{detail})", _REASON_CELLS)
 
 
 def guarded(store: Store) -> WritableStore:
@@ -145,7 +145,7 @@ def guarded(store: Store) -> WritableStore:
 def _defect(memory: Memory) -> str:
     try:
         return find_defect(memory)
-    except Exception:  # whatever stands in a field where none of its kind belongs
+    except Exception:  # a field may hold any type
         return "it is not as a memory has to be"
 
 

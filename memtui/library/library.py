@@ -209,7 +209,7 @@ class Library(LibraryReader):
         with self._loaded.lock:
             if self._writer is None:
                 if self._state is None:
-                    raise Refused("this library was opened for reading only")
+                    raise Refused("this library was opened read-only")
                 from memtui.journal import Journal
                 from memtui.library.changing import ChangeWriter
                 from memtui.stores import registry

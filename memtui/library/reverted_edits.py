@@ -128,13 +128,13 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     return found
 
 
-def _responsible_action(history: EditHistory, again: Edit) -> JournalAction:
+def _responsible_action(history: EditHistory, reapply: Edit) -> JournalAction:
     """The newest action that set what is to be reapplied; for a row, the same columns."""
     for step in history.steps:
         edit = step.edit
-        if not isinstance(edit, RowEdit) or not isinstance(again, RowEdit):
+        if not isinstance(edit, RowEdit) or not isinstance(reapply, RowEdit):
             break
-        if not edit.after or not again.after or edit.after.keys() & again.after.keys():
+        if not edit.after or not reapply.after or edit.after.keys() & reapply.after.keys():
             return step.action
     return history.steps[0].action
 

@@ -118,7 +118,7 @@ class SemanticSearch:
         def report_labelled(progress: Progress) -> None:
             report(replace(progress, what=f"embedding {label}"))
 
-        made, texts = vector_building.build_vectors(folder, embedder, report_labelled, cancelled)
+        made, texts = vector_building.update_vectors(folder, embedder, report_labelled, cancelled)
         return EmbeddingResult(made, texts, embedder.name)
 
     def cosines(self, query: Query, segments: Sequence[Segment], slots: int) -> Floats | None:

@@ -238,7 +238,7 @@ def link_target(
         if named:
             paths = ", ".join(visible(path) for path in sorted(named)[:3])
             raise RefError(f"{visible(name)!r} names {paths}", do="give the whole path") from None
-        raise RefError(f"{error.what}, and no entity is called so", do=error.do) from None
+        raise RefError(f"{error.what}, and no entity has that name", do=error.do) from None
     if other.store != memory.store:
-        raise Refused("both ends of a link must lie in one store", where=visible(other.ref))
+        raise Refused("both ends of a link must be in the same store", where=visible(other.ref))
     return other.id

@@ -47,7 +47,7 @@ def created_of(change: Change, otherwise: datetime) -> datetime:
     return from_iso(value) or otherwise
 
 
-def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
+def changed_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
     """The fields that the change would make different.
 
     A field that already is as asked is left out, so that a form may hand in all it shows. Raises
@@ -67,7 +67,7 @@ def asked_values(change: Change, memory: Memory, editable: Collection[str]) -> d
     return values
 
 
-def same_as_seen(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
+def check_unchanged(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
     """Raises Conflict when the text changed since the person saw it."""
     if content_now != memory.content:
         raise Conflict(
@@ -83,7 +83,7 @@ UNADDRESSABLE = "unaddressable"
 """Key of `Memory.extra`: why the record cannot be named in its file, so not changed."""
 
 
-def told_apart(memories: Sequence[Memory]) -> list[Memory]:
+def with_unique_ids(memories: Sequence[Memory]) -> list[Memory]:
     """The memories in their order, each with an id of its own."""
     total = Counter(memory.id for memory in memories)
     seen: dict[str, int] = defaultdict(int)
@@ -93,11 +93,11 @@ def told_apart(memories: Sequence[Memory]) -> list[Memory]:
             found.append(memory)
             continue
         seen[memory.id] += 1
-        found.append(_one_of_many(memory, seen[memory.id]))
+        found.append(_with_unique_id(memory, seen[memory.id]))
     return found
 
 
-def _one_of_many(memory: Memory, number: int) -> Memory:
+def _with_unique_id(memory: Memory, number: int) -> Memory:
     id = memory.id if number == 1 else f"{memory.id}#{number}"
     fault = f"the store holds the id {memory.id} more than once"
     extra = {**memory.extra, "id": memory.id, UNADDRESSABLE: fault}
@@ -111,7 +111,7 @@ RATING_OF = {"high": 5, "medium": 3, "low": 1}
 """What is kept when a person chooses an importance that the store's format cannot hold."""
 
 
-def rated(rating: object) -> str:
+def importance_of_rating(rating: object) -> str:
     """High, medium or low; empty when there is no rating."""
     if not is_number(rating) or rating != rating:
         return ""

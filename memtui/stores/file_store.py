@@ -19,11 +19,11 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.action_support import ActionSupport, AnyContext
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
-from memtui.stores.overlay import KEPT, laid_over, read_kept
+from memtui.stores.overlay import KEPT_SHARD, apply_overlay, read_kept_shard
 from memtui.stores.plan_context import ContextFields
-from memtui.stores.scanning import FoundShard, SidecarReader, scan_of, stamped
+from memtui.stores.scanning import FoundShard, SidecarReader, build_scan, stamp_shards
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.sidecar_acts import BESIDE, plan_beside
+from memtui.stores.sidecar_acts import SIDECAR_ACTS, plan_sidecar_act
 from memtui.stores.values import utc_now
 
 
@@ -79,13 +79,13 @@ class FileStore(ABC, Generic[AnyContext]):
 
     def scan(self) -> Scan:
         """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
-        return scan_of(self.root, self.sidecar.current(), self.found())
+        return build_scan(self.root, self.sidecar.current(), self.found())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The stamps that `scan` would give them, where all their files are there."""
         whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
-        found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT]
-        return [] if not found else stamped(self.sidecar.current(), found)
+        found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT_SHARD]
+        return [] if not found else stamp_shards(self.sidecar.current(), found)
 
     def sidecar_read(self) -> Sidecar:
         """The sidecar that `read` lays over the memories."""
@@ -94,11 +94,11 @@ class FileStore(ABC, Generic[AnyContext]):
     def read(self, shard: Shard) -> Reading:
         """The memories of one shard, with what memtui keeps about them."""
         sidecar = self.sidecar_read()
-        if shard.key == KEPT:
-            others = [other for other in self.scan().shards if other.key != KEPT]
-            return read_kept(sidecar, others, self.label)
+        if shard.key == KEPT_SHARD:
+            others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
+            return read_kept_shard(sidecar, others, self.label)
         reading = self.read_files(shard, sidecar)
-        memories = laid_over(reading.memories, sidecar, shard.key, self.label)
+        memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
         return Reading(memories, reading.unreadable)
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
@@ -107,7 +107,7 @@ class FileStore(ABC, Generic[AnyContext]):
             return self.read_only
         if act is Act.ADD:
             return ""
-        if act not in self.acts.handlers and act not in BESIDE:
+        if act not in self.acts.handlers and act not in SIDECAR_ACTS:
             return self.acts.unsupported.get(act, "this format has no way to do it")
         return "" if memory is None else self.acts.not_on(act, memory)
 
@@ -124,7 +124,7 @@ class FileStore(ABC, Generic[AnyContext]):
         if doing is not None:
             return doing(change, memory, context)
         native_tags = self.acts.native_tags(memory)
-        return plan_beside(change, context.beside(memory), context.now, native_tags)
+        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now, native_tags)
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits. Raises Conflict or SaveError."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from memtui.changes import Change
 from memtui.model import Link, Memory
-from memtui.stores.sidecar import link_value
+from memtui.stores.sidecar import link_to_json
 
-NEVER_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
+MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
 """Of `extra`: what memtui says there, of whatever format."""
 
 
@@ -37,7 +37,7 @@ def extra_in(change: Change) -> Mapping[str, Any]:
 def native_keys(change: Change, told: Collection[str]) -> dict[str, Any]:
     """The keys of `extra` that a record gets back: all but those that are `told` otherwise."""
     items = extra_in(change).items()
-    return {key: value for key, value in items if key not in told and key not in NEVER_KEYS}
+    return {key: value for key, value in items if key not in told and key not in MEMTUI_KEYS}
 
 
 def links_in(change: Change) -> list[Link]:
@@ -59,7 +59,7 @@ def sidecar_values(
         "pinned": change.fields.get("pinned") is True,
         "rating": extra.get("rating"),
         "reviewed": extra.get("reviewed"),
-        "links": [link_value(link) for link in links_in(change) if link not in links],
+        "links": [link_to_json(link) for link in links_in(change) if link not in links],
         "supersedes": texts_in(change, "supersedes"),
         "superseded_by": texts_in(change, "superseded_by"),
     }
@@ -68,14 +68,14 @@ def sidecar_values(
 _NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
 """For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
 _NO_NAME = re.compile(r"[^\w]+")
-_TOLD_WORDS = """
+_REPEATED_WORDS = """
     createdAt created_at created date timestamp time start started_at updated updated_at
     modified last_updated last_modified status state priority source_ids sourceRef session_id
     tool_name project scope topic_key s p o edge branches archived projectKey remote sync_id id
     deleted_at expires expired differs headings created_from injections ignored_type kept
     normalized_hash line_endings byte_order_mark unaddressable frontmatter.title tags
 """
-_TOLD = frozenset(_TOLD_WORDS.split())
+_REPEATED = frozenset(_REPEATED_WORDS.split())
 """Keys of `extra` that say again, raw, what a field says, or that an adapter works out anew."""
 LONGEST_SLUG = 60
 """Characters of a name that is made from a text."""
@@ -130,12 +130,12 @@ def text_with_title(memory: Memory) -> str:
 
 def lost_fields(memory: Memory, *names: str, extra: bool = True) -> tuple[str, ...]:
     """Those of these fields that say something, and the keys that only its own format knows."""
-    found = [name for name in names if _says(memory, name)]
-    keys = [f"extra.{key}" for key in memory.extra if key not in _TOLD] if extra else []
+    found = [name for name in names if _has_value(memory, name)]
+    keys = [f"extra.{key}" for key in memory.extra if key not in _REPEATED] if extra else []
     return (*found, *keys)
 
 
-def _says(memory: Memory, name: str) -> bool:
+def _has_value(memory: Memory, name: str) -> bool:
     value: Any = getattr(memory, name)
     if name == "updated":
         return value is not None and value != memory.created

@@ -41,12 +41,12 @@ class JsonFile:
         """Where the record lies, in the file's own terms: `[3]`, `events[12]`."""
         return f"{'.'.join(self.array)}[{index}]"
 
-    def edit(self, named: Named, after: str | None) -> RecordEdit:
+    def edit(self, named: NamedRecord, after: str | None) -> RecordEdit:
         """Give a record this text, or remove it; undoing puts it back where it was."""
         before, index = named.record.raw, named.index
         return RecordEdit(str(self.path), self.array, "id", named.id, before, after, index)
 
-    def put(self, named: Named, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
+    def put(self, named: NamedRecord, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
         """Set these keys of a record and no other byte of it; none when it says so already."""
         raw = with_members(named.record.raw, values)
         return () if raw == named.record.raw else (self.edit(named, raw),)
@@ -78,18 +78,18 @@ def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
     return JsonFile(path, text, array, tuple(records), top)
 
 
-def to_be_made(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -> JsonFile:
+def new_json_file(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -> JsonFile:
     """A file that is not there, and what it would hold before its first record."""
     return JsonFile(path, text, array, (), {}, exists=False)
 
 
-def read_to_change(path: Path, root: Path) -> JsonFile:
+def read_or_new(path: Path, root: Path) -> JsonFile:
     """A file that is the list itself, as it is now. Raises Refused when it cannot be read.
 
     Where there is none it can be made; a link that leads nowhere is not made to lead somewhere.
     """
     if not os.path.lexists(path):
-        return to_be_made(path)
+        return new_json_file(path)
     try:
         return read_json(path, root)
     except UnreadableFile as error:
@@ -104,7 +104,7 @@ def with_members(raw: str, values: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedRecord:
     """A sound record and the id it goes by."""
 
     index: int
@@ -120,27 +120,27 @@ class Named:
         return value
 
 
-def _made_up(record: Record, index: int, folder: str) -> str:
+def _generated_id(record: Record, index: int, folder: str) -> str:
     text = f"{folder}\0{record.raw}".encode("utf-8", "surrogatepass")
     mark = hashlib.blake2b(text, digest_size=4).hexdigest()
     return f"unnamed-{index}-{mark}"
 
 
-def _name(record: Record, index: int, folder: str) -> Named:
+def _name(record: Record, index: int, folder: str) -> NamedRecord:
     native = record.value.get("id")
     if isinstance(native, str) and native:
-        return Named(index, record, native)
+        return NamedRecord(index, record, native)
     if isinstance(native, int) and not isinstance(native, bool):
-        return Named(index, record, str(native), "its id is a number, not a text")
-    return Named(index, record, _made_up(record, index, folder), "it has no id")
+        return NamedRecord(index, record, str(native), "its id is a number, not a text")
+    return NamedRecord(index, record, _generated_id(record, index, folder), "it has no id")
 
 
-def named_records(file: JsonFile, folder: str) -> tuple[list[Named], list[Unreadable]]:
+def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[Unreadable]]:
     """The records that are objects, each with an id, and a line for each that is not whole.
 
     `folder` (a slug, a project key) keeps made-up ids of different folders apart.
     """
-    found: list[Named] = []
+    found: list[NamedRecord] = []
     faults: list[str] = []
     for index, record in enumerate(file.records):
         if not isinstance(record.value, dict):
@@ -150,14 +150,14 @@ def named_records(file: JsonFile, folder: str) -> tuple[list[Named], list[Unread
         if named.fault:
             faults.append(f"{_place(file, index)} is shown but cannot be changed: {named.fault}")
         found.append(named)
-    return found, _listed(str(file.path), faults)
+    return found, _as_unreadable(str(file.path), faults)
 
 
 def _place(file: JsonFile, index: int) -> str:
     return f"record {file.key(index)} at line {file.records[index].line}"
 
 
-def _listed(file: str, faults: list[str]) -> list[Unreadable]:
+def _as_unreadable(file: str, faults: list[str]) -> list[Unreadable]:
     listed = [Unreadable(file, fault) for fault in faults[:MOST_FAULTS]]
     if len(faults) > MOST_FAULTS:
         listed.append(Unreadable(file, f"{len(faults) - MOST_FAULTS} more records like these"))

@@ -13,7 +13,7 @@ from typing import Any
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
-from memtui.stores.sidecar import Entry, Sidecar, links_of
+from memtui.stores.sidecar import Entry, Sidecar, entry_links
 from memtui.stores.values import texts_of
 
 
@@ -39,14 +39,14 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
         status="superseded" if retired and superseded_by else memory.status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),
-        links=memory.links + links_of(entry),
+        links=memory.links + entry_links(entry),
         supersedes=_joined(memory.supersedes, texts_of(entry.get("supersedes"))),
         superseded_by=superseded_by,
         extra=extra,
     )
 
 
-def keep(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def kept_value(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """The value of `kept` for a memory that is about to leave its store."""
     return {"memory": to_record(memory), "places": [dict(place) for place in places]}
 
@@ -72,7 +72,7 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
     return overlay(memory, entry)
 
 
-def laid_over(
+def apply_overlay(
     memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
 ) -> tuple[Memory, ...]:
     """The memories of one shard with their entries laid over, then those that only memtui keeps."""
@@ -87,7 +87,7 @@ def laid_over(
     return tuple(shown)
 
 
-KEPT = ".memtui"
+KEPT_SHARD = ".memtui"
 """Key of the shard of memories that only memtui keeps and whose own shard is gone."""
 
 
@@ -100,7 +100,7 @@ def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[S
     if not gone:
         return ()
     mark = "".join(sidecar.mark(key) for key in gone)
-    return (Shard(KEPT, (str(sidecar_path(root)),), "".join(gone) + mark),)
+    return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(gone) + mark),)
 
 
 def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
@@ -109,7 +109,7 @@ def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
     return sorted(found.difference(shard.key for shard in shards)) if found else []
 
 
-def read_kept(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
+def read_kept_shard(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
     """The memories of `kept_shard`."""
     memories = []
     for key in _gone(sidecar, shards):

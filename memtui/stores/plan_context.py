@@ -13,7 +13,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, sidecar_edits
-from memtui.stores.sidecar_acts import Beside
+from memtui.stores.sidecar_acts import SidecarEntry
 
 
 class ContextFields(TypedDict):
@@ -43,11 +43,11 @@ class PlanContext:
         """The ref of a memory of this store that is named by its id or its ref."""
         return f"{self.label}:{str(named).removeprefix(f'{self.label}:')}"
 
-    def beside(self, memory: Memory) -> Beside:
+    def sidecar_entry(self, memory: Memory) -> SidecarEntry:
         """The memory and its entry in the sidecar."""
-        return Beside(memory, self.root, self.sidecar, self.shard_of(memory))
+        return SidecarEntry(memory, self.root, self.sidecar, self.shard_of(memory))
 
-    def noted(self, id: str, shard: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def entry_edits(self, id: str, shard: str, **values: Any) -> tuple[SidecarEdit, ...]:
         """The edit that sets these keys of the entry of a memory that is not there yet, or of one
         in a shard that is known; none when it says so already."""
         return sidecar_edits(self.root, self.sidecar, id, shard, **values)

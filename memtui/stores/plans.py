@@ -77,7 +77,7 @@ def successor_warnings(memory: Memory) -> tuple[str, ...]:
     return (f"{', '.join(memory.superseded_by)} took its place and stays active too",)
 
 
-_TELLING = ("kind", "title", "content", "type", "entity")
+_IDENTITY_FIELDS = ("kind", "title", "content", "type", "entity")
 """Fields of an ADD that make another one the same."""
 
 
@@ -108,11 +108,11 @@ def repeated_add(change: Change, planned: Iterable[Plan]) -> Plan | None:
         return None
     for plan in planned:
         for known in plan.changes:
-            if known.act is Act.ADD and plan.edits and _telling(known) == _telling(change):
+            if known.act is Act.ADD and plan.edits and _identity(known) == _identity(change):
                 reason = "the same is added already"
                 return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=plan.refs[:1])
     return None
 
 
-def _telling(change: Change) -> tuple[object, ...]:
-    return (change.store, *(change.fields.get(name) or "" for name in _TELLING))
+def _identity(change: Change) -> tuple[object, ...]:
+    return (change.store, *(change.fields.get(name) or "" for name in _IDENTITY_FIELDS))

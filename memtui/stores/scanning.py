@@ -27,7 +27,7 @@ class FoundShard:
     is not known yet."""
 
 
-def scan_of(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
+def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
     """A shard for each find, stamped by its files and by what the sidecar says of it.
 
     A root that is gone is one fault, whatever a format would say of its folders.
@@ -43,12 +43,12 @@ def scan_of(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadabl
             faults.append(each)
         else:
             finds.append(each)
-    shards = stamped(sidecar, finds)
+    shards = stamp_shards(sidecar, finds)
     shards += kept_shard(root, sidecar, shards)
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
 
 
-def stamped(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
+def stamp_shards(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
     """The shard of each find."""
     return [
         Shard(each.key, each.files, (each.mark or file_stamp(each.files)) + sidecar.mark(each.key))
@@ -82,7 +82,7 @@ MOST_LOOKED_AT = 1_000
 Entry = os.DirEntry[str]
 
 
-def any_in(folder: Path, fits: Callable[[Entry], bool]) -> bool:
+def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
     """Does one of the first entries of this folder fit? Never raises."""
     try:
         with os.scandir(folder) as listing:
@@ -92,7 +92,7 @@ def any_in(folder: Path, fits: Callable[[Entry], bool]) -> bool:
         return False
 
 
-def listed(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
+def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
     """The entries of a folder by name, or why there are none."""
     try:
         with os.scandir(folder) as listing:
@@ -103,33 +103,33 @@ def listed(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
     """The folders in it that are not hidden, by name; what of them is closed as `Unreadable`."""
-    entries, faults = listed(folder)
+    entries, faults = list_folder(folder)
     yield from faults
     for entry in entries:
         if not entry.name.startswith("."):
-            found = _opened(entry, root)
+            found = _check_folder(entry, root)
             if found is not None:
                 yield found
 
 
-def _opened(entry: Entry, root: Path) -> Entry | Unreadable | None:
+def _check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
     try:
         if not entry.is_dir():
             return None
-        leaves = entry.is_symlink() and not leads_into(entry.path, root)
-        why = OUTSIDE if leaves else closed(entry.path)
+        leaves = entry.is_symlink() and not is_link_into(entry.path, root)
+        why = OUTSIDE if leaves else why_closed(entry.path)
     except OSError as error:
         why = error_text(error)
     return Unreadable(entry.path, why) if why else entry
 
 
-def closed(folder: str) -> str:
+def why_closed(folder: str) -> str:
     """Why this folder cannot be looked into; empty when it can."""
     may = os.access(folder, os.R_OK | os.X_OK)
     return "" if may else "there is no permission to read this folder"
 
 
-def leads_into(link: str, folder: str | Path) -> bool:
+def is_link_into(link: str, folder: str | Path) -> bool:
     """Does a link lead to a place in the folder? A circle of links leads to itself."""
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 

@@ -54,7 +54,7 @@ def _empty() -> Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ShardEntries:
     """The entries that are about one shard."""
 
     ids: tuple[str, ...]
@@ -63,7 +63,7 @@ class Share:
     """Changes whenever one of them does."""
 
 
-_NOTHING = Share((), "")
+_NO_ENTRIES = ShardEntries((), "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Sidecar:
     """Lines that could not be read."""
     fault: str = ""
     """Why the whole file could not be read; empty when it could, or when there is none."""
-    _shards: Mapping[str, Share] = field(default_factory=dict)
+    _shards: Mapping[str, ShardEntries] = field(default_factory=dict)
     _wanderers: str = ""
     """Changes whenever an entry does that has named several shards."""
 
@@ -89,12 +89,12 @@ class Sidecar:
         An entry is laid over whatever has its id. One that has named several shards may be laid
         over memories of each, as when another program has put back a fact that was moved.
         """
-        own, of_any = (self._shards.get(key, _NOTHING).mark for key in (shard, ""))
+        own, of_any = (self._shards.get(key, _NO_ENTRIES).mark for key in (shard, ""))
         return own + of_any + self._wanderers
 
     def of_shard(self, shard: str) -> Iterator[tuple[str, Entry]]:
         """The entries that name this shard, in the order they were first made."""
-        for id in self._shards.get(shard, _NOTHING).ids:
+        for id in self._shards.get(shard, _NO_ENTRIES).ids:
             yield id, self.entries[id]
 
 
@@ -118,13 +118,13 @@ def _parse(line: str) -> tuple[str, Entry | None] | None:
     return None
 
 
-def _shares(entries: Mapping[str, Entry]) -> dict[str, Share]:
+def _by_shard(entries: Mapping[str, Entry]) -> dict[str, ShardEntries]:
     """The entries by the shard that they name; empty for those that name none."""
     found: dict[str, dict[str, Entry]] = {}
     for id, entry in entries.items():
         shard = entry.get("shard")
         found.setdefault(shard if isinstance(shard, str) else "", {})[id] = entry
-    return {shard: Share(tuple(those), _mark(those)) for shard, those in found.items()}
+    return {shard: ShardEntries(tuple(those), _mark(those)) for shard, those in found.items()}
 
 
 def _mark(entries: Mapping[str, Entry]) -> str:
@@ -151,7 +151,7 @@ def parse_sidecar(text: str) -> Sidecar:
         else:
             entries.pop(id, None)
     wandered = {id: entries.get(id, _EMPTY) for id, shards in named.items() if len(shards) > 1}
-    return Sidecar(entries, damaged, "", _shares(entries), _mark(wandered) if wandered else "")
+    return Sidecar(entries, damaged, "", _by_shard(entries), _mark(wandered) if wandered else "")
 
 
 def read_sidecar(root: Path) -> Sidecar:
@@ -167,7 +167,7 @@ def read_sidecar(root: Path) -> Sidecar:
         return Sidecar(fault=error.strerror or "it cannot be read")
 
 
-def ids_in(entry: Entry, key: str) -> tuple[str, ...]:
+def entry_ids(entry: Entry, key: str) -> tuple[str, ...]:
     """The ids under `supersedes` or `superseded_by`; what is not one is left out."""
     return texts_of(entry.get(key))
 
@@ -197,14 +197,14 @@ def _link(value: object) -> Link | None:
     )
 
 
-def links_of(entry: Entry) -> tuple[Link, ...]:
+def entry_links(entry: Entry) -> tuple[Link, ...]:
     """The links an entry holds; what is not one is left out."""
     values = entry.get("links")
     found = (_link(value) for value in values) if isinstance(values, list) else ()
     return tuple(link for link in found if link is not None)
 
 
-def link_value(link: Link) -> dict[str, Any]:
+def link_to_json(link: Link) -> dict[str, Any]:
     """A link as an entry holds it."""
     value: dict[str, Any] = {"relation": link.relation, "target": link.target}
     if link.valid_from:

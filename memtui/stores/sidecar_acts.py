@@ -15,10 +15,10 @@ from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Link, Memory
 from memtui.stores.plans import plan_one
-from memtui.stores.sidecar import Sidecar, link_value, links_of, sidecar_edits
+from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, to_iso_seconds
 
-BESIDE = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
+SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
 
 RELATION = re.compile(r"[a-z][a-z0-9_]*")
@@ -27,7 +27,7 @@ RATINGS = (1, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class SidecarEntry:
     """One memory and the sidecar it has its entry in."""
 
     memory: Memory
@@ -40,7 +40,7 @@ class Beside:
         """The edit that sets these keys of the memory's entry; none when it says so already."""
         return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
 
-    def forget(self) -> tuple[SidecarEdit, ...]:
+    def removal(self) -> tuple[SidecarEdit, ...]:
         """The edit that takes the entry away, with a memory that is deleted."""
         before = self.sidecar.entries.get(self.memory.id)
         if before is None:
@@ -49,7 +49,7 @@ class Beside:
 
 
 def tag_edits(
-    beside: Beside, wanted: object, native: Iterable[str] = ()
+    beside: SidecarEntry, wanted: object, native: Iterable[str] = ()
 ) -> tuple[SidecarEdit, ...]:
     """Set the tags; those that the store itself gives (`native`) are not kept twice."""
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
@@ -59,15 +59,15 @@ def tag_edits(
     return beside.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
 
 
-def asked_link(change: Change, memory: Memory) -> tuple[str, str]:
+def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
     """The relation and the target that LINK or UNLINK names, the target as the store names it."""
     relation = str(change.fields.get("relation") or "")
     target = str(change.fields.get("target") or "").removeprefix(f"{memory.store}:")
     return relation, target
 
 
-def _link(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
-    relation, target = asked_link(change, beside.memory)
+def _link(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
+    relation, target = requested_link(change, beside.memory)
     if not RELATION.fullmatch(relation):
         raise Refused(
             "a relation is a word of lower-case letters, digits and _",
@@ -85,24 +85,24 @@ def _link(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
         valid_to=_when(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
-    kept = links_of(beside.sidecar.entry(beside.memory.id))
-    return beside.set(links=[link_value(item) for item in (*kept, link)])
+    kept = entry_links(beside.sidecar.entry(beside.memory.id))
+    return beside.set(links=[link_to_json(item) for item in (*kept, link)])
 
 
 def _when(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
-def _unlink(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
-    relation, target = asked_link(change, beside.memory)
-    kept = links_of(beside.sidecar.entry(beside.memory.id))
+def _unlink(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
+    relation, target = requested_link(change, beside.memory)
+    kept = entry_links(beside.sidecar.entry(beside.memory.id))
     left = [link for link in kept if (link.relation, link.target) != (relation, target)]
     if len(left) == len(kept):
         raise Refused(f"there is no link {relation} to {target} that memtui made")
-    return beside.set(links=[link_value(link) for link in left])
+    return beside.set(links=[link_to_json(link) for link in left])
 
 
-def _rate(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
+def _rate(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
     rating = change.fields.get("rating")
     if rating in (None, 0):
         return beside.set(rating=None)
@@ -112,13 +112,13 @@ def _rate(change: Change, beside: Beside) -> tuple[SidecarEdit, ...]:
     return beside.set(rating=rating)
 
 
-def plan_beside(
+def plan_sidecar_act(
     change: Change,
-    beside: Beside,
+    beside: SidecarEntry,
     now: datetime,
     native_tags: Iterable[str] = (),
 ) -> Plan:
-    """The plan of an act of `BESIDE`. Raises Refused."""
+    """The plan of an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:
         case Act.PIN:
             edits = () if beside.memory.pinned else beside.set(pinned=True)

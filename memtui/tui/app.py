@@ -18,11 +18,11 @@ from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.action_palette import ActionPalette
 from memtui.tui.app_interface import AppInterface, Launch
+from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, Painting
-from memtui.tui.colours import Colours, Palette
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
-from memtui.tui.output_filter import OutputFilter
+from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.themed_widget import ThemedWidget
@@ -52,7 +52,7 @@ class MemtuiApp(AppInterface):
         self._painting = Painting()
         self.launch = launch
         self.settings = launch.loaded.settings
-        self.colours = Colours(launch.themes)
+        self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)

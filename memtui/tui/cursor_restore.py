@@ -26,7 +26,7 @@ class CursorPosition:
     top: int
 
 
-def place(stand: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
+def restore_cursor(stand: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
     """Cursor and top line in the new list."""
     if stand.serial < 0 or not slots:
         return 0, 0
@@ -51,7 +51,7 @@ def _same_ref(stand: CursorPosition, slots: Sequence[int], rows: Sequence[Memory
     return int(min(stand.cursor, count - 1))
 
 
-def fresh(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
+def find_changed(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
     """Of the rows that came, by serial, those whose memory is new or says something else.
 
     A file that is read again gives all its memories new rows; most of them did not change.
@@ -61,13 +61,13 @@ def fresh(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[i
     return frozenset(changed)
 
 
-def read_again(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
+def map_replaced(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
     """For each row that went the one that has its memory now; -1 where none has."""
     now = {memory.ref: serial for serial, memory in come.items()}
     return {serial: now.get(memory.ref, -1) for serial, memory in gone.items()}
 
 
-def followed(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
+def follow_serials(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
     """Marks on rows, gone on with where their memories were read again."""
     return {again.get(serial, serial) for serial in serials} - {-1}
 

@@ -53,7 +53,7 @@ class SessionState:
         if self.last.focus in list(Pane):
             screen.pane = Pane(self.last.focus)
         screen.zoomed = bool(self.last.zoomed)
-        screen.search_bar.line.former = list(self.last.searches)
+        screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
         """Remember what the screen looks like."""
@@ -70,7 +70,7 @@ class SessionState:
             focus=screen.pane,
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
-            searches=tuple(screen.search_bar.line.former),
+            searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
         session.save(self._launch.state, self._key, kept)

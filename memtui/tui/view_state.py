@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 from memtui import query as queries
 from memtui.model import UNTYPED
 from memtui.query import Condition, Query, Sort, TimeCondition
-from memtui.tui.widgets.chips import Chip
+from memtui.tui.widgets.status_lines import Chip
 
 ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
 ORDER_WORDS = {

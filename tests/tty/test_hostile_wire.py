@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.text.gallery import ALL, FORBIDDEN
+from memtui.testing.hostile_values import ALL, FORBIDDEN
 
 pytestmark = pytest.mark.slow
 

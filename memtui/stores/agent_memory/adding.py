@@ -10,7 +10,7 @@ from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.agent_memory import rules as asking
-from memtui.stores.agent_memory.importing import beside_fact, carried_fact, plan_add_note
+from memtui.stores.agent_memory.importing import fact_sidecar_values, imported_fact, plan_add_note
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.records import (
     ACTIVE,
@@ -65,8 +65,8 @@ def _type(change: Change, file: FactFile, stated: str) -> str:
     return word_of(change, "type", "") or file.type or stated or UNTYPED_FACT
 
 
-def _plan_carried(change: Change, context: FactContext, file: FactFile, stated: str) -> Plan:
-    value = carried_fact(change, _type(change, file, stated), context.now)
+def _plan_import(change: Change, context: FactContext, file: FactFile, stated: str) -> Plan:
+    value = imported_fact(change, _type(change, file, stated), context.now)
     id = value["id"]
     if any(named.id == id for named in file.records):
         return plan_duplicate(change, "a fact with this id")
@@ -74,7 +74,7 @@ def _plan_carried(change: Change, context: FactContext, file: FactFile, stated: 
         changes=(change,),
         edits=(
             *file.items.insert(value, INDENT),
-            *context.noted_fact(file.slug, id, **beside_fact(change)),
+            *context.fact_entry_edits(file.slug, id, **fact_sidecar_values(change)),
         ),
         outcome=Outcome.ADDED,
         reason=_reason(id, file.slug, []),
@@ -89,7 +89,7 @@ def _no_importance(change: Change) -> tuple[str, ...]:
     return ()
 
 
-def made_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
+def mark_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
     return file.items.put(file.record(id), {"status": HISTORICAL})
 
 
@@ -120,10 +120,10 @@ def plan_add(change: Change, context: FactContext) -> Plan:
     if slug == NOTES and not file.items.path.parent.exists():
         raise Refused("notes are files, not facts", do="add a note, or edit the one of that day")
     if is_import(change):
-        return _plan_carried(change, context, file, stated)
+        return _plan_import(change, context, file, stated)
     content = content_of(change)
     active = file.active
-    coming = file.coming(planned_before(context.view), context.label)
+    coming = file.planned_facts(planned_before(context.view), context.label)
     verdict = _refused_by_rule(change, content, [*active, *coming], context.rules)
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
@@ -164,10 +164,10 @@ def _edits(
 
     `supersedes` holds one id, the last; the others are kept in the sidecar.
     """
-    edits = [edit for fact in old for edit in made_historical(file, fact.id)]
+    edits = [edit for fact in old for edit in mark_historical(file, fact.id)]
     edits += file.items.insert(value, INDENT)
     earlier = [fact.id for fact in old[:-1]]
-    edits += context.noted_fact(
+    edits += context.fact_entry_edits(
         file.slug,
         value["id"],
         supersedes=earlier,

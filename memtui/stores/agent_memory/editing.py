@@ -16,7 +16,7 @@ from memtui.model import Memory
 from memtui.stores.action_support import ActionSupport
 from memtui.stores.agent_memory import records
 from memtui.stores.agent_memory import rules as asking
-from memtui.stores.agent_memory.adding import made_historical, new_fact, plan_add, slug_and_type
+from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type
 from memtui.stores.agent_memory.layout import shard_key
 from memtui.stores.agent_memory.notes import NOTE_ACTS, delete_note, edit_note
 from memtui.stores.agent_memory.records import (
@@ -29,16 +29,16 @@ from memtui.stores.agent_memory.records import (
 )
 from memtui.stores.change_validation import (
     UNADDRESSABLE,
-    asked_values,
+    changed_values,
+    check_unchanged,
     content_of,
-    same_as_seen,
     word_of,
 )
 from memtui.stores.importing import texts_in
-from memtui.stores.json_file import Named
+from memtui.stores.json_file import NamedRecord
 from memtui.stores.plans import dangling_warnings, plan_merge, plan_one, successor_warnings
-from memtui.stores.sidecar import ids_in
-from memtui.stores.sidecar_acts import asked_link, plan_beside, tag_edits
+from memtui.stores.sidecar import entry_ids
+from memtui.stores.sidecar_acts import plan_sidecar_act, requested_link, tag_edits
 from memtui.stores.values import text_of
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
@@ -71,20 +71,20 @@ def shard_of(memory: Memory) -> str:
     return shard_key(slug_of(memory))
 
 
-def _seen(memory: Memory, file: FactFile, wanted: str | None = None) -> Named:
+def _unchanged_record(memory: Memory, file: FactFile, wanted: str | None = None) -> NamedRecord:
     named = file.record(memory.id)
     now = text_of(named.value.get("content"))
-    same_as_seen(memory, now, str(file.items.path), wanted)
+    check_unchanged(memory, now, str(file.items.path), wanted)
     return named
 
 
 def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
     if memory.kind == "note":
         return edit_note(change, memory, context)
-    asked = asked_values(change, memory, FACT_FIELDS)
+    asked = changed_values(change, memory, FACT_FIELDS)
     file = context.open(slug_of(memory))
     wanted = content_of(change) if "content" in asked else None
-    named = _seen(memory, file, wanted)
+    named = _unchanged_record(memory, file, wanted)
     raw = named.record.raw
     warnings: list[str] = []
     if wanted is not None:
@@ -95,18 +95,23 @@ def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
         raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
     edits: tuple[Edit, ...] = ()
     if "entity" in asked:
-        edits = _moved(change, memory, context, file, named, raw)
-        warnings += _moved_warnings(memory, file, named)
+        edits = _move(change, memory, context, file, named, raw)
+        warnings += _move_warnings(memory, file, named)
     elif raw != named.record.raw:
         edits = (file.items.edit(named, raw),)
-        warnings += _renamed_entity(file, named, raw)
+        warnings += _path_warnings(file, named, raw)
     if "tags" in asked:
-        edits += tag_edits(context.beside(memory), asked["tags"])
+        edits += tag_edits(context.sidecar_entry(memory), asked["tags"])
     return plan_one(change, memory, edits, tuple(warnings))
 
 
-def _moved(
-    change: Change, memory: Memory, context: FactContext, file: FactFile, named: Named, raw: str
+def _move(
+    change: Change,
+    memory: Memory,
+    context: FactContext,
+    file: FactFile,
+    named: NamedRecord,
+    raw: str,
 ) -> tuple[Edit, ...]:
     """Take the fact out of one entity's file and put it into another's."""
     slug, stated = slug_and_type(word_of(change, "entity", memory.entity))
@@ -122,18 +127,18 @@ def _moved(
         raw = put_member(raw, "entityType", stated)
     entry = dict(context.sidecar.entry(memory.id))
     entry.pop("shard", None)
-    noted = context.noted_fact(slug, memory.id, **entry) if entry else ()
+    noted = context.fact_entry_edits(slug, memory.id, **entry) if entry else ()
     return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *noted)
 
 
-def _moved_warnings(memory: Memory, file: FactFile, named: Named) -> list[str]:
-    warnings = _renamed_entity(file, named, None)
+def _move_warnings(memory: Memory, file: FactFile, named: NamedRecord) -> list[str]:
+    warnings = _path_warnings(file, named, None)
     if memory.supersedes or memory.superseded_by:
         warnings.append("links between this fact and those it leaves now dangle")
     return warnings
 
 
-def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
+def _path_warnings(file: FactFile, named: NamedRecord, raw: str | None) -> list[str]:
     """A warning when the other facts get another path because this one changes (None: goes).
 
     The program's own index takes the type of the first fact too (build-entity-index.sh:81), so the
@@ -152,8 +157,8 @@ def _renamed_entity(file: FactFile, named: Named, raw: str | None) -> list[str]:
 
 def _retire(change: Change, memory: Memory, context: FactContext) -> Plan:
     file = context.open(slug_of(memory))
-    _seen(memory, file)
-    return plan_one(change, memory, made_historical(file, memory.id), ends=True)
+    _unchanged_record(memory, file)
+    return plan_one(change, memory, mark_historical(file, memory.id), ends=True)
 
 
 def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
@@ -165,7 +170,7 @@ def _restore(change: Change, memory: Memory, context: FactContext) -> Plan:
 def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     file = context.open(slug_of(memory))
     content = content_of(change)
-    named = _seen(memory, file, content)
+    named = _unchanged_record(memory, file, content)
     broken = asking.broken_rule(content, context.rules)
     if broken and not change.force:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
@@ -181,9 +186,9 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     return Plan(
         changes=(change,),
         edits=(
-            *made_historical(file, memory.id),
+            *mark_historical(file, memory.id),
             *file.items.insert(value, INDENT),
-            *context.noted_fact(file.slug, value["id"], tags=texts_in(change, "tags")),
+            *context.fact_entry_edits(file.slug, value["id"], tags=texts_in(change, "tags")),
         ),
         outcome=Outcome.SUPERSEDED,
         reason=f"Added fact {value['id']} to {file.slug}, marked {memory.id} historical",
@@ -197,9 +202,12 @@ def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
     if memory.kind == "note":
         return delete_note(change, memory, context)
     file = context.open(slug_of(memory))
-    named = _seen(memory, file)
-    edits: tuple[Edit, ...] = (file.items.edit(named, None), *context.beside(memory).forget())
-    warnings = (*dangling_warnings(memory, file.memories), *_renamed_entity(file, named, None))
+    named = _unchanged_record(memory, file)
+    edits: tuple[Edit, ...] = (
+        file.items.edit(named, None),
+        *context.sidecar_entry(memory).removal(),
+    )
+    warnings = (*dangling_warnings(memory, file.memories), *_path_warnings(file, named, None))
     return plan_one(change, memory, edits, warnings)
 
 
@@ -211,26 +219,26 @@ def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
     file = context.open(slug_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
-        named = _seen(memory, file, content_of(change))
+        named = _unchanged_record(memory, file, content_of(change))
         edits = file.items.put(named, {"content": content_of(change)})
-    known = ids_in(context.sidecar.entry(memory.id), "supersedes")
+    known = entry_ids(context.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    edits += context.noted_fact(file.slug, memory.id, supersedes=ids)
+    edits += context.fact_entry_edits(file.slug, memory.id, supersedes=ids)
     for other in others:
-        edits += _merged_away(other, memory, context)
+        edits += _supersede_by_merge(other, memory, context)
     return plan_merge(change, memory, others, edits)
 
 
-def _merged_away(other: Memory, into: Memory, context: FactContext) -> tuple[Edit, ...]:
+def _supersede_by_merge(other: Memory, into: Memory, context: FactContext) -> tuple[Edit, ...]:
     why = not_on(Act.SUPERSEDE, other)
     if why:
         raise Refused(why, where=other.ref)
     file = context.open(slug_of(other))
-    _seen(other, file)
+    _unchanged_record(other, file)
     edits: tuple[Edit, ...] = ()
     if other.extra.get("status") != HISTORICAL:
-        edits = made_historical(file, other.id)
-    return edits + context.succeeded(file.slug, other.id, into.id)
+        edits = mark_historical(file, other.id)
+    return edits + context.successor_edits(file.slug, other.id, into.id)
 
 
 def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
@@ -239,7 +247,7 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
     `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
     has already, stay as they are.
     """
-    _, target = asked_link(change, memory)
+    _, target = requested_link(change, memory)
     known = {other.id for other in context.view.memories(context.label)}
     if target in known or any(link.target == target for link in memory.links):
         return change
@@ -249,15 +257,17 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
 
 
 def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
-    return plan_beside(_by_slug(change, memory, context), context.beside(memory), context.now)
+    return plan_sidecar_act(
+        _by_slug(change, memory, context), context.sidecar_entry(memory), context.now
+    )
 
 
 def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:
     """A fact's own edge becomes null, which the format reads as none."""
     change = _by_slug(change, memory, context)
     edge = edge_link(memory.extra.get("edge"))
-    if edge is None or asked_link(change, memory) != (edge.relation, edge.target):
-        return plan_beside(change, context.beside(memory), context.now)
+    if edge is None or requested_link(change, memory) != (edge.relation, edge.target):
+        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     file = context.open(slug_of(memory))
     return plan_one(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
 

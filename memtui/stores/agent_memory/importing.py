@@ -15,7 +15,7 @@ from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores.agent_memory import layout
-from memtui.stores.agent_memory.notes import NoteText, to_text
+from memtui.stores.agent_memory.notes import NoteText, note_to_text
 from memtui.stores.agent_memory.records import ACTIVE, HISTORICAL, MANUAL, PLURALS, edge_link
 from memtui.stores.change_validation import content_of, created_of, word_of
 from memtui.stores.format import ConvertedMemory
@@ -35,7 +35,7 @@ from memtui.stores.plan_context import PlanContext
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import to_iso_seconds
 
-_TOLD = frozenset(
+_WRITTEN_ELSEWHERE = frozenset(
     {"id", "content", "createdAt", "entityType", "sourceRef"}
     | {"status", "supersedes", "byte_order_mark", "line_endings"}
 )
@@ -56,7 +56,7 @@ def _source(change: Change) -> tuple[str, str]:
     return source.removesuffix(f" {reference}") if reference else source, reference
 
 
-def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, Any]:
+def imported_fact(change: Change, entity_type: str, now: datetime) -> dict[str, Any]:
     """The fact's record."""
     extra = extra_in(change)
     source, reference = _source(change)
@@ -73,10 +73,10 @@ def carried_fact(change: Change, entity_type: str, now: datetime) -> dict[str, A
         "status": _status(change),
         "supersedes": supersedes[-1] if supersedes else None,
     }
-    return record | native_keys(change, _TOLD)
+    return record | native_keys(change, _WRITTEN_ELSEWHERE)
 
 
-def beside_fact(change: Change) -> dict[str, Any]:
+def fact_sidecar_values(change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the fact: all that its record cannot hold."""
     values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
     return values | {
@@ -116,10 +116,10 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
     like = NoteText(
         path,
         "",
-        marked=extra.get("byte_order_mark") is True,
+        has_bom=extra.get("byte_order_mark") is True,
         crlf=extra.get("line_endings") == "crlf",
     )
-    edits: tuple[Edit, ...] = (TextEdit(str(path), None, to_text(content_of(change), like)),)
+    edits: tuple[Edit, ...] = (TextEdit(str(path), None, note_to_text(content_of(change), like)),)
     return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 

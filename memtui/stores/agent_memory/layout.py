@@ -14,7 +14,7 @@ from pathlib import Path
 
 from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import FoundShard, any_in, folders_in, listed
+from memtui.stores.scanning import FoundShard, folders_in, has_entry, list_folder
 
 ENTITIES = "entities"
 ITEMS = "items.json"
@@ -33,7 +33,7 @@ def _is_home(path: Path) -> bool:
         return True
     if all(os.path.isdir(path / name) for name in SET_UP):
         return True
-    return any_in(entities, lambda entry: os.path.lexists(os.path.join(entry.path, ITEMS)))
+    return has_entry(entities, lambda entry: os.path.lexists(os.path.join(entry.path, ITEMS)))
 
 
 def detect(path: Path) -> Path | None:
@@ -62,7 +62,7 @@ def entities(root: Path) -> Iterator[FoundShard | Unreadable]:
 
 def notes(root: Path) -> Iterator[FoundShard | Unreadable]:
     """The daily notes by date, then MEMORY.md of the folder above."""
-    entries, faults = listed(root)
+    entries, faults = list_folder(root)
     yield from faults
     for entry in entries:
         if DAILY.fullmatch(entry.name):

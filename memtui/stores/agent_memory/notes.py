@@ -17,11 +17,11 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
-from memtui.stores.change_validation import asked_values, content_of, same_as_seen
+from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.plans import plan_one
 from memtui.stores.scanning import as_refused
-from memtui.stores.sidecar_acts import BESIDE, tag_edits
+from memtui.stores.sidecar_acts import SIDECAR_ACTS, tag_edits
 from memtui.stores.values import from_iso
 
 NOTES = "notes"
@@ -40,7 +40,7 @@ class NoteText:
 
     path: Path
     content: str
-    marked: bool
+    has_bom: bool
     """It begins with a byte order mark."""
     crlf: bool
     """All its lines end in CRLF."""
@@ -48,14 +48,14 @@ class NoteText:
     @property
     def extra(self) -> dict[str, Any]:
         extra: dict[str, Any] = {}
-        if self.marked:
+        if self.has_bom:
             extra["byte_order_mark"] = True
         if self.crlf:
             extra["line_endings"] = "crlf"
         return extra
 
 
-def to_prose(path: Path, text: str) -> NoteText:
+def parse_note(path: Path, text: str) -> NoteText:
     """A file's text as content, and how to get back to the text."""
     marked = text.startswith(BYTE_ORDER_MARK)
     body = text.removeprefix(BYTE_ORDER_MARK)
@@ -64,15 +64,15 @@ def to_prose(path: Path, text: str) -> NoteText:
     return NoteText(path, body.replace("\r\n", "\n") if crlf else body, marked, crlf)
 
 
-def to_text(content: str, like: NoteText) -> str:
+def note_to_text(content: str, like: NoteText) -> str:
     """The file's text for new content, with the mark and line ends the file has."""
     body = content.replace("\n", "\r\n") if like.crlf else content
-    return BYTE_ORDER_MARK + body if like.marked else body
+    return BYTE_ORDER_MARK + body if like.has_bom else body
 
 
-def read_prose(path: Path, root: Path) -> NoteText:
+def read_note(path: Path, root: Path) -> NoteText:
     """Raises UnreadableFile."""
-    return to_prose(path, decode(read_bytes(path, root)))
+    return parse_note(path, decode(read_bytes(path, root)))
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -158,35 +158,38 @@ def tacit(prose: NoteText, label: str, id: str) -> Memory:
 
 
 NOTE_FIELDS = frozenset({"content", "tags"})
-NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | BESIDE
+NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
 
 
-def _opened(memory: Memory) -> tuple[str, NoteText]:
+def _read_again(memory: Memory) -> tuple[str, NoteText]:
     """The file's text, and what it says. Raises Refused."""
     path = Path(memory.origin.file)
     try:
         text = decode(read_bytes(path, path.parent))
     except UnreadableFile as error:
         raise as_refused(error, path) from None
-    return text, to_prose(path, text)
+    return text, parse_note(path, text)
 
 
 def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    before, prose = _opened(memory)
-    asked = asked_values(change, memory, NOTE_FIELDS)
+    before, prose = _read_again(memory)
+    asked = changed_values(change, memory, NOTE_FIELDS)
     edits: tuple[Edit, ...] = ()
     if "content" in asked:
         path = str(prose.path)
-        same_as_seen(memory, prose.content, path, asked["content"])
-        edits = (TextEdit(path, before, to_text(content_of(change), prose)),)
+        check_unchanged(memory, prose.content, path, asked["content"])
+        edits = (TextEdit(path, before, note_to_text(content_of(change), prose)),)
     if "tags" in asked:
-        edits += tag_edits(context.beside(memory), asked["tags"])
+        edits += tag_edits(context.sidecar_entry(memory), asked["tags"])
     return plan_one(change, memory, edits)
 
 
 def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    before, prose = _opened(memory)
+    before, prose = _read_again(memory)
     path = str(prose.path)
-    same_as_seen(memory, prose.content, path, None)
-    edits: tuple[Edit, ...] = (TextEdit(path, before, None), *context.beside(memory).forget())
+    check_unchanged(memory, prose.content, path, None)
+    edits: tuple[Edit, ...] = (
+        TextEdit(path, before, None),
+        *context.sidecar_entry(memory).removal(),
+    )
     return plan_one(change, memory, edits)

@@ -27,11 +27,11 @@ from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.agent_memory.rules import FactRules
-from memtui.stores.change_validation import UNADDRESSABLE, told_apart
-from memtui.stores.json_file import JsonFile, Named, named_records, read_to_change
+from memtui.stores.change_validation import UNADDRESSABLE, with_unique_ids
+from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import LastRead
-from memtui.stores.sidecar import ids_in
+from memtui.stores.sidecar import entry_ids
 from memtui.stores.values import from_iso, text_of
 
 ACTIVE = "active"
@@ -107,7 +107,7 @@ def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fact(
-    named: Named, file: JsonFile, label: str, entity: str, successors: tuple[str, ...]
+    named: NamedRecord, file: JsonFile, label: str, entity: str, successors: tuple[str, ...]
 ) -> Memory:
     value = named.value
     supersedes = value.get("supersedes")
@@ -135,7 +135,7 @@ def _fact(
     )
 
 
-def _successors(records: Iterable[Named]) -> dict[str, tuple[str, ...]]:
+def _successors(records: Iterable[NamedRecord]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
     for named in records:
         old = named.value.get("supersedes")
@@ -144,7 +144,7 @@ def _successors(records: Iterable[Named]) -> dict[str, tuple[str, ...]]:
     return {old: tuple(dict.fromkeys(new)) for old, new in found.items()}
 
 
-def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[Memory]:
+def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> list[Memory]:
     """The memories of one items.json, in its order.
 
     A second record with the same id goes by `<id>#2`: both are shown, neither can be changed.
@@ -152,7 +152,7 @@ def facts(file: JsonFile, records: list[Named], label: str, slug: str) -> list[M
     entity = entity_path(first_type(named.value for named in records), slug)
     successors = _successors(records)
     made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
-    return told_apart(list(made))
+    return with_unique_ids(list(made))
 
 
 def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
@@ -184,16 +184,16 @@ class FactContext(PlanContext):
         """An entity's facts as they are now. Raises Refused."""
         folder = safe_join(self.root / ENTITIES, slug)
         files = (folder / ITEMS, folder / SUMMARY)
-        return self.last.get(files, lambda: open_facts(self.root, slug, self.label), slug)
+        return self.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
 
-    def noted_fact(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
         """The edit that sets these keys of one fact's entry; none when it says so already."""
-        return self.noted(id, shard_key(slug), **values)
+        return self.entry_edits(id, shard_key(slug), **values)
 
-    def succeeded(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
+    def successor_edits(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
         """The edit that names one more successor of a fact."""
-        known = ids_in(self.sidecar.entry(id), "superseded_by")
-        return self.noted_fact(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
+        known = entry_ids(self.sidecar.entry(id), "superseded_by")
+        return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
 
 
 INDENT = "  "
@@ -208,10 +208,10 @@ class FactFile:
     slug: str
     type: str
     """The entity's type: of its first fact, else of its summary, else empty."""
-    records: tuple[Named, ...] = field(default=(), repr=False)
+    records: tuple[NamedRecord, ...] = field(default=(), repr=False)
     memories: tuple[Memory, ...] = field(default=(), repr=False)
 
-    def record(self, id: str) -> Named:
+    def record(self, id: str) -> NamedRecord:
         """The record with this id. Raises Conflict when another program took it away."""
         for named in self.records:
             if named.id == id:
@@ -227,7 +227,7 @@ class FactFile:
         each = zip(self.records, self.memories, strict=True)
         return [memory for named, memory in each if named.value.get("status") == ACTIVE]
 
-    def coming(self, planned: Iterable[Plan], label: str) -> list[Memory]:
+    def planned_facts(self, planned: Iterable[Plan], label: str) -> list[Memory]:
         """The active facts that these plans would add here; their texts are all that counts."""
         path = str(self.items.path)
         raws = [
@@ -251,14 +251,14 @@ def _summary_type(folder: Path, root: Path) -> str:
         return ""
 
 
-def open_facts(root: Path, slug: str, label: str) -> FactFile:
+def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
     """Read an entity's facts for a change; an entity that does not exist yet is an empty one.
 
     Raises Refused when the slug cannot be a folder, or the file cannot be read: what cannot be read
     must not be written.
     """
     folder = safe_join(root / layout.ENTITIES, slug)
-    file = read_to_change(folder / layout.ITEMS, root)
+    file = read_or_new(folder / layout.ITEMS, root)
     records, _ = named_records(file, slug)
     kind = first_type(named.value for named in records) or _summary_type(folder, root)
     memories = facts(file, records, label, slug)

@@ -68,7 +68,7 @@ class AgentMemory(FileStore[FactContext]):
                     memories += facts.facts(file, records, self.label, slug)
                     faults += bad
                 else:
-                    summary = notes.read_prose(path, self.root)
+                    summary = notes.read_note(path, self.root)
             except UnreadableFile as error:
                 faults.append(_with_advice(as_unreadable(error, path)))
         if summary is not None:
@@ -82,7 +82,7 @@ class AgentMemory(FileStore[FactContext]):
         path = Path(shard.files[0])
         make = notes.tacit if shard.key == layout.TACIT else notes.daily
         try:
-            prose = notes.read_prose(path, path.parent)
+            prose = notes.read_note(path, path.parent)
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
         return Reading((make(prose, self.label, shard.key),))

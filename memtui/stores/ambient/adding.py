@@ -17,19 +17,19 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.stores.ambient import layout
-from memtui.stores.ambient.importing import Arrival, plan_carried
+from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
     ProjectFiles,
     insert_into,
+    last_active_edits,
     new_branch_file,
     new_project_file,
-    revived,
-    taken_out,
-    touched,
+    reactivation_warnings,
+    retire_event,
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
-from memtui.stores.ambient.rules import DECISION, EventRules, fitted, superseded
+from memtui.stores.ambient.rules import DECISION, EventRules, find_superseded, fit_content
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.importing import is_import, texts_in
 from memtui.stores.values import to_milliseconds
@@ -146,35 +146,35 @@ _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 
 @dataclass(frozen=True, slots=True)
-class Replaced:
+class ReplacedDecision:
     """A decision that the new one supersedes in some of the files that hold it."""
 
     id: str
     score: float
-    leaving: tuple[EventCopy, ...]
-    staying: tuple[EventCopy, ...]
+    removed: tuple[EventCopy, ...]
+    remaining: tuple[EventCopy, ...]
     """Its copies in files that the new event is not written to, or that have a better match."""
 
     @property
     def reason(self) -> str:
-        only = f" in {_names(self.leaving)}" if self.staying else ""
+        only = f" in {_file_names(self.removed)}" if self.remaining else ""
         return f"{self.score:.2f} similar to {self.id}, which it replaces{only}"
 
 
-def _names(copies: Iterable[EventCopy]) -> str:
+def _file_names(copies: Iterable[EventCopy]) -> str:
     return ", ".join(copy.where.file.path.name for copy in copies)
 
 
 def _replaced(
     content: str, into: Iterable[EventFile], files: ProjectFiles, rules: EventRules
-) -> list[Replaced]:
+) -> list[ReplacedDecision]:
     """The decisions that a new one supersedes: the best match of each file it goes into."""
     scores: dict[str, float] = {}
     leaving: dict[str, list[EventFile]] = {}
     for file in into:
         count = Counter(named.id for named in file.records)
         alone = [named for named in file.records if count[named.id] == 1 and not named.fault]
-        best = superseded(content, ((named.id, named.value) for named in alone), rules)
+        best = find_superseded(content, ((named.id, named.value) for named in alone), rules)
         if best is not None:
             scores.setdefault(*best)
             leaving.setdefault(best[0], []).append(file)
@@ -183,16 +183,16 @@ def _replaced(
 
 def _one_replaced(
     id: str, score: float, left: list[EventFile], copies: list[EventCopy]
-) -> Replaced:
+) -> ReplacedDecision:
     paths = {file.file.path for file in left}
     leaving = tuple(copy for copy in copies if copy.where.file.path in paths)
     staying = tuple(copy for copy in copies if copy.where.file.path not in paths)
-    return Replaced(id, score, leaving, staying)
+    return ReplacedDecision(id, score, leaving, staying)
 
 
 def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, ...]:
     """A warning for each file that Ambient will shorten next, or had given up."""
-    warnings = list(revived(files, context.now))
+    warnings = list(reactivation_warnings(files, context.now))
     rules = context.rules
     for file in files:
         limit = rules.project_limit if file.is_project else rules.task_limit
@@ -207,15 +207,15 @@ def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, .
 def plan_add(change: Change, context: EventContext) -> Plan:
     """What adding this event would come to. Writes nothing."""
     if is_import(change):
-        return plan_carried(Arrival(change, context))
-    content, cut = fitted(content_of(change), context.rules, change.force)
+        return plan_import(ImportedEvent(change, context))
+    content, cut = fit_content(content_of(change), context.rules, change.force)
     target = target_of(word_of(change, "entity", ""), context)
     event = new_event(change, content, context)
     destination = _destination(target, event, context.milliseconds)
     is_decision = event["type"] == DECISION
     into = destination.existing if is_decision else ()
     old = _replaced(content, into, target.files, context.rules)
-    gone = tuple(context.ref(each.id) for each in old if not each.staying)
+    gone = tuple(context.ref(each.id) for each in old if not each.remaining)
     return Plan(
         changes=(change,),
         edits=_edits(change, context, target, event, destination, old),
@@ -226,9 +226,9 @@ def plan_add(change: Change, context: EventContext) -> Plan:
         warnings=(
             *((cut,) if cut else ()),
             *(
-                f"{each.id} stays active: {_names(each.staying)} still holds it"
+                f"{each.id} stays active: {_file_names(each.remaining)} still holds it"
                 for each in old
-                if each.staying
+                if each.remaining
             ),
             *destination.warnings,
             *_warnings(destination.existing, context),
@@ -237,7 +237,7 @@ def plan_add(change: Change, context: EventContext) -> Plan:
     )
 
 
-def _reason(id: str, target: EventTarget, old: Iterable[Replaced]) -> str:
+def _reason(id: str, target: EventTarget, old: Iterable[ReplacedDecision]) -> str:
     project = target.new_name or target.files.project.path
     added = f"Added {id} to {'/'.join(part for part in (project, target.branch) if part)}"
     return "; ".join((added, *(each.reason for each in old)))
@@ -249,22 +249,22 @@ def _edits(
     target: EventTarget,
     event: Mapping[str, Any],
     destination: Destination,
-    old: Iterable[Replaced],
+    old: Iterable[ReplacedDecision],
 ) -> tuple[Edit, ...]:
     edits: list[Edit] = []
     for each in old:
-        if each.staying:
-            edits += (copy.set(None) for copy in each.leaving)
+        if each.remaining:
+            edits += (copy.set(None) for copy in each.removed)
         else:
-            edits += taken_out(context, target.files, each.id, "superseded", (event["id"],))
+            edits += retire_event(context, target.files, each.id, "superseded", (event["id"],))
     for file in destination.existing:
         edits += insert_into(file, event)
     edits += destination.made
-    edits += touched(destination.existing, context.milliseconds)
-    edits += context.noted(
+    edits += last_active_edits(destination.existing, context.milliseconds)
+    edits += context.entry_edits(
         event["id"],
         target.files.shard,
-        supersedes=[each.id for each in old if not each.staying],
+        supersedes=[each.id for each in old if not each.remaining],
         tags=texts_in(change, "tags"),
         pinned=change.fields.get("pinned") is True,
     )

@@ -27,7 +27,7 @@ from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.importing import type_of
-from memtui.stores.ambient.project_files import stringified, task_key
+from memtui.stores.ambient.project_files import task_key, to_json_text
 from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
@@ -376,7 +376,7 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
 def _file(value: Any) -> str:
     if not isinstance(value, dict) or not isinstance(value.get("events"), list):
         raise BundleError("a project or branch of the backup has no events")
-    return stringified(value)
+    return to_json_text(value)
 
 
 def _loader(text: str) -> Callable[[], bytes]:

@@ -19,30 +19,30 @@ from memtui.stores.ambient.project_files import (
     ProjectFiles,
     insert_into,
     key_of,
-    put_back,
-    revived,
+    last_active_edits,
+    reactivation_warnings,
+    restore_event,
+    retire_event,
     shard_of,
-    taken_out,
-    touched,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, EventCopy, EventFile
-from memtui.stores.ambient.rules import fitted
+from memtui.stores.ambient.rules import fit_content
 from memtui.stores.change_validation import (
     UNADDRESSABLE,
-    asked_values,
+    changed_values,
+    check_unchanged,
     content_of,
     importance_of,
-    same_as_seen,
     word_of,
 )
 from memtui.stores.importing import texts_in
 from memtui.stores.plans import plan_merge, plan_one, successor_warnings
-from memtui.stores.sidecar import ids_in
-from memtui.stores.sidecar_acts import BESIDE, tag_edits
+from memtui.stores.sidecar import entry_ids
+from memtui.stores.sidecar_acts import SIDECAR_ACTS, tag_edits
 from memtui.stores.values import text_of
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
-KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | BESIDE
+KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
 
 
 def _is_kept(memory: Memory) -> bool:
@@ -65,21 +65,23 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
     return (ARCHIVED_TAG,) if memory.extra.get("archived") else ()
 
 
-def _seen(memory: Memory, files: ProjectFiles, wanted: str | None = None) -> list[EventCopy]:
+def _unchanged_copies(
+    memory: Memory, files: ProjectFiles, wanted: str | None = None
+) -> list[EventCopy]:
     copies = files.copies(memory.id)
     now = text_of(copies[0].named.value.get("content"))
-    same_as_seen(memory, now, str(copies[0].where.file.path), wanted)
+    check_unchanged(memory, now, str(copies[0].where.file.path), wanted)
     return copies
 
 
-def _asked_keys(
+def _changed_keys(
     change: Change, asked: dict[str, Any], context: EventContext
 ) -> tuple[dict[str, str], str]:
     """The event's keys that the change sets, and a warning when the text had to be cut."""
     values: dict[str, str] = {}
     cut = ""
     if "content" in asked:
-        values["content"], cut = fitted(content_of(change), context.rules, change.force)
+        values["content"], cut = fit_content(content_of(change), context.rules, change.force)
     if "type" in asked:
         values["type"] = word_of(change, "type", "")
     if "importance" in asked:
@@ -97,23 +99,23 @@ def _put(
 
 
 def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
-    asked = asked_values(change, memory, EDITABLE)
+    asked = changed_values(change, memory, EDITABLE)
     files = context.open(key_of(memory))
-    values, cut = _asked_keys(change, asked, context)
+    values, cut = _changed_keys(change, asked, context)
     edits: tuple[Edit, ...] = ()
     warnings = ((cut,) if cut else ()) + files.warnings
     if values:
-        copies = _seen(memory, files, values.get("content"))
+        copies = _unchanged_copies(memory, files, values.get("content"))
         edits, holding = _put(copies, values)
         raised = values.get("importance") == "high" and memory.importance != "high"
         promoted = _promotion(files, copies, values) if raised else ()
         if promoted and files.own is not None:
             edits += promoted
             holding.append(files.own)
-        edits += touched(holding, context.milliseconds)
-        warnings += revived(holding, context.now)
+        edits += last_active_edits(holding, context.milliseconds)
+        warnings += reactivation_warnings(holding, context.now)
     if "tags" in asked:
-        edits += tag_edits(context.beside(memory), asked["tags"], _native_tags(memory))
+        edits += tag_edits(context.sidecar_entry(memory), asked["tags"], _native_tags(memory))
     return plan_one(change, memory, edits, warnings if edits else ())
 
 
@@ -128,20 +130,20 @@ def _promotion(
 
 
 def _delete(change: Change, memory: Memory, context: EventContext) -> Plan:
-    forgotten = context.beside(memory).forget()
+    forgotten = context.sidecar_entry(memory).removal()
     if _is_kept(memory):
         return plan_one(change, memory, forgotten)
     files = context.open(key_of(memory))
-    removals = tuple(copy.set(None) for copy in _seen(memory, files))
+    removals = tuple(copy.set(None) for copy in _unchanged_copies(memory, files))
     return plan_one(change, memory, (*removals, *forgotten), files.warnings)
 
 
 def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
     files = context.open(key_of(memory))
-    _seen(memory, files)
+    _unchanged_copies(memory, files)
     return Plan(
         changes=(change,),
-        edits=taken_out(context, files, memory.id, "retired"),
+        edits=retire_event(context, files, memory.id, "retired"),
         reason="removed from Ambient's files; memtui keeps it",
         refs=(memory.ref,),
         supersedes=(memory.ref,),
@@ -150,7 +152,7 @@ def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
 
 
 def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
-    edits = put_back(context, context.open(key_of(memory)), memory.id)
+    edits = restore_event(context, context.open(key_of(memory)), memory.id)
     return plan_one(change, memory, edits, successor_warnings(memory))
 
 
@@ -164,8 +166,8 @@ def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[Event
 
 def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
     files = context.open(key_of(memory))
-    content, cut = fitted(content_of(change), context.rules, change.force)
-    copies = _seen(memory, files, content)
+    content, cut = fit_content(content_of(change), context.rules, change.force)
+    copies = _unchanged_copies(memory, files, content)
     old = copies[0].named.value
     event = new_event(change, content, context)
     id = event["id"]
@@ -178,10 +180,10 @@ def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
     return Plan(
         changes=(change,),
         edits=(
-            *taken_out(context, files, memory.id, "superseded", (id,)),
+            *retire_event(context, files, memory.id, "superseded", (id,)),
             *(edit for file in into for edit in insert_into(file, event)),
-            *touched(into, context.milliseconds),
-            *context.noted(id, files.shard, supersedes=[memory.id], tags=tags),
+            *last_active_edits(into, context.milliseconds),
+            *context.entry_edits(id, files.shard, supersedes=[memory.id], tags=tags),
         ),
         outcome=Outcome.SUPERSEDED,
         reason=f"added {id}; memtui keeps {memory.id}",
@@ -197,19 +199,21 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
     files = context.open(key_of(memory))
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
-        content, _ = fitted(content_of(change), context.rules, change.force)
-        edits, holding = _put(_seen(memory, files, content), {"content": content})
-        edits += touched(holding, context.milliseconds)
+        content, _ = fit_content(content_of(change), context.rules, change.force)
+        edits, holding = _put(_unchanged_copies(memory, files, content), {"content": content})
+        edits += last_active_edits(holding, context.milliseconds)
     for other in others:
         why = _not_on(Act.SUPERSEDE, other)
         if why:
             raise Refused(why, where=other.ref)
         home = context.open(key_of(other))
-        _seen(other, home)
-        edits += taken_out(context, home, other.id, "superseded", (memory.id,))
-    known = ids_in(context.sidecar.entry(memory.id), "supersedes")
+        _unchanged_copies(other, home)
+        edits += retire_event(context, home, other.id, "superseded", (memory.id,))
+    known = entry_ids(context.sidecar.entry(memory.id), "supersedes")
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    return plan_merge(change, memory, others, edits + context.beside(memory).set(supersedes=ids))
+    return plan_merge(
+        change, memory, others, edits + context.sidecar_entry(memory).set(supersedes=ids)
+    )
 
 
 ACTS = ActionSupport(

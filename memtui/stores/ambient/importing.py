@@ -27,7 +27,7 @@ from memtui.stores.ambient.project_files import (
     task_key,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
-from memtui.stores.ambient.rules import EventRules, fitted
+from memtui.stores.ambient.rules import EventRules, fit_content
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
@@ -42,11 +42,11 @@ from memtui.stores.importing import (
     texts_in,
     uuid_of,
 )
-from memtui.stores.overlay import keep
+from memtui.stores.overlay import kept_value
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import is_number, list_of, to_milliseconds
 
-_TOLD = frozenset(
+_WRITTEN_ELSEWHERE = frozenset(
     {"id", "type", "timestamp", "content", "importance", "metadata"}
     | {"projectKey", "remote", "branches", "archived", "differs", "expires", "expired"}
     | {"legacy", "directory"}
@@ -55,7 +55,7 @@ _TOLD = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ImportedEvent:
     """A change that brings an event, and the store it comes to."""
 
     change: Change
@@ -95,7 +95,7 @@ class Arrival:
         return [branch] if branch else []
 
     @property
-    def in_project(self) -> bool:
+    def is_in_project(self) -> bool:
         """Whether project.json held it: its entity is then the project itself."""
         return "/" not in self.entity
 
@@ -104,7 +104,7 @@ class Arrival:
         """Whether Ambient no longer held it, and only memtui did."""
         return self.change.fields.get("status") in ("superseded", "retired", "deleted")
 
-    def said_in(self, path: Path, event: Mapping[str, Any]) -> Mapping[str, Any]:
+    def copy_in(self, path: Path, event: Mapping[str, Any]) -> Mapping[str, Any]:
         """The event as the copy in the file of this name had it."""
         for other in list_of(self.extra.get("differs")):
             if isinstance(other, dict) and _same_name(other.get("file"), path):
@@ -119,7 +119,7 @@ def _same_name(file: object, path: Path) -> bool:
     return isinstance(file, str) and Path(file).parts[-2:] == path.parts[-2:]
 
 
-def carried_event(arrival: Arrival) -> dict[str, Any]:
+def event_record(arrival: ImportedEvent) -> dict[str, Any]:
     """The event's record, its keys in the order in which Ambient writes them."""
     change, extra = arrival.change, arrival.extra
     written = extra.get("timestamp")
@@ -134,10 +134,14 @@ def carried_event(arrival: Arrival) -> dict[str, Any]:
     }
     source = str(change.fields.get("source") or "")
     metadata = extra.get("metadata") or ({"source": source} if source else None)
-    return event | ({"metadata": metadata} if metadata else {}) | native_keys(change, _TOLD)
+    return (
+        event
+        | ({"metadata": metadata} if metadata else {})
+        | native_keys(change, _WRITTEN_ELSEWHERE)
+    )
 
 
-def _key(arrival: Arrival) -> str:
+def _key(arrival: ImportedEvent) -> str:
     """The project directory it came from, else the one that has its name, else a new one."""
     stated = arrival.extra.get("projectKey")
     if isinstance(stated, str) and layout.PROJECT_KEY.fullmatch(stated):
@@ -149,12 +153,12 @@ def _key(arrival: Arrival) -> str:
 
 
 def _into_branch(
-    arrival: Arrival, files: ProjectFiles, branch: str, event: Mapping[str, Any]
+    arrival: ImportedEvent, files: ProjectFiles, branch: str, event: Mapping[str, Any]
 ) -> list[Edit]:
     archived = arrival.extra.get("archived") is True
     folder = layout.ARCHIVED if archived else layout.TASKS
     path = safe_join(files.folder / folder, f"{task_key(branch)}.json")
-    said = arrival.said_in(path, event)
+    said = arrival.copy_in(path, event)
     for file in files.project.files:
         if file.file.path == path:
             return [*insert_into(file, said)]
@@ -162,29 +166,31 @@ def _into_branch(
     return new_branch_file(files, branch, said, now, archived=archived)
 
 
-def _into_project(arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any]) -> list[Edit]:
+def _into_project(
+    arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any]
+) -> list[Edit]:
     own: EventFile | None = files.own
-    said = arrival.said_in(files.folder / layout.PROJECT, event)
+    said = arrival.copy_in(files.folder / layout.PROJECT, event)
     return _new_project(arrival, files, said) if own is None else [*insert_into(own, said)]
 
 
 def _new_project(
-    arrival: Arrival, files: ProjectFiles, event: Mapping[str, Any] | None
+    arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any] | None
 ) -> list[Edit]:
     now = arrival.context.milliseconds
     return new_project_file(files, arrival.project, arrival.remote, event, now)
 
 
-def _named(arrival: Arrival, files: ProjectFiles) -> list[Edit]:
+def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
     """The project.json of a new project whose events all lie in branches: it holds the name."""
     path = safe_join(files.folder, layout.PROJECT)
     unnamed = arrival.project == files.folder.name[:SHORT_KEY]
-    if unnamed or arrival.in_project or files.project.files or os.path.lexists(path):
+    if unnamed or arrival.is_in_project or files.project.files or os.path.lexists(path):
         return []
     return _new_project(arrival, files, None)
 
 
-def plan_carried(arrival: Arrival) -> Plan:
+def plan_import(arrival: ImportedEvent) -> Plan:
     """The plan of taking in one event. Raises Refused."""
     change, context = arrival.change, arrival.context
     files = context.open(_key(arrival))
@@ -192,13 +198,13 @@ def plan_carried(arrival: Arrival) -> Plan:
         return plan_duplicate(change, "an event with this id")
     edits: list[Edit] = []
     if not arrival.is_gone:
-        event = carried_event(arrival)
-        if arrival.in_project:
+        event = event_record(arrival)
+        if arrival.is_in_project:
             edits += _into_project(arrival, files, event)
-        edits += _named(arrival, files)
+        edits += _name_project(arrival, files)
         for branch in arrival.branches:
             edits += _into_branch(arrival, files, branch, event)
-    edits += context.noted(arrival.id, files.shard, **_beside(arrival))
+    edits += context.entry_edits(arrival.id, files.shard, **_sidecar_values(arrival))
     return Plan(
         changes=(change,),
         edits=tuple(edits),
@@ -208,14 +214,14 @@ def plan_carried(arrival: Arrival) -> Plan:
     )
 
 
-def _beside(arrival: Arrival) -> dict[str, Any]:
+def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
     """What the sidecar keeps of the event: all that its record cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
-    kept = keep(_memory(arrival)) if arrival.is_gone else None
+    kept = kept_value(_memory(arrival)) if arrival.is_gone else None
     return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
 
 
-def _memory(arrival: Arrival) -> Memory:
+def _memory(arrival: ImportedEvent) -> Memory:
     """The memory that memtui keeps, where Ambient no longer held it."""
     fields = arrival.change.fields
     extra = {key: value for key, value in arrival.extra.items() if key != "kept"}
@@ -261,7 +267,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     parts = entity_parts(memory)
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"
-    content, cut = fitted(text_with_title(memory) or memory.headline, EventRules(), True)
+    content, cut = fit_content(text_with_title(memory) or memory.headline, EventRules(), True)
     said = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
     fields = {
         "id": uuid_of(memory.store, memory.id),

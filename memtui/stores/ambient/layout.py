@@ -18,11 +18,11 @@ from memtui.stores.base import Unreadable
 from memtui.stores.scanning import (
     OUTSIDE,
     FoundShard,
-    any_in,
-    closed,
     folders_in,
-    leads_into,
-    listed,
+    has_entry,
+    is_link_into,
+    list_folder,
+    why_closed,
 )
 
 PROJECTS = "projects"
@@ -37,7 +37,7 @@ KEY_DIGITS = 16
 
 
 def _holds_projects(folder: Path) -> bool:
-    return any_in(
+    return has_entry(
         folder / PROJECTS,
         lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir(),
     )
@@ -71,9 +71,9 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     path = os.path.join(project, folder)
     if not os.path.lexists(path):
         return [], []
-    if os.path.islink(path) and not leads_into(path, project):
+    if os.path.islink(path) and not is_link_into(path, project):
         return [], [Unreadable(path, OUTSIDE)]
-    entries, faults = listed(path)
+    entries, faults = list_folder(path)
     found = (entry for entry in entries if entry.name.endswith(".json"))
     return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], faults
 
@@ -85,7 +85,7 @@ def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
     """
     if not os.path.lexists(folder):
         return None, []
-    why = closed(folder)
+    why = why_closed(folder)
     if why:
         return None, [Unreadable(folder, why)]
     own = os.path.join(folder, PROJECT)
@@ -116,7 +116,7 @@ def projects(root: Path) -> Iterator[FoundShard | Unreadable]:
 
 def legacy(root: Path) -> Iterator[FoundShard | Unreadable]:
     """The files of the format before projects, those that were not migrated."""
-    entries, faults = listed(root)
+    entries, faults = list_folder(root)
     yield from faults
     for entry in entries:
         if LEGACY.fullmatch(entry.name):

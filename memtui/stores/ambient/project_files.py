@@ -32,8 +32,8 @@ from memtui.stores.ambient.records import (
 )
 from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Unreadable
-from memtui.stores.json_file import to_be_made
-from memtui.stores.overlay import keep
+from memtui.stores.json_file import new_json_file
+from memtui.stores.overlay import kept_value
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import LastRead
 
@@ -49,7 +49,7 @@ def task_key(branch: str) -> str:
     return _NO_KEY.sub("", branch.replace("/", "--"))[:LONGEST_KEY]
 
 
-def stringified(value: Mapping[str, Any]) -> str:
+def to_json_text(value: Mapping[str, Any]) -> str:
     """What JSON.stringify(value, null, 2) gives: no final newline, half characters as escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
@@ -97,7 +97,7 @@ class ProjectFiles:
         )
 
 
-def open_project(root: Path, key: str) -> ProjectFiles:
+def read_project_files(root: Path, key: str) -> ProjectFiles:
     """Read a project's files for a change."""
     folder = safe_join(root / layout.PROJECTS, key)
     found, faults = layout.project_files(str(folder))
@@ -125,7 +125,7 @@ def insert_into(file: EventFile, value: Mapping[str, Any]) -> tuple[Edit, ...]:
     return file.file.insert(value, INDENT)
 
 
-def revived(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
+def reactivation_warnings(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
     """A warning for each file that Ambient no longer read and will read again once it is active."""
     return tuple(
         f"{file.file.path.name} was idle for 90 days: Ambient will read all of it again"
@@ -134,7 +134,7 @@ def revived(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
     )
 
 
-def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
+def last_active_edits(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     """`lastActive` of these files set to now, as Ambient does on an add or an edit.
 
     A file without it is left so, and an archived one keeps the time it was archived with.
@@ -148,7 +148,7 @@ def touched(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
     return tuple(edits)
 
 
-def taken_out(
+def retire_event(
     context: EventContext,
     files: ProjectFiles,
     id: str,
@@ -159,9 +159,9 @@ def taken_out(
     copies = files.copies(id)
     now = event(files.project, id, copies, context.label, context.now)
     memory = replace(now, status=status, superseded_by=successors)
-    kept = keep(memory, (_place(copy, context) for copy in copies))
+    kept = kept_value(memory, (_place(copy, context) for copy in copies))
     removals = tuple(copy.set(None) for copy in copies)
-    return (*removals, *context.noted(id, files.shard, kept=kept))
+    return (*removals, *context.entry_edits(id, files.shard, kept=kept))
 
 
 def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
@@ -172,7 +172,7 @@ def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
     }
 
 
-def put_back(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
+def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
     """Put a kept event into the files it stood in, where they still exist.
 
     Raises Refused when none of them does.
@@ -195,8 +195,8 @@ def put_back(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit,
         )
     return (
         *edits,
-        *touched(into, context.milliseconds),
-        *context.noted(id, files.shard, kept=None),
+        *last_active_edits(into, context.milliseconds),
+        *context.entry_edits(id, files.shard, kept=None),
     )
 
 
@@ -220,7 +220,7 @@ class EventContext(PlanContext):
     """One Ambient memory, while one change is planned."""
 
     rules: EventRules
-    marked_at: Callable[[datetime], int] = field(repr=False)
+    action_time: Callable[[datetime], int] = field(repr=False)
     keys: Callable[[], Mapping[str, str]] = field(repr=False)
     """Project directories by key, with the name each goes by as an entity."""
     last: LastRead[ProjectFiles] = field(repr=False)
@@ -229,14 +229,14 @@ class EventContext(PlanContext):
     def milliseconds(self) -> int:
         """The time that files are marked with: the same for the plans of one action, so that two
         events added to a new branch make its file once, and many edits mark a file once."""
-        return self.marked_at(self.now)
+        return self.action_time(self.now)
 
     def open(self, key: str) -> ProjectFiles:
         """A project's files as they are now. Raises Refused."""
         folder = safe_join(self.root / layout.PROJECTS, key)
         found, _ = layout.project_files(str(folder))
         files = found.files if found else ()
-        return self.last.get(files, lambda: open_project(self.root, key), key)
+        return self.last.get(files, lambda: read_project_files(self.root, key), key)
 
 
 def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
@@ -262,11 +262,11 @@ def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> d
     }
 
 
-def _made(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
-    text = stringified({**head, "events": []})
+def _new_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
+    text = to_json_text({**head, "events": []})
     if event is None:
         return [TextEdit(str(path), None, text)]
-    return [*to_be_made(path, EVENTS, text).insert(event, INDENT)]
+    return [*new_json_file(path, EVENTS, text).insert(event, INDENT)]
 
 
 def new_project_file(
@@ -276,7 +276,7 @@ def new_project_file(
     path = safe_join(files.folder, layout.PROJECT)
     if os.path.lexists(path):
         raise Refused("project.json cannot be read, so it is not written", where=str(path))
-    return _made(path, project_head(files.folder.name, name, origin, now), event)
+    return _new_file(path, project_head(files.folder.name, name, origin, now), event)
 
 
 def new_branch_file(
@@ -300,4 +300,4 @@ def new_branch_file(
             "the branch has no file of its own: another one's name is too much like its own",
             where=str(path),
         )
-    return _made(path, branch_head(files.folder.name, branch, now, archived=archived), event)
+    return _new_file(path, branch_head(files.folder.name, branch, now, archived=archived), event)

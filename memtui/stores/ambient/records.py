@@ -29,7 +29,7 @@ from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores.ambient import layout
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE
-from memtui.stores.json_file import JsonFile, Named, named_records, read_json
+from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
 from memtui.stores.values import from_milliseconds, list_of, text_of
 
@@ -47,7 +47,7 @@ class EventFile:
     """One project.json or branch file with its sound records."""
 
     file: JsonFile
-    records: list[Named] = field(repr=False)
+    records: list[NamedRecord] = field(repr=False)
     is_project: bool
     is_archived: bool
     branch: str
@@ -57,7 +57,7 @@ class EventFile:
     """When Ambient stops reading the file; None when it does not say when it was last active."""
 
 
-def event_file(file: JsonFile, records: list[Named]) -> EventFile:
+def event_file(file: JsonFile, records: list[NamedRecord]) -> EventFile:
     """What the head of a file says of all its events."""
     folder = file.path.parent.name
     in_branch = folder in (layout.TASKS, layout.ARCHIVED)
@@ -115,7 +115,7 @@ class EventCopy:
     """One place where an event is written down."""
 
     where: EventFile
-    named: Named
+    named: NamedRecord
 
     @property
     def place(self) -> Place:

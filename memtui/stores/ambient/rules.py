@@ -66,7 +66,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other)
 
 
-def superseded(
+def find_superseded(
     content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: EventRules
 ) -> tuple[str, float] | None:
     """The id of the decision that the text would replace in one file, and how alike they are."""
@@ -88,7 +88,7 @@ def utf16_length(text: str) -> int:
     return len(text) + sum(1 for letter in text if ord(letter) > 0xFFFF)
 
 
-def fitted(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
+def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
     """The text as Ambient can hold it, and a warning when it had to be cut.
 
     Ambient cuts without a word; here that needs `force`, and no character is cut in half. Raises

@@ -52,7 +52,7 @@ class Ambient(FileStore[EventContext]):
         return EventContext(
             **self.context_fields(view),
             rules=self.rules,
-            marked_at=self._marked_at,
+            action_time=self._marked_at,
             keys=self._project_names,
             last=self._last,
         )

@@ -41,7 +41,7 @@ FORMAT = Format(
         DATABASE,
         lazy_function("memtui.stores.engram.store", "dump_store"),
         lazy_function("memtui.stores.engram.rebuild", "rebuild"),
-        lazy_function("memtui.stores.engram.row_digests", "digest_of"),
+        lazy_function("memtui.stores.engram.rows", "current_digest"),
         lazy_function("memtui.stores.engram.revert_detection", "standing"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),

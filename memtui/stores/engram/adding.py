@@ -21,7 +21,7 @@ from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules, sessions
-from memtui.stores.engram.records import count_of, named, text
+from memtui.stores.engram.records import count_of, row_key, text
 from memtui.stores.engram.schema import Schema
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
@@ -29,7 +29,7 @@ _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Adding:
+class SavePlanner:
     """Plans new observations. Raises Refused, sqlite3.Error."""
 
     path: str
@@ -116,7 +116,7 @@ class Adding:
             if value is not None and self.schema.has("observations", name)
         }
         edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
-        before = sessions.needed(
+        before = sessions.session_edits(
             self.path, self.connection, self.schema, session, project, self.now
         )
         return Plan(
@@ -138,7 +138,7 @@ class Adding:
         edit = RowEdit(
             self.path,
             "observations",
-            named(held),
+            row_key(held),
             {name: held[name] for name in names},
             {name: columns[name] for name in names},
         )
@@ -156,7 +156,7 @@ class Adding:
     def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
         before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
         after = {"duplicate_count": count_of(twin["duplicate_count"]) + 1, "last_seen_at": self.now}
-        edit = RowEdit(self.path, "observations", named(twin), before, after)
+        edit = RowEdit(self.path, "observations", row_key(twin), before, after)
         ref = f"{self.label}:{twin['id']}"
         reason = f"{ref} says the same and is less than {rules.DUPLICATE_MINUTES} minutes old"
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))

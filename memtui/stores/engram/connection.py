@@ -47,7 +47,7 @@ BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
 BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
-SOLE_PATIENCE_MS = 1000
+EXCLUSIVE_WAIT_MS = 1000
 """How long to wait for other programs to let go of a database that shall be taken away."""
 READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
@@ -62,37 +62,37 @@ _WRITE = "mode=rw"
 _TRIES = 5
 
 T = TypeVar("T")
-Trace = tuple[tuple[int, ...] | None, ...]
+FileStamps = tuple[tuple[int, ...] | None, ...]
 
 
-class Way(Enum):
+class OpenMode(Enum):
     """How to open for reading; the value is what goes into the URI."""
 
-    STILL = "immutable=1"
-    LIVE = "mode=ro&readonly_shm=1"
-    ALONE = "mode=ro&vfs=unix-none"
-    PLAIN = "mode=ro"
+    IMMUTABLE = "immutable=1"
+    READ_ONLY_SHM = "mode=ro&readonly_shm=1"
+    NO_LOCKS = "mode=ro&vfs=unix-none"
+    READ_ONLY = "mode=ro"
 
 
-_turns: dict[str, threading.RLock] = {}
-_turns_guard = threading.Lock()
+_locks: dict[str, threading.RLock] = {}
+_locks_guard = threading.Lock()
 
 
 @contextmanager
-def _turn(path: Path) -> Iterator[None]:
+def _database_lock(path: Path) -> Iterator[None]:
     """One connection of ours per database at a time.
 
     A read-only `-shm` is shared by all connections of a process and would make a writer fail,
     and the lockless way of reading would drop the locks of another connection.
     """
     real = os.path.realpath(path)
-    with _turns_guard:
-        turn = _turns.setdefault(real, threading.RLock())
+    with _locks_guard:
+        turn = _locks.setdefault(real, threading.RLock())
     with turn:
         yield
 
 
-def trace(path: Path) -> Trace:
+def file_stamps(path: Path) -> FileStamps:
     """Stat of the database, its `-wal` and its `-journal`, and whether there is a `-shm`.
 
     The first three change whenever a change may have been committed.
@@ -112,60 +112,62 @@ def trace(path: Path) -> Trace:
     return tuple(found)
 
 
-def is_settled(seen: Trace) -> bool:
+def is_settled(seen: FileStamps) -> bool:
     """Whether a further change would show in the trace: file times move in steps of a few ms."""
     now = time.time_ns()
     return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in seen[:3])
 
 
-def _way(path: Path, seen: Trace) -> Way:
+def _open_mode(path: Path, seen: FileStamps) -> OpenMode:
     database, wal, journal, shm = seen
     if database is None or database[2] < SMALLEST_DATABASE:
-        return Way.STILL
+        return OpenMode.IMMUTABLE
     if journal is not None and journal[2]:
-        return Way.PLAIN
+        return OpenMode.READ_ONLY
     if wal is None or not wal[2]:
-        return Way.STILL
+        return OpenMode.IMMUTABLE
     log = Path(os.path.realpath(path) + "-wal")
     if shm:
-        return Way.LIVE if has_frames(log) else Way.STILL
+        return OpenMode.READ_ONLY_SHM if has_frames(log) else OpenMode.IMMUTABLE
     commit = has_commit(log)
     if commit is None:
         # Nothing can be deleted from a folder that is not writable, and no -shm be made there.
-        return Way.PLAIN if os.access(log.parent, os.W_OK) else Way.ALONE
-    return Way.ALONE if commit else Way.STILL
+        return OpenMode.READ_ONLY if os.access(log.parent, os.W_OK) else OpenMode.NO_LOCKS
+    return OpenMode.NO_LOCKS if commit else OpenMode.IMMUTABLE
 
 
-def look(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     """Run `work` in one read transaction, leaving the folder as it was.
 
     Raises sqlite3.Error: the file is locked, damaged, gone or no database.
     """
-    with _turn(path):
+    with _database_lock(path):
         for _ in range(_TRIES):
-            seen = trace(path)
-            way = _way(path, seen)
+            seen = file_stamps(path)
+            way = _open_mode(path, seen)
             try:
                 result = _read(path, way, work)
             except sqlite3.Error as error:
-                if trace(path) != seen:
+                if file_stamps(path) != seen:
                     continue
-                if way in (Way.LIVE, Way.ALONE) and _is_refused_way(error):
-                    return _read(path, Way.PLAIN, work)
+                if way in (OpenMode.READ_ONLY_SHM, OpenMode.NO_LOCKS) and _is_mode_unsupported(
+                    error
+                ):
+                    return _read(path, OpenMode.READ_ONLY, work)
                 raise
-            if way in (Way.LIVE, Way.PLAIN) or trace(path) == seen:
+            if way in (OpenMode.READ_ONLY_SHM, OpenMode.READ_ONLY) or file_stamps(path) == seen:
                 return result
-        return _read(path, Way.PLAIN, work)
+        return _read(path, OpenMode.READ_ONLY, work)
 
 
-def _is_refused_way(error: sqlite3.Error) -> bool:
+def _is_mode_unsupported(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot read in this way here, as opposed to a fault in the database."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     ways = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
     return code in ways or "no such vfs" in str(error)
 
 
-def _read(path: Path, way: Way, work: Callable[[sqlite3.Connection], T]) -> T:
+def _read(path: Path, way: OpenMode, work: Callable[[sqlite3.Connection], T]) -> T:
     with closing(_connect(path, way.value)) as connection:
         deadline = time.monotonic() + READ_LIMIT_SECONDS
         connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
@@ -182,7 +184,7 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
     there stays the same file: Engram v3 stops when it is replaced.
     """
     failpoint("begin")
-    with _turn(path), _kept_wal(path), closing(_connect(path, _WRITE)) as connection:
+    with _database_lock(path), _preserved_wal(path), closing(_connect(path, _WRITE)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         failpoint("lock")
         _begin(connection, path)
@@ -198,14 +200,14 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def sole_use(path: Path) -> Iterator[sqlite3.Connection]:
+def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection while nobody else has one; nothing is written. Raises Refused when somebody
     has, sqlite3.Error.
 
     In exclusive mode SQLite takes the lock that every connection to a database in WAL mode shares.
     """
-    with _turn(path), closing(_connect(path, _WRITE)) as connection:
-        connection.execute(f"PRAGMA busy_timeout = {SOLE_PATIENCE_MS}")
+    with _database_lock(path), closing(_connect(path, _WRITE)) as connection:
+        connection.execute(f"PRAGMA busy_timeout = {EXCLUSIVE_WAIT_MS}")
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         try:
             connection.execute("BEGIN EXCLUSIVE")
@@ -213,7 +215,7 @@ def sole_use(path: Path) -> Iterator[sqlite3.Connection]:
             if not is_busy(error):
                 raise
             raise Refused(
-                "another program has the database open; nothing was taken away",
+                "another program has the database open; nothing was removed",
                 where=str(path),
                 do="end that program, and try again",
             ) from error
@@ -224,16 +226,16 @@ def sole_use(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def _kept_wal(path: Path) -> Iterator[None]:
+def _preserved_wal(path: Path) -> Iterator[None]:
     """Let a read-only connection be the last to close, which leaves `-wal` and `-shm` in place.
 
     A writer that closes last checkpoints and unlinks them; that is right, and all that happens,
     where there was no `-wal` before.
     """
-    if trace(path)[1] is None:
+    if file_stamps(path)[1] is None:
         yield
         return
-    with closing(_connect(path, Way.PLAIN.value)) as keeper:
+    with closing(_connect(path, OpenMode.READ_ONLY.value)) as keeper:
         keeper.execute("SELECT count(*) FROM sqlite_master").fetchone()
         yield
 
@@ -260,15 +262,15 @@ def is_busy(error: sqlite3.Error) -> bool:
 def _connect(path: Path, query: str) -> sqlite3.Connection:
     """Raises sqlite3.Error. Beside a database of no byte or one SQLite deletes the `-wal` whatever
     the mode: somebody may be copying both here."""
-    database = trace(path)[0]
-    if query != Way.STILL.value and database and database[2] < SMALLEST_DATABASE:
+    database = file_stamps(path)[0]
+    if query != OpenMode.IMMUTABLE.value and database and database[2] < SMALLEST_DATABASE:
         raise sqlite3.DatabaseError("the file is shorter than any database")
     uri = "file:" + quote(os.fsencode(os.path.realpath(path))) + "?" + query
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
     connection.text_factory = _text
     connection.row_factory = sqlite3.Row
     try:
-        if query == Way.ALONE.value:
+        if query == OpenMode.NO_LOCKS.value:
             # Before anything else is asked: the first page read would already make a -shm.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         if query != _WRITE:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from memtui.errors import Refused, StoreError
 from memtui.stores.engram import NAME, database_file, rules
-from memtui.stores.engram.connection import look
+from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.records import PROMPT as PROMPT_PREFIX
 from memtui.stores.engram.records import SESSION as SESSION_PREFIX
 from memtui.stores.engram.records import text
@@ -122,7 +122,7 @@ def left_out(file: Path, version: str = FULL, only: Collection[str] | None = Non
 
 def _looked(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     try:
-        return look(file, work)
+        return run_read(file, work)
     except sqlite3.Error as error:
         raise StoreError(f"SQLite: {error}", where=str(file)) from error
 

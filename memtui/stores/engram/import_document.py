@@ -19,7 +19,7 @@ from memtui.errors import BundleError, Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import Store
 from memtui.stores.engram import NAME, database_file, rules, sessions
-from memtui.stores.engram.connection import look
+from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.export_document import (
     OBSERVATION,
     PROMPT,
@@ -32,7 +32,7 @@ from memtui.stores.engram.new_database import database_lines
 from memtui.stores.engram.records import (
     DatabasePlace,
     Relation,
-    is_whole,
+    is_valid_text,
     observation,
     prompt,
     session,
@@ -48,7 +48,7 @@ _LISTS = (
     ("relations", (*RELATION, "superseded_by")),  # the latter in files of memtui 0.1
     ("prompt_tombstones", TOMBSTONE),
 )
-_NEEDED = {
+_REQUIRED = {
     "sessions": ("id", "project"),
     "observations": ("session_id", "type", "title", "content", "created_at"),
     "prompts": ("session_id", "content", "created_at"),
@@ -100,11 +100,11 @@ def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
             raise BundleError(f"{name}: {key} is of the wrong kind")
         if isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
             raise BundleError(f"{name}: {key} is too large a number")
-        if isinstance(value, str) and not is_whole(value):
+        if isinstance(value, str) and not is_valid_text(value):
             raise BundleError(f"{name}: {key} holds half a character, which UTF-8 cannot hold")
     if found.get("ownership_mode", sessions.SHARED) not in sessions.OWNERSHIP_MODES:
         raise BundleError(f"{name}: Engram knows no ownership_mode {found['ownership_mode']!r}")
-    missing = next((key for key in _NEEDED[name] if key not in found), None)
+    missing = next((key for key in _REQUIRED[name] if key not in found), None)
     if missing:
         raise BundleError(f"{name}: a row without {missing}")
     return found
@@ -175,7 +175,7 @@ def plan_import(file: Path, document: str) -> Plan:
         return _Import(str(file), connection, schema).plan(rows)
 
     try:
-        return look(file, work)
+        return run_read(file, work)
     except sqlite3.Error as error:
         raise StoreError(f"SQLite: {error}", where=str(file)) from error
 
@@ -197,15 +197,15 @@ class _Import:
             self._session(row)
         for row in rows["observations"]:
             self._session_of(row)
-            self._take("observations", self._observation(row))
+            self._add_row("observations", self._observation(row))
         for row in rows["prompts"]:
             self._session_of(row)
-            self._take("user_prompts", {name: row[name] for name in row if name != "id"})
+            self._add_row("user_prompts", {name: row[name] for name in row if name != "id"})
         if rows["relations"] and not self.schema.has("memory_relations"):
             self.warnings.append("this older database keeps no relations")
         else:
             for row in rows["relations"]:
-                self._take("memory_relations", self._relation(row))
+                self._add_row("memory_relations", self._relation(row))
         return Plan(
             (),
             tuple(self.edits),
@@ -217,14 +217,14 @@ class _Import:
     def _session(self, row: Row) -> None:
         """As Engram: a session that is there stays."""
         if self._is_new("sessions", row["id"]):
-            columns = sessions.described_row(self.schema, row)
+            columns = sessions.imported_session_row(self.schema, row)
             self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
         """The session of this row; one that nothing describes is made without a summary."""
         session, project = text(row["session_id"]), text(row.get("project"))
         if self._is_new("sessions", session):
-            self.edits += sessions.needed(
+            self.edits += sessions.session_edits(
                 self.path, self.connection, self.schema, session, project, row["created_at"]
             )
 
@@ -256,10 +256,10 @@ class _Import:
                 columns["superseded_by_relation_id"] = found[0]
         return columns
 
-    def _take(self, table: str, columns: Mapping[str, Any]) -> None:
+    def _add_row(self, table: str, columns: Mapping[str, Any]) -> None:
         held = {name: value for name, value in columns.items() if self.schema.has(table, name)}
         if not held.get("sync_id"):
-            held["sync_id"] = self._borrowed(table, held)
+            held["sync_id"] = self._matching_sync_id(table, held)
         mark = (table, str(held["sync_id"]))
         there = self.connection.execute(
             f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1",
@@ -279,7 +279,7 @@ class _Import:
             key = {"sync_id": held["sync_id"]}
             self.edits.append(RowEdit(self.path, table, key, None, held))
 
-    def _borrowed(self, table: str, row: Row) -> str:
+    def _matching_sync_id(self, table: str, row: Row) -> str:
         """Exports of early Engrams have no sync_id: what says the same at the same time is it."""
         found = self.connection.execute(
             f"SELECT sync_id FROM {table}"

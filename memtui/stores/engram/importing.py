@@ -20,7 +20,14 @@ from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import created_of
 from memtui.stores.engram import rules, sessions
-from memtui.stores.engram.records import PROMPT, SESSION, count_of, is_whole, native, text
+from memtui.stores.engram.records import (
+    PROMPT,
+    SESSION,
+    count_of,
+    from_json_value,
+    is_valid_text,
+    text,
+)
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, lost_fields, short_hash
@@ -35,7 +42,7 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Carrying:
+class ImportPlanner:
     """Plans arrivals for one database. Raises Refused, sqlite3.Error."""
 
     path: str
@@ -48,7 +55,7 @@ class Carrying:
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
-            if not is_whole(_given(change, name)):
+            if not is_valid_text(_given(change, name)):
                 raise Refused(f"the {name} holds half a character, which UTF-8 cannot hold")
         id = text(change.fields["id"])
         extra = _extra(change)
@@ -80,7 +87,11 @@ class Carrying:
         return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=lost)
 
     def _columns(self, change: Change, extra: Row) -> dict[str, Any]:
-        held = {name: native(extra[name]) for name in _FROM_EXTRA if extra.get(name) is not None}
+        held = {
+            name: from_json_value(extra[name])
+            for name in _FROM_EXTRA
+            if extra.get(name) is not None
+        }
         content = _given(change, "content")
         title = _given(change, "title") or rules.title("", content)
         at = rules.address(_given(change, "entity"), title)
@@ -120,7 +131,7 @@ class Carrying:
             return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
         said = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         said |= {"id": own, "summary": _given(change, "content")}
-        row = sessions.described_row(self.schema, said)
+        row = sessions.imported_session_row(self.schema, said)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
@@ -134,7 +145,7 @@ class Carrying:
             if not sync_id or self._number("memory_relations", sync_id) is not None:
                 continue
             row = {
-                name: native(value)
+                name: from_json_value(value)
                 for name, value in relation.items()
                 if name not in _RELATION_LOCAL and self.schema.has("memory_relations", name)
             }
@@ -144,7 +155,7 @@ class Carrying:
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """Every row points to a session; one that is not there is made without a summary."""
-        return sessions.needed(
+        return sessions.session_edits(
             self.path,
             self.connection,
             self.schema,
@@ -239,7 +250,7 @@ def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
     """The text as Engram can hold it, and what that cost."""
     text = memory.content or memory.headline
     changed: tuple[str, ...] = ()
-    if not is_whole(text):
+    if not is_valid_text(text):
         text, changed = _plain(text), ("content (half characters become ?)",)
     data = text.encode()
     if len(data) <= rules.CONTENT_BYTES:

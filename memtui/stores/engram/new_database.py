@@ -67,7 +67,7 @@ CREATE VIRTUAL TABLE prompts_fts USING fts5(
 """
 
 
-def _kept_in_step(table: str, index: str, prefix: str, columns: str) -> str:
+def _index_triggers(table: str, index: str, prefix: str, columns: str) -> str:
     """The triggers that keep a full-text index like its table, under Engram's names."""
     old, new = (
         ", ".join(f"{side}.{name}" for name in columns.split(", ")) for side in ("old", "new")
@@ -81,10 +81,10 @@ def _kept_in_step(table: str, index: str, prefix: str, columns: str) -> str:
     )
 
 
-_TRIGGERS = _kept_in_step("observations", "observations_fts", "obs_fts", _OBSERVED) + _kept_in_step(
-    "user_prompts", "prompts_fts", "prompt_fts", "content, project"
-)
-_LATER = (
+_TRIGGERS = _index_triggers(
+    "observations", "observations_fts", "obs_fts", _OBSERVED
+) + _index_triggers("user_prompts", "prompts_fts", "prompt_fts", "content, project")
+_V3_COLUMNS = (
     ("sessions", "ownership_mode"),
     ("user_prompts", "source_inbox_id"),
     ("prompt_tombstones", "source_inbox_id"),
@@ -103,12 +103,12 @@ def database_lines(rows: Rows) -> list[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         connection.executescript(_TABLES + _TRIGGERS)
-        _Filling(connection, rows).fill()
+        _TableWriter(connection, rows).fill()
         connection.row_factory = None
         return list(lines_of(connection))
 
 
-class _Filling:
+class _TableWriter:
     """Puts the rows of an export into empty tables, numbers included."""
 
     def __init__(self, connection: sqlite3.Connection, rows: Rows) -> None:
@@ -120,7 +120,7 @@ class _Filling:
 
     def fill(self) -> None:
         for row in self._rows["sessions"]:
-            self._put("sessions", sessions.described_row(self._schema, row))
+            self._put("sessions", sessions.imported_session_row(self._schema, row))
         for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
             for number, row in enumerate(self._rows[name], 1):
                 self._needs_session(row)
@@ -134,12 +134,12 @@ class _Filling:
 
     def _add_later_columns(self) -> None:
         lists = {"user_prompts": "prompts"}
-        for table, column in _LATER:
+        for table, column in _V3_COLUMNS:
             if any(row.get(column) for row in self._rows[lists.get(table, table)]):
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
     def _needs_session(self, row: Row) -> None:
-        needed = sessions.needed(
+        needed = sessions.session_edits(
             "",
             self._connection,
             self._schema,

@@ -30,33 +30,33 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
-from memtui.stores.engram.adding import Adding
-from memtui.stores.engram.importing import Carrying, next_number
-from memtui.stores.engram.records import DAMAGED, PROMPT, named, plain
-from memtui.stores.engram.rules import nothing
+from memtui.stores.engram.adding import SavePlanner
+from memtui.stores.engram.importing import ImportPlanner, next_number
+from memtui.stores.engram.records import DAMAGED, PROMPT, row_key, to_json_value
+from memtui.stores.engram.relations import RelationPlanner
+from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
-from memtui.stores.engram.verdicts import Verdicts
 from memtui.stores.importing import is_import
 
 Row = Mapping[str, Any]
 
-_ELSEWHERE = {
+_UNSUPPORTED = {
     Act.TAG: "Engram has no tags; its type and topic key say what a memory is about",
     Act.MERGE: "Engram cannot merge; supersede one with the text of both",
     Act.RATE: "Engram has no ratings; pin what matters",
     Act.ACCEPT: "Engram has no proposals",
     Act.DECLINE: "Engram has no proposals",
 }
-_UNTOUCHABLE = "Engram writes session summaries itself"
-_ALIVE = frozenset(
+_SESSION_READ_ONLY = "Engram writes session summaries itself"
+_NEEDS_LIVE_ROW = frozenset(
     {Act.EDIT, Act.RETYPE, Act.SUPERSEDE, Act.RETIRE, Act.PIN, Act.UNPIN, Act.REVIEW}
 )
 
 
 def refusal(schema: Schema, act: Act, memory: Memory | None) -> str:
     """Why the act cannot be done on this memory; '' when it can."""
-    if act in _ELSEWHERE:
-        return _ELSEWHERE[act]
+    if act in _UNSUPPORTED:
+        return _UNSUPPORTED[act]
     if act in (Act.LINK, Act.UNLINK, Act.SUPERSEDE) and not schema.has("memory_relations"):
         return "this older Engram database keeps no relations"
     if act in (Act.PIN, Act.UNPIN) and not schema.has("observations", "pinned"):
@@ -68,12 +68,12 @@ def refusal(schema: Schema, act: Act, memory: Memory | None) -> str:
 
 def _refused_here(act: Act, memory: Memory) -> str:
     if memory.kind == "episode":
-        return _UNTOUCHABLE
+        return _SESSION_READ_ONLY
     if act not in (Act.LINK, Act.UNLINK) and memory.extra.get(DAMAGED):
         return "its text is not UTF-8 (cut in mid-character); writing it back would change it"
     if memory.kind == "note":
         return "" if act is Act.DELETE else "Engram keeps prompts as they were typed"
-    if act in _ALIVE and memory.status == "deleted":
+    if act in _NEEDS_LIVE_ROW and memory.status == "deleted":
         return "it is deleted; restore it first"
     if act is Act.RESTORE and memory.status not in ("deleted", "superseded"):
         return "it is neither deleted nor superseded"
@@ -100,17 +100,17 @@ class Planner:
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         if change.act is Act.ADD and is_import(change):
-            return Carrying(*self._held()).plan(change)
+            return ImportPlanner(*self._planner_fields()).plan(change)
         if change.act is Act.ADD:
-            return self._adding().add(change)
+            return self._save_planner().add(change)
         memory = view.get(change.ref)
         reason = refusal(self.schema, change.act, memory)
         if reason:
             raise Refused(reason, where=memory.ref)
         if change.act is Act.LINK:
-            return self._verdicts().link(change, memory, view.get)
+            return self._relations().link(change, memory, view.get)
         if change.act is Act.UNLINK:
-            return self._verdicts().unlink(change, memory, view.get)
+            return self._relations().unlink(change, memory, view.get)
         acts: dict[Act, Callable[[Change, Memory], Plan]] = {
             Act.EDIT: self._edit,
             Act.RETYPE: self._edit,
@@ -142,7 +142,7 @@ class Planner:
                 raise Refused(f"Engram has no {name} to edit", where=memory.ref)
         changed = [name for name in after if after[name] != before[name]]
         if not changed:
-            return nothing(change, memory, "it already is as asked")
+            return plan_nothing(change, memory, "it already is as asked")
         edit = self._observation(
             memory,
             {name: before[name] for name in changed},
@@ -187,12 +187,12 @@ class Planner:
             held = {"deleted_at": memory.extra["deleted_at"]}
             edit = self._observation(memory, held, {"deleted_at": None})
             return Plan((change,), (edit,), refs=(memory.ref,))
-        return self._verdicts().reinstate(change, memory)
+        return self._relations().reinstate(change, memory)
 
     def _delete(self, change: Change, memory: Memory) -> Plan:
         if memory.kind == "note":
             row = self._row("user_prompts", int(memory.id.removeprefix(PROMPT)))
-            edit = RowEdit(self.path, "user_prompts", named(row), _whole(row), None)
+            edit = RowEdit(self.path, "user_prompts", row_key(row), _row_columns(row), None)
             reason = "prompts are deleted for good"
             return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
@@ -203,10 +203,10 @@ class Planner:
             )
         number = int(memory.id)
         edits = [
-            RowEdit(self.path, "observation_versions", {"id": row["id"]}, _whole(row), None)
+            RowEdit(self.path, "observation_versions", {"id": row["id"]}, _row_columns(row), None)
             for row in self._versions(number)
         ]
-        verdicts = self._verdicts()
+        verdicts = self._relations()
         touching = verdicts.touching(memory.extra.get("sync_id"))
         edits += [
             verdicts.orphan(each, dated=False) for each in touching if each.status != "orphaned"
@@ -214,14 +214,14 @@ class Planner:
         row = self._row("observations", number)
         if row.get("sync_id") != memory.extra.get("sync_id"):
             raise Refused("its number is another observation's now", where=memory.ref)
-        edits.append(RowEdit(self.path, "observations", named(row), _whole(row), None))
+        edits.append(RowEdit(self.path, "observations", row_key(row), _row_columns(row), None))
         reason = f"deleted for good, {len(touching)} relations orphaned"
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
 
     def _pin(self, change: Change, memory: Memory) -> Plan:
         wanted = change.act is Act.PIN
         if memory.pinned == wanted:
-            return nothing(change, memory, "it is pinned" if wanted else "it is not pinned")
+            return plan_nothing(change, memory, "it is pinned" if wanted else "it is not pinned")
         edit = self._observation(memory, {"pinned": int(memory.pinned)}, {"pinned": int(wanted)})
         return Plan((change,), (edit,), refs=(memory.ref,))
 
@@ -229,14 +229,16 @@ class Planner:
         due = memory.extra.get("review_after")
         next_due = rules.review_after(memory.type, self.moment)
         if due == next_due:
-            return nothing(change, memory, f"a {memory.type} is never due for review")
+            return plan_nothing(change, memory, f"a {memory.type} is never due for review")
         edit = self._observation(memory, {"review_after": due}, {"review_after": next_due})
         reason = f"due again {next_due[:10]}" if next_due else "not due any more"
         return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
 
     def _supersede(self, change: Change, memory: Memory) -> Plan:
-        plan, sync_id = self._adding().successor(change, memory)
-        relation = self._verdicts().verdict(sync_id, str(memory.extra["sync_id"]), "supersedes")
+        plan, sync_id = self._save_planner().successor(change, memory)
+        relation = self._relations().new_relation(
+            sync_id, str(memory.extra["sync_id"]), "supersedes"
+        )
         warnings = plan.warnings
         key = memory.extra.get("topic_key")
         if key:
@@ -253,20 +255,20 @@ class Planner:
 
     # -- rows ------------------------------------------------------------------------------
 
-    def _adding(self) -> Adding:
-        return Adding(*self._held())
+    def _save_planner(self) -> SavePlanner:
+        return SavePlanner(*self._planner_fields())
 
-    def _held(self) -> tuple[str, str, sqlite3.Connection, Schema, datetime, int]:
+    def _planner_fields(self) -> tuple[str, str, sqlite3.Connection, Schema, datetime, int]:
         number = next_number(self.connection) + self.ahead
         return (self.path, self.label, self.connection, self.schema, self.moment, number)
 
-    def _verdicts(self) -> Verdicts:
-        return Verdicts(self.path, self.label, self.connection, self.schema, self.now)
+    def _relations(self) -> RelationPlanner:
+        return RelationPlanner(self.path, self.label, self.connection, self.schema, self.now)
 
     def _observation(
         self, memory: Memory, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> RowEdit:
-        key = named({**memory.extra, "id": int(memory.id)})
+        key = row_key({**memory.extra, "id": int(memory.id)})
         return RowEdit(self.path, "observations", key, before, after)
 
     def _row(self, table: str, number: int) -> Row:
@@ -294,5 +296,5 @@ def _text(name: str, value: str, warnings: list[str]) -> str:
     return rules.title(value) if name == "title" else rules.kind(value)
 
 
-def _whole(row: Row) -> dict[str, Any]:
-    return {name: plain(value) for name, value in row.items()}
+def _row_columns(row: Row) -> dict[str, Any]:
+    return {name: to_json_value(value) for name, value in row.items()}

@@ -21,10 +21,10 @@ from memtui.stores.engram.records import (
     DatabasePlace,
     Relation,
     observation,
-    plain,
     prompt,
     session,
     text,
+    to_json_value,
 )
 from memtui.stores.engram.schema import Schema
 
@@ -70,7 +70,7 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     found: Stamps = {}
     touching = _relation_marks(connection, schema)
     versions = _version_marks(connection, schema)
-    observed = (*_OBSERVATION_MARKS, _together(schema, "observations", _OBSERVATION_PLACE))
+    observed = (*_OBSERVATION_MARKS, _combined_mark(schema, "observations", _OBSERVATION_PLACE))
     for bucket, marks in _marks(connection, schema, "observations", "id", observed):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
         found[_key("observations", bucket)] = _digest(joined)
@@ -154,7 +154,7 @@ def _relation(row: dict[str, Any]) -> Relation:
         source_alive=alive,
         relation=text(row.get("relation")),
         status=text(row.get("judgment_status")),
-        columns={name: plain(value) for name, value in row.items() if value is not None},
+        columns={name: to_json_value(value) for name, value in row.items() if value is not None},
     )
 
 
@@ -173,7 +173,7 @@ def _versions(
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
     for row in cursor:
         columns = {
-            name: plain(row[name])
+            name: to_json_value(row[name])
             for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
             if name not in ("id", "observation_id") and row[name] is not None
         }
@@ -209,7 +209,7 @@ def _marks(
     return [(row[0], tuple(row)[1:]) for row in cursor]
 
 
-def _together(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
+def _combined_mark(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
     """One mark, as of the row's number, over all of these columns that there are; NULL is another
     value than an empty text, as it is where an edit compares them."""
     there = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import BundleError, Refused, SaveError, StoreError
-from memtui.stores.engram.connection import look, sole_use
-from memtui.stores.engram.records import encode, is_whole
+from memtui.stores.engram.connection import exclusive_access, run_read
+from memtui.stores.engram.records import encode, is_valid_text
 from memtui.stores.engram.schema import UPDATE_INSERT_TRIGGERS
 
 _SETTINGS = ("application_id", "encoding", "page_size", "user_version")
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 def dump(file: Path) -> list[str]:
     """The whole database as lines. Raises StoreError."""
     try:
-        return look(file, lambda connection: list(lines_of(connection)))
+        return run_read(file, lambda connection: list(lines_of(connection)))
     except sqlite3.Error as error:
         raise StoreError(f"SQLite: {error}", where=str(file)) from error
 
@@ -47,10 +47,10 @@ def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
     """Keep everybody else out of the database. Raises Refused when it holds other rows than these,
     or another program has it open; SaveError."""
     try:
-        with sole_use(file) as connection:
+        with exclusive_access(file) as connection:
             if list(lines_of(connection)) != list(rows):
                 raise Refused(
-                    "it has been written into since it was made; nothing was taken away",
+                    "it has been written into since it was made; nothing was removed",
                     where=str(file),
                     do="undo what came later first, or delete it yourself",
                 )
@@ -134,7 +134,7 @@ def _value(value: object) -> object:
     """As JSON: bytes, text that is no UTF-8 and odd numbers say what they are."""
     if isinstance(value, bytes):
         return {"blob": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, str) and not is_whole(value):
+    if isinstance(value, str) and not is_valid_text(value):
         return {"text": base64.b64encode(encode(value)).decode("ascii")}
     if isinstance(value, float) and value - value != 0:
         return {"number": repr(value)}

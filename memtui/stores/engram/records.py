@@ -94,7 +94,7 @@ def observation(
     incoming = [each for each in relations if sync_id and each.target == sync_id]
     superseding = [each for each in incoming if each.supersedes]
     pinned = bool(row.get("pinned"))
-    extra = rest(row, _FIELDS)
+    extra = remaining_columns(row, _FIELDS)
     if versions:
         extra["versions"] = [dict(version) for version in versions]
     if outgoing:
@@ -113,8 +113,8 @@ def observation(
         importance=importance(kind, pinned),
         status=_status(row, superseding),
         pinned=pinned,
-        supersedes=_once(each.target_name for each in outgoing if each.supersedes),
-        superseded_by=_once(each.source_name for each in superseding),
+        supersedes=_distinct(each.target_name for each in outgoing if each.supersedes),
+        superseded_by=_distinct(each.source_name for each in superseding),
         links=tuple(_link(each) for each in outgoing if each.status in OPEN_STATUSES),
         source=text(row.get("session_id")),
         origin=Place(home.file, key=f"observations.id={number}"),
@@ -133,13 +133,13 @@ def prompt(home: DatabasePlace, row: Row) -> Memory:
         kind="note",
         type="prompt",
         content=text(row.get("content")),
-        entity=_under(row, "prompts"),
+        entity=_entity_under(row, "prompts"),
         created=created,
         updated=created,
         importance="low",
         source=text(row.get("session_id")),
         origin=Place(home.file, key=f"user_prompts.id={row['id']}"),
-        extra=rest(row, _PROMPT_FIELDS),
+        extra=remaining_columns(row, _PROMPT_FIELDS),
     )
 
 
@@ -154,12 +154,12 @@ def session(home: DatabasePlace, row: Row) -> Memory:
         type="session",
         title=own,
         content=text(row.get("summary")),
-        entity=_under(row, "sessions"),
+        entity=_entity_under(row, "sessions"),
         created=from_iso(row.get("started_at")),
         updated=from_iso(row.get("ended_at")) or from_iso(row.get("started_at")),
         source=text(row.get("directory")),
         origin=Place(home.file, key=f"sessions.id={own}"),
-        extra=rest(row, _SESSION_FIELDS),
+        extra=remaining_columns(row, _SESSION_FIELDS),
     )
 
 
@@ -186,7 +186,7 @@ def text(value: object) -> str:
         return value.decode("utf-8", "replace")
     if not isinstance(value, str):
         return str(value)
-    if is_whole(value):
+    if is_valid_text(value):
         return value
     try:
         return encode(value).decode("utf-8", "replace")
@@ -199,7 +199,7 @@ def count_of(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def is_whole(value: str) -> bool:
+def is_valid_text(value: str) -> bool:
     """Whether the column's bytes were UTF-8 (see `connect`: others come as lone surrogates)."""
     if value.isascii():
         return True
@@ -214,7 +214,7 @@ def encode(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-def plain(value: object) -> object:
+def to_json_value(value: object) -> object:
     """A column value as JSON can hold it: bytes become base64 under a key that says so."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
@@ -223,25 +223,29 @@ def plain(value: object) -> object:
     return value
 
 
-def native(value: object) -> object:
-    """The inverse of `plain`."""
+def from_json_value(value: object) -> object:
+    """The inverse of `to_json_value`."""
     if isinstance(value, Mapping) and set(value) == {"base64"}:
         return base64.b64decode(value["base64"])
     return value
 
 
-def named(row: Row) -> dict[str, Any]:
+def row_key(row: Row) -> dict[str, Any]:
     """What names this row and no other: its number, and its sync_id where it has one. A number
     alone may be another row's by the time of a write."""
     sync_id = row.get("sync_id")
     return {"id": row["id"], **({"sync_id": sync_id} if sync_id else {})}
 
 
-def rest(row: Row, taken: frozenset[str]) -> dict[str, Any]:
+def remaining_columns(row: Row, taken: frozenset[str]) -> dict[str, Any]:
     """Every column that has no field of its own; NULLs say nothing and are left out."""
-    extra = {name: plain(row[name]) for name in row if name not in taken and row[name] is not None}
+    extra = {
+        name: to_json_value(row[name])
+        for name in row
+        if name not in taken and row[name] is not None
+    }
     damaged = [
-        name for name, value in row.items() if isinstance(value, str) and not is_whole(value)
+        name for name, value in row.items() if isinstance(value, str) and not is_valid_text(value)
     ]
     if damaged:
         extra[DAMAGED] = damaged
@@ -269,10 +273,10 @@ def _link(relation: Relation) -> Link:
     )
 
 
-def _under(row: Row, tail: str) -> str:
+def _entity_under(row: Row, tail: str) -> str:
     project = text(row.get("project"))
     return f"{project}/{tail}" if project else tail
 
 
-def _once(names: Any) -> tuple[str, ...]:
+def _distinct(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))

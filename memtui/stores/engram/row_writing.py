@@ -25,11 +25,19 @@ from memtui.changes import Edit, RowEdit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.connection import transaction
-from memtui.stores.engram.records import count_of, is_whole, native, text
-from memtui.stores.engram.row_digests import TABLES, find_row, row_digest, row_name
+from memtui.stores.engram.records import count_of, from_json_value, is_valid_text, text
+from memtui.stores.engram.rows import (
+    TABLES,
+    describe_columns,
+    find_row,
+    insert_row,
+    refuse_damaged,
+    row_digest,
+    row_name,
+)
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
-from memtui.stores.engram.sync_log import SyncLog, insert
+from memtui.stores.engram.sync_log import SyncLog
 from memtui.stores.engram.sync_payloads import is_blank
 
 DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
@@ -81,7 +89,7 @@ def _checked(edit: Edit, path: Path) -> RowEdit:
         raise Refused("this edit does not belong to this Engram database", where=str(path))
     for columns in (edit.before or {}, edit.after or {}):
         for value in columns.values():
-            if isinstance(value, str) and not is_whole(value):
+            if isinstance(value, str) and not is_valid_text(value):
                 raise Refused("the text holds half a character, which UTF-8 cannot hold")
     return edit
 
@@ -91,7 +99,7 @@ class _Writer:
     path: Path
     connection: sqlite3.Connection
     schema: Schema
-    book: SyncLog
+    sync_log: SyncLog
     made: set[str] = field(default_factory=set)
     """Sessions that this transaction made."""
 
@@ -135,13 +143,13 @@ class _Writer:
         if edit.table == "sessions":
             self._complete_session(row, after)
             return
-        if row is None or any(row[name] != native(before[name]) for name in before):
+        if row is None or any(row[name] != from_json_value(before[name]) for name in before):
             raise self._conflict(edit, row)
-        _refuse_damaged(row)
+        refuse_damaged(row)
         changed = {
-            name: native(value)
+            name: from_json_value(value)
             for name, value in after.items()
-            if name not in before or native(value) != row[name]
+            if name not in before or from_json_value(value) != row[name]
         }
         if not changed:
             return
@@ -149,38 +157,38 @@ class _Writer:
             self._update_observation(row, changed)
             return
         if "updated_at" in self.schema.tables[edit.table]:
-            changed.setdefault("updated_at", self.book.now)
+            changed.setdefault("updated_at", self.sync_log.now)
         self._set(edit.table, row["id"], changed)
         if edit.table == "memory_relations":
-            self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+            self.sync_log.relation_saved(self._fresh("memory_relations", row["id"]))
 
     def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
         names = frozenset(changed)
         if names & {"title", "content"}:
-            self.book.keep_version(row)
+            self.sync_log.keep_version(row)
         if names & REVISED:
             changed["revision_count"] = count_of(row["revision_count"]) + 1
             changed["normalized_hash"] = content_hash(text(changed.get("content", row["content"])))
         if names - UNDATED:
-            changed["updated_at"] = self.book.now
+            changed["updated_at"] = self.sync_log.now
         self._set("observations", row["id"], changed)
         if names <= LOCAL:
             return
         fresh = self._fresh("observations", row["id"])
         if names == {"deleted_at"} and fresh["deleted_at"] is not None:
-            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+            self.sync_log.observation_deleted(fresh, fresh["deleted_at"], hard=False)
         else:
-            self.book.observation_saved(fresh)
+            self.sync_log.observation_saved(fresh)
 
     # -- insert ----------------------------------------------------------------------------
 
     def _insert(self, edit: RowEdit, row: Row | None) -> RowEdit:
-        columns = {name: native(value) for name, value in (edit.after or {}).items()}
+        columns = {name: from_json_value(value) for name, value in (edit.after or {}).items()}
         if edit.table == "sessions" and row is not None:
             self._describe_session(row, columns)
             return edit
         if edit.table == "memory_relations" and row is not None:
-            self._judge_again(edit, row, columns)
+            self._reinstate_relation(edit, row, columns)
             return edit
         if row is not None:
             raise self._conflict(edit, row)
@@ -191,14 +199,14 @@ class _Writer:
             if planned in (None, number):
                 return edit
             return replace(edit, after={**(edit.after or {}), "id": number})
-        number = insert(self.connection, self.schema, edit.table, columns)
+        number = insert_row(self.connection, self.schema, edit.table, columns)
         if edit.table == "sessions":
             self.made.add(str(columns["id"]))
-            self.book.session_saved(self._row(edit) or {})
+            self.sync_log.session_saved(self._row(edit) or {})
         elif edit.table == "user_prompts":
-            self.book.prompt_saved(self._fresh("user_prompts", number))
+            self.sync_log.prompt_saved(self._fresh("user_prompts", number))
         elif edit.table == "memory_relations":
-            self.book.relation_saved(self._fresh("memory_relations", number))
+            self.sync_log.relation_saved(self._fresh("memory_relations", number))
         return edit
 
     def _require_session(self, edit: RowEdit, columns: Row) -> None:
@@ -219,7 +227,7 @@ class _Writer:
         known = {name: value for name, value in columns.items() if value and value != row[name]}
         known["ended_at"] = columns.get("ended_at")
         self._set("sessions", row["id"], known)
-        self.book.session_saved({**row, **known})
+        self.sync_log.session_saved({**row, **known})
 
     def _complete_session(self, row: Row | None, after: Row) -> None:
         """Only what a session lacks is ever set; what a program has set meanwhile stays."""
@@ -228,7 +236,7 @@ class _Writer:
         known = {name: value for name, value in after.items() if value and is_blank(row[name])}
         if known:
             self._set("sessions", row["id"], known)
-            self.book.session_saved({**row, **known})
+            self.sync_log.session_saved({**row, **known})
 
     def _insert_observation(self, edit: RowEdit, columns: dict[str, Any]) -> int:
         """A new row takes the number that was planned, or the next one if somebody was faster; one
@@ -240,23 +248,23 @@ class _Writer:
                     raise self._conflict(edit, self._fresh("observations", number))
                 del columns["id"]
             elif number <= self._highest():
-                columns["updated_at"] = self.book.now
+                columns["updated_at"] = self.sync_log.now
         fresh = self._fresh(
-            "observations", insert(self.connection, self.schema, "observations", columns)
+            "observations", insert_row(self.connection, self.schema, "observations", columns)
         )
-        self.book.observation_saved(fresh)
+        self.sync_log.observation_saved(fresh)
         if fresh["deleted_at"] is not None:
-            self.book.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+            self.sync_log.observation_deleted(fresh, fresh["deleted_at"], hard=False)
         return int(fresh["id"])
 
-    def _judge_again(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
+    def _reinstate_relation(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
         """A relation that could only be orphaned (see `_delete_relation`) holds again."""
         same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
         if row["judgment_status"] != "orphaned" or not same:
             raise self._conflict(edit, row)
         columns.pop("id", None)
-        self._set("memory_relations", row["id"], columns | {"updated_at": self.book.now})
-        self.book.relation_saved(self._fresh("memory_relations", row["id"]))
+        self._set("memory_relations", row["id"], columns | {"updated_at": self.sync_log.now})
+        self.sync_log.relation_saved(self._fresh("memory_relations", row["id"]))
 
     # -- delete ----------------------------------------------------------------------------
 
@@ -267,18 +275,20 @@ class _Writer:
             return
         ignored = DERIVED | ({"id"} - set(edit.key))
         if row is None or any(
-            row[name] != native(value) for name, value in before.items() if name not in ignored
+            row[name] != from_json_value(value)
+            for name, value in before.items()
+            if name not in ignored
         ):
             raise self._conflict(edit, row)
-        _refuse_damaged(row)
+        refuse_damaged(row)
         if edit.table == "memory_relations":
             self._delete_relation(row)
         else:
             self.connection.execute(f"DELETE FROM {edit.table} WHERE id = ?", (row["id"],))
             if edit.table == "observations":
-                self.book.observation_deleted(row, self.book.now, hard=True)
+                self.sync_log.observation_deleted(row, self.sync_log.now, hard=True)
             elif edit.table == "user_prompts":
-                self.book.prompt_deleted(row)
+                self.sync_log.prompt_deleted(row)
 
     def _delete_session(self, row: Row | None) -> None:
         """Only ever the undoing of one that was made: it stays while anything points to it."""
@@ -292,12 +302,12 @@ class _Writer:
                 if used:
                     return
         self.connection.execute("DELETE FROM sessions WHERE id = ?", (row["id"],))
-        self.book.session_deleted(row)
+        self.sync_log.session_deleted(row)
 
     def _delete_relation(self, row: Row) -> None:
         """Engram cannot tell peers that a relation is gone: where they may have it, orphan."""
-        if self.book.enrolled(self.book.relation_project(row)):
-            columns = {"judgment_status": "orphaned", "updated_at": self.book.now}
+        if self.sync_log.enrolled(self.sync_log.relation_project(row)):
+            columns = {"judgment_status": "orphaned", "updated_at": self.sync_log.now}
             self._set("memory_relations", row["id"], columns)
         else:
             self.connection.execute("DELETE FROM memory_relations WHERE id = ?", (row["id"],))
@@ -332,32 +342,7 @@ class _Writer:
         return Conflict(
             what,
             where=row_name(edit),
-            base=_shown(edit.before, edit, row),
-            theirs=_shown(row, edit, row),
-            yours=_shown(edit.after, edit, row),
+            base=describe_columns(edit.before, edit, row),
+            theirs=describe_columns(row, edit, row),
+            yours=describe_columns(edit.after, edit, row),
         )
-
-
-def _refuse_damaged(row: Row) -> None:
-    if any(isinstance(value, str) and not is_whole(value) for value in row.values()):
-        raise Refused(
-            "the row holds text that is not UTF-8 (Engram cut it in mid-character);"
-            " writing it back would change it"
-        )
-
-
-def _shown(columns: Row | None, edit: RowEdit, row: Row | None) -> str | None:
-    """The columns that matter as text for a person: the content alone, or `name: value` lines."""
-    if columns is None:
-        return None
-    before, after = edit.before or {}, edit.after or {}
-    names = [
-        name
-        for name in {**before, **after}
-        if before.get(name) != after.get(name)
-        or (row is not None and name in before and row[name] != native(before[name]))
-    ]
-    if names == ["content"]:
-        return text(columns.get("content"))
-    ordered = sorted(names, key=lambda name: (name == "content", name))
-    return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)

@@ -18,7 +18,7 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.engram.records import is_whole
+from memtui.stores.engram.records import is_valid_text
 
 CONTENT_BYTES = 50_000
 """Longest content; Engram cuts there (store.go, MaxObservationLength)."""
@@ -156,7 +156,7 @@ def title(value: str, fallback: str = "") -> str:
 
 def redacted(value: str) -> str:
     """Without what stands between <private> tags, trimmed. Raises Refused on half characters."""
-    if not is_whole(value):
+    if not is_valid_text(value):
         raise Refused("the text holds half a character, which UTF-8 cannot hold")
     return trim(_PRIVATE.sub(_redaction, value))
 
@@ -183,7 +183,7 @@ def address(entity: str, name: str, scope: str = "project") -> Address:
     A family becomes the topic key `family/title-in-lower-case`, so that it reads back as the same
     entity. Engram overwrites in place what has the same topic key, project and scope.
     """
-    if not is_whole(entity):
+    if not is_valid_text(entity):
         raise Refused("the entity holds half a character, which UTF-8 cannot hold")
     project, _, tail = entity.strip("/").partition("/")
     project = project_name(project)
@@ -201,6 +201,6 @@ def go_json(document: Mapping[str, Any], indent: int | None = None) -> str:
     return written
 
 
-def nothing(change: Change, memory: Memory, reason: str) -> Plan:
+def plan_nothing(change: Change, memory: Memory, reason: str) -> Plan:
     """The memory already is as asked."""
     return Plan((change,), (), Outcome.NOTHING, reason=reason, refs=(memory.ref,))

@@ -40,13 +40,13 @@ def directory_for(connection: sqlite3.Connection, project: str) -> str:
         return os.path.expanduser("~")
 
 
-def needed(
+def session_edits(
     path: str, connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
 ) -> tuple[RowEdit, ...]:
     """The edits after which this session is there. `when`: a timestamp for a new one."""
     found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
     if found is None:
-        row = new_row(connection, schema, session, project, when)
+        row = bare_session_row(connection, schema, session, project, when)
         return (RowEdit(path, "sessions", {"id": session}, None, row),)
     row = dict(found)
     if not is_manual(session) or not is_blank(row["directory"]):
@@ -57,7 +57,7 @@ def needed(
     return (RowEdit(path, "sessions", {"id": session}, before, after),)
 
 
-def new_row(
+def bare_session_row(
     connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
 ) -> dict[str, Any]:
     """A session that nothing describes.
@@ -75,18 +75,18 @@ def new_row(
         row |= {"ownership_mode": OWNED, "local_creation_project": project}
     else:
         row |= {"ownership_mode": SHARED, "ended_at": when}
-    return held(schema, row)
+    return known_columns(schema, row)
 
 
-def described_row(schema: Schema, row: Row) -> dict[str, Any]:
+def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
     """A session as an import brings it; v3 takes one that does not say whose it is for shared."""
     found = {"project": "", "directory": "", **row}
     if is_blank(found.get("ownership_mode")):
         found["ownership_mode"] = SHARED
-    return held(schema, found)
+    return known_columns(schema, found)
 
 
-def held(schema: Schema, row: Row) -> dict[str, Any]:
+def known_columns(schema: Schema, row: Row) -> dict[str, Any]:
     """The columns that the table has."""
     return {name: value for name, value in row.items() if schema.has("sessions", name)}
 

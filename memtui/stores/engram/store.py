@@ -25,7 +25,13 @@ from memtui.stores.base import (
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document
 from memtui.stores.engram import export_document as export
 from memtui.stores.engram import reading as read
-from memtui.stores.engram.connection import SMALLEST_DATABASE, Trace, is_settled, look, trace
+from memtui.stores.engram.connection import (
+    SMALLEST_DATABASE,
+    FileStamps,
+    file_stamps,
+    is_settled,
+    run_read,
+)
 from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
@@ -57,7 +63,7 @@ def _holds_engram(file: Path, *, by_name: bool) -> bool:
     if not by_name and file.suffix.lower() not in SUFFIXES:
         return False
     try:
-        return look(file, is_engram)
+        return run_read(file, is_engram)
     except sqlite3.Error:
         return by_name
 
@@ -83,7 +89,7 @@ class EngramStore:
     file: Path
     format: str = NAME
     clock: Callable[[], datetime] = _now
-    _seen: Trace = field(default=(), init=False)
+    _seen: FileStamps = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
     _schema: Schema | None = field(default=None, init=False)
 
@@ -109,7 +115,7 @@ class EngramStore:
     def schema(self) -> Schema:
         """The schema as of the last scan; writing looks again. Raises sqlite3.Error."""
         if self._schema is None:
-            self._schema = look(self.file, inspect)
+            self._schema = run_read(self.file, inspect)
         return self._schema
 
     def scan(self) -> Scan:
@@ -117,11 +123,11 @@ class EngramStore:
 
         On an error the last shards that were seen are listed beside the reason.
         """
-        seen = trace(self.file)[:3]
+        seen = file_stamps(self.file)[:3]
         if seen == self._seen:
             return self._scan
         try:
-            self._schema, found = look(self.file, _survey)
+            self._schema, found = run_read(self.file, _survey)
         except sqlite3.Error as error:
             self._schema = None
             return Scan(self._scan.shards, (self._unreadable(error),))
@@ -138,7 +144,7 @@ class EngramStore:
     def read(self, shard: Shard) -> Reading:
         """Read the rows of one shard in one short transaction."""
         try:
-            return Reading(look(self.file, lambda c: self._memories(c, shard.key)))
+            return Reading(run_read(self.file, lambda c: self._memories(c, shard.key)))
         except (sqlite3.Error, ValueError, KeyError) as error:
             return Reading((), (self._unreadable(error),))
 
@@ -169,7 +175,7 @@ class EngramStore:
             return planner.plan(change, view)
 
         try:
-            return look(self.file, work)
+            return run_read(self.file, work)
         except sqlite3.Error as error:
             raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
 

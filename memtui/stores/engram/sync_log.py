@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.stores.engram import sync_payloads
+from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name
 from memtui.stores.engram.schema import Schema
 
@@ -53,7 +54,7 @@ class SyncLog:
             "type": "",
             "title": "",
             "content": "",
-            **self._owner(row),
+            **self._deletion_project(row),
         }
         payload |= {"scope": "", "revision_count": 0, "duplicate_count": 0}
         payload |= {"deleted": True, "deleted_at": deleted_at}
@@ -85,10 +86,10 @@ class SyncLog:
             )
             columns = {name: row[name] for name in ("sync_id", "session_id", "project")}
             columns |= inbox | {"deleted_at": self.now}
-            insert(self.connection, self.schema, "prompt_tombstones", columns)
+            insert_row(self.connection, self.schema, "prompt_tombstones", columns)
         payload: dict[str, Any] = {name: value for name, value in inbox.items() if value}
         payload |= {name: row[name] for name in ("sync_id", "session_id")}
-        payload |= {"content": "", **self._owner(row)}
+        payload |= {"content": "", **self._deletion_project(row)}
         payload |= {"deleted": True, "deleted_at": self.now, "hard_delete": True}
         self._enqueue("prompt", row, DELETE, payload)
 
@@ -144,11 +145,11 @@ class SyncLog:
         project = self._project(row)
         if not deliverable or not self._is_queued(op, project):
             if op == DELETE:
-                self._supersede(entity, key, project)
+                self._mark_superseded(entity, key, project)
             return
         if self.schema.v3 and entity == "session" and op == UPSERT:
             self._drop_pending_session(key, project)
-        self._wake(TARGET)
+        self._ensure_state(TARGET)
         columns = {
             "target_key": TARGET,
             "entity": entity,
@@ -159,11 +160,11 @@ class SyncLog:
             "occurred_at": self.now,
             "project": project,
         }
-        seq = insert(self.connection, self.schema, "sync_mutations", columns)
-        self._pending(TARGET, seq)
+        seq = insert_row(self.connection, self.schema, "sync_mutations", columns)
+        self._mark_pending(TARGET, seq)
         if project:
-            self._wake(f"{TARGET}:{project}")
-            self._pending(f"{TARGET}:{project}", seq)
+            self._ensure_state(f"{TARGET}:{project}")
+            self._mark_pending(f"{TARGET}:{project}", seq)
 
     def _is_queued(self, op: str, project: str) -> bool:
         """v3: only for enrolled projects; an upsert also where there is no project."""
@@ -178,7 +179,7 @@ class SyncLog:
             (TARGET, "session", key, project),
         )
 
-    def _supersede(self, entity: str, key: str, project: str) -> None:
+    def _mark_superseded(self, entity: str, key: str, project: str) -> None:
         """v3: upserts of what was deleted since, in a project that is not enrolled, never go out
         (supersedeDeletedEntityMutationTx)."""
         if not self.schema.has("sync_mutations", "disposition_at"):
@@ -196,9 +197,9 @@ class SyncLog:
             (go_json(evidence), self.now, TARGET, entity, key, project),
         )
         if changed.rowcount > 0:
-            self._settle(TARGET, "target_key = ?", TARGET)
+            self._update_lifecycle(TARGET, "target_key = ?", TARGET)
             if project:
-                self._settle(f"{TARGET}:{project}", "project = ?", project)
+                self._update_lifecycle(f"{TARGET}:{project}", "project = ?", project)
 
     def _undelivered(self) -> str:
         """Condition for upserts of one entity that no cloud has acknowledged."""
@@ -208,7 +209,7 @@ class SyncLog:
             f" AND op = 'upsert' AND source = 'local' AND acked_at IS NULL{waiting}"
         )
 
-    def _settle(self, target: str, where: str, value: str) -> None:
+    def _update_lifecycle(self, target: str, where: str, value: str) -> None:
         """Pending while something waits, else healthy; a fault that Engram noted stays noted."""
         waiting = self.connection.execute(
             "SELECT count(*) FROM sync_mutations"
@@ -216,14 +217,14 @@ class SyncLog:
             (value,),
         ).fetchone()[0]
         lifecycle = "pending" if waiting else "healthy"
-        self._wake(target)
+        self._ensure_state(target)
         self.connection.execute(
             "UPDATE sync_state SET lifecycle = ?, updated_at = ? WHERE target_key = ?"
             " AND lifecycle NOT IN ('degraded', 'inbox', ?)",
             (lifecycle, self.now, target, lifecycle),
         )
 
-    def _owner(self, row: Row) -> dict[str, Any]:
+    def _deletion_project(self, row: Row) -> dict[str, Any]:
         """The project for a deletion: v3 also takes that of the session."""
         if self.schema.v3:
             project = self._project(row)
@@ -239,14 +240,14 @@ class SyncLog:
         ).fetchone()
         return project_name(str(found[0] or "")) if found else ""
 
-    def _wake(self, target: str) -> None:
+    def _ensure_state(self, target: str) -> None:
         self.connection.execute(
             "INSERT OR IGNORE INTO sync_state (target_key, lifecycle, updated_at)"
             " VALUES (?, 'idle', ?)",
             (target, self.now),
         )
 
-    def _pending(self, target: str, seq: int) -> None:
+    def _mark_pending(self, target: str, seq: int) -> None:
         self.connection.execute(
             "UPDATE sync_state SET lifecycle = 'pending', last_enqueued_seq = ?, updated_at = ?"
             " WHERE target_key = ?",
@@ -289,16 +290,3 @@ class SyncLog:
                 "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",
                 (entity, key),
             )
-
-
-def insert(
-    connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
-) -> int:
-    """Insert the columns that the table has; its row number. Raises sqlite3.Error."""
-    held = {name: value for name, value in columns.items() if schema.has(table, name)}
-    names = ", ".join(f'"{name}"' for name in held)
-    cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(held))})",
-        tuple(held.values()),
-    )
-    return cursor.lastrowid or 0

@@ -23,8 +23,8 @@ from memtui.stores.simple_memory.records import (
     EPISODES,
     FACTS,
     OUTDATED,
-    PART_OF_KIND,
     PROPOSED,
+    RECORD_KIND_OF,
     SCHEMA,
     SCHEMA_KINDS,
     RecordKind,
@@ -45,8 +45,8 @@ DEFAULT_KIND = "preference"
 
 def add(change: Change, context: RecordContext) -> Plan:
     """The plan of an ADD. Raises Refused."""
-    part = _part_for(change)
-    value = new_value(part, change, context)
+    part = _kind_for(change)
+    value = new_record_value(part, change, context)
     id = new_id(part, content_of(change), context)
     record = {"id": id, **value}
     beside = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
@@ -54,7 +54,7 @@ def add(change: Change, context: RecordContext) -> Plan:
         changes=(change,),
         edits=(
             *context.open(part).file.insert(record, INDENT),
-            *context.noted_record(id, **beside),
+            *context.record_entry_edits(id, **beside),
         ),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
@@ -67,16 +67,16 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
     old = context.target(memory)
     text = content_of(change)
     id = new_id(old.part, text, context)
-    successor = {**_inherited(old), **_said(old, text, context), "id": id}
+    successor = {**_inherited(old), **_new_values(old, text, context), "id": id}
     edits: list[Edit] = [*old.file.insert(successor, INDENT)]
-    edits += context.noted_record(id, supersedes=[memory.id])
+    edits += context.record_entry_edits(id, supersedes=[memory.id])
     if old.part is SCHEMA:
         edits += [
             *old.with_members({"status": OUTDATED}),
-            *old.beside.set(superseded_by=[id]),
+            *old.sidecar_entry.set(superseded_by=[id]),
         ]
     else:
-        edits += old.beside.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
+        edits += old.sidecar_entry.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
     return Plan(
         changes=(change,),
         edits=tuple(edits),
@@ -93,24 +93,24 @@ def _inherited(old: RecordTarget) -> dict[str, Any]:
     return {key: item for key, item in old.value.items() if key not in gone}
 
 
-def _said(old: RecordTarget, text: str, context: RecordContext) -> dict[str, Any]:
+def _new_values(old: RecordTarget, text: str, context: RecordContext) -> dict[str, Any]:
     if old.part is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
     words = {**_fact_words(text), "time": _today(context.now), "source_ids": []}
     return {**words, "confidence": CERTAIN}
 
 
-def _part_for(change: Change) -> RecordKind:
+def _kind_for(change: Change) -> RecordKind:
     """Which of the three a new memory is: as it is said, else by what it brings along."""
     kind = change.fields.get("kind")
-    if kind in PART_OF_KIND:
-        return PART_OF_KIND[str(kind)]
+    if kind in RECORD_KIND_OF:
+        return RECORD_KIND_OF[str(kind)]
     if change.fields.get("type") in SCHEMA_KINDS:
         return SCHEMA
     return EPISODES if change.fields.get("title") else FACTS
 
 
-def new_value(
+def new_record_value(
     part: RecordKind, change: Change, context: RecordContext, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The keys of a new record; `words` are a fact's own three, where they are known."""

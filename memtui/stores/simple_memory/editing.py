@@ -15,24 +15,24 @@ from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
 from memtui.stores.action_support import ActHandler, ActionSupport
 from memtui.stores.importing import is_import
-from memtui.stores.overlay import keep
+from memtui.stores.overlay import kept_value
 from memtui.stores.plans import dangling_warnings, plan_merge, plan_one
-from memtui.stores.sidecar_acts import plan_beside
+from memtui.stores.sidecar_acts import plan_sidecar_act
 from memtui.stores.simple_memory import adding
-from memtui.stores.simple_memory.importing import plan_carried
+from memtui.stores.simple_memory.importing import plan_import
 from memtui.stores.simple_memory.record_files import (
     KEPT_STATUS,
     SHARD,
     RecordContext,
     RecordTarget,
-    fixed,
+    why_fixed,
 )
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
     FACTS,
     OUTDATED,
-    PART_OF_KIND,
+    RECORD_KIND_OF,
     SCHEMA,
     tags_of,
 )
@@ -56,13 +56,13 @@ def retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edi
     target = context.target(memory)
     if target.part is SCHEMA:
         return target.with_members({"status": OUTDATED})
-    return target.beside.set(**{KEPT_STATUS: "retired"})
+    return target.sidecar_entry.set(**{KEPT_STATUS: "retired"})
 
 
 def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """Current again: a schema item confirmed, a fact or an episode as its file has it."""
     target = context.target(memory)
-    lineage = target.beside.set(**{KEPT_STATUS: None, "superseded_by": None})
+    lineage = target.sidecar_entry.set(**{KEPT_STATUS: None, "superseded_by": None})
     if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
         return (*target.with_members({"status": CONFIRMED}), *lineage)
     return lineage
@@ -89,22 +89,24 @@ def merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
         raise Refused("only facts can be merged", where=memory.ref)
     lineage = dict.fromkeys([*kept.memory.supersedes, *(one.memory.id for one in others)])
     edits: list[Edit] = [
-        *kept.with_members(_joined(kept.value, [one.value for one in others])),
-        *kept.beside.set(supersedes=list(lineage)),
+        *kept.with_members(_merged_values(kept.value, [one.value for one in others])),
+        *kept.sidecar_entry.set(supersedes=list(lineage)),
     ]
     for one in others:
-        edits += [one.removed(), *_kept(one, kept)]
+        edits += [one.removal(), *_keep_merged(one, kept)]
     gone = [one.memory for one in others]
     return plan_merge(change, memory, gone, tuple(edits), _differences(kept, others))
 
 
-def _kept(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
+def _keep_merged(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
     former = replace(one.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False)
     place = {"file": one.part.file, "raw": one.raw}
-    return one.beside.set(kept=keep(former, [place]), superseded_by=[into.memory.id], pinned=None)
+    return one.sidecar_entry.set(
+        kept=kept_value(former, [place]), superseded_by=[into.memory.id], pinned=None
+    )
 
 
-def _joined(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merged_values(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The keys of the fact that stays which the others add to."""
     values: dict[str, Any] = {}
     every = [kept, *others]
@@ -139,8 +141,8 @@ def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, .
     wanted = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
         native = target.with_members({"pinned": wanted})
-        return (*native, *target.beside.set(pinned=None))
-    return target.beside.set(pinned=True if wanted else None)
+        return (*native, *target.sidecar_entry.set(pinned=None))
+    return target.sidecar_entry.set(pinned=True if wanted else None)
 
 
 def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
@@ -180,7 +182,7 @@ MakeEdits = Callable[[Change, Memory, RecordContext], tuple[Edit, ...]]
 
 
 def _not_on(act: Act, memory: Memory) -> str:
-    why = fixed(memory)
+    why = why_fixed(memory)
     if why:
         return why
     if act in (Act.ACCEPT, Act.DECLINE) and memory.status != "proposed":
@@ -199,11 +201,11 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _native_tags(memory: Memory) -> tuple[str, ...]:
-    return tags_of(PART_OF_KIND[memory.kind], memory.extra)
+    return tags_of(RECORD_KIND_OF[memory.kind], memory.extra)
 
 
 def _add(change: Change, context: RecordContext) -> Plan:
-    return plan_carried(change, context) if is_import(change) else adding.add(change, context)
+    return plan_import(change, context) if is_import(change) else adding.add(change, context)
 
 
 def _one(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
@@ -218,13 +220,13 @@ def _one(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordConte
 def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     native = native_link(change, memory, context)
     if native is None:
-        return plan_beside(change, context.beside(memory), context.now)
+        return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     return plan_one(change, memory, native)
 
 
 def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
     target = context.target(memory)
-    edits: tuple[Edit, ...] = (target.removed(), *target.beside.forget())
+    edits: tuple[Edit, ...] = (target.removal(), *target.sidecar_entry.removal())
     return plan_one(
         change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
     )

@@ -20,15 +20,15 @@ from memtui.stores.importing import (
     sidecar_values,
     texts_in,
 )
-from memtui.stores.overlay import keep
+from memtui.stores.overlay import kept_value
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.simple_memory.adding import INDENT, new_value, rating
+from memtui.stores.simple_memory.adding import INDENT, new_record_value, rating
 from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext
 from memtui.stores.simple_memory.records import (
     EPISODES,
     FACTS,
     OUTDATED,
-    PART_OF_KIND,
+    RECORD_KIND_OF,
     SCHEMA,
     SCHEMA_KINDS,
     RecordKind,
@@ -40,20 +40,20 @@ _LISTS = {"fact": "facts", "evidence": "evidence"}
 """Relations whose links stand in a list of their own."""
 
 
-def plan_carried(change: Change, context: RecordContext) -> Plan:
+def plan_import(change: Change, context: RecordContext) -> Plan:
     """The plan of taking in one record. Raises Refused."""
     fields = change.fields
     id, kind = str(fields["id"]), str(fields.get("kind") or "")
-    if kind not in PART_OF_KIND:
+    if kind not in RECORD_KIND_OF:
         raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
-    part = PART_OF_KIND[kind]
+    part = RECORD_KIND_OF[kind]
     if extra_in(change).get("kept"):
         return _plan_kept(change, context, id)
     opened = context.open(part)
     if id in opened.by_id:
         return plan_duplicate(change, "a record with this id")
     record = {"id": id, **_record(part, change, context)}
-    beside = context.noted_record(id, **_beside(part, record, change))
+    beside = context.record_entry_edits(id, **_sidecar_values(part, record, change))
     return Plan(
         changes=(change,),
         edits=(*opened.file.insert(record, INDENT), *beside),
@@ -67,7 +67,7 @@ def _record(part: RecordKind, change: Change, context: RecordContext) -> dict[st
     extra = extra_in(change)
     native = part is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
-    value = new_value(part, change, context, words)
+    value = new_record_value(part, change, context, words)
     if part is EPISODES and change.fields.get("source") and "start" not in extra:
         value["source_ids"] = [str(change.fields["source"])]
     value |= _links(change, value)
@@ -91,7 +91,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: found for key, found in lists.items() if found or key in value}
 
 
-def _beside(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
+def _sidecar_values(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the record: all that its file cannot say."""
     values = sidecar_values(change, tags=tags_of(part, record))
     status = str(change.fields.get("status") or "")
@@ -123,7 +123,7 @@ def _plan_kept(change: Change, context: RecordContext, id: str) -> Plan:
         superseded_by=tuple(texts_in(change, "superseded_by")),
         extra={key: value for key, value in extra_in(change).items() if key != "kept"},
     )
-    edits = context.noted_record(id, kept=keep(memory))
+    edits = context.record_entry_edits(id, kept=kept_value(memory))
     return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
 
 
@@ -163,7 +163,7 @@ def convert(memory: Memory) -> ConvertedMemory:
 
 def _id(kind: str, ref: str) -> str:
     """An id that follows from where the memory came from."""
-    part = PART_OF_KIND[kind]
+    part = RECORD_KIND_OF[kind]
     number = int(short_hash(ref, 12), 16)
     return part.prefix + format(number, "x" if part.base == 16 else "d")[:ID_DIGITS]
 

@@ -12,15 +12,15 @@ from memtui.changes import RecordEdit, SidecarEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.change_validation import UNADDRESSABLE, told_apart
-from memtui.stores.json_file import JsonFile, Named, named_records, read_json, read_to_change
+from memtui.stores.change_validation import UNADDRESSABLE, with_unique_ids
+from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
-from memtui.stores.sidecar_acts import Beside
+from memtui.stores.sidecar_acts import SidecarEntry
 from memtui.stores.simple_memory.records import (
-    PART_OF_KIND,
-    PARTS,
+    RECORD_KIND_OF,
+    RECORD_KINDS,
     SCHEMA,
     RecordKind,
     importance,
@@ -36,7 +36,7 @@ class PartFile:
     """One of the three files as it is at this moment."""
 
     file: JsonFile
-    by_id: Mapping[str, Named] = field(repr=False)
+    by_id: Mapping[str, NamedRecord] = field(repr=False)
     """The first record of each id."""
 
 
@@ -48,30 +48,30 @@ class RecordContext(PlanContext):
 
     def target(self, memory: Memory) -> RecordTarget:
         """The record of a memory. Raises Refused, or Conflict when it is gone."""
-        why = fixed(memory)
+        why = why_fixed(memory)
         if why:
             raise Refused(why, where=memory.ref)
-        part = PART_OF_KIND[memory.kind]
+        part = RECORD_KIND_OF[memory.kind]
         opened = self.open(part)
         named = opened.by_id.get(memory.id)
         if named is None:
             raise Conflict("another program removed this record", where=str(opened.file.path))
-        return RecordTarget(memory, part, opened.file, named, self.beside(memory))
+        return RecordTarget(memory, part, opened.file, named, self.sidecar_entry(memory))
 
     def open(self, part: RecordKind) -> PartFile:
         """One file as it is now. Raises Refused: what cannot be read is not written."""
         path = self.root / part.file
 
         def read() -> PartFile:
-            file = read_to_change(path, self.root)
+            file = read_or_new(path, self.root)
             found, _ = named_records(file, part.file)
             return PartFile(file, {named.id: named for named in reversed(found)})
 
         return self.last.get([path], read)
 
-    def noted_record(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def record_entry_edits(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
         """The edit that sets these keys of one record's entry; none when it says so already."""
-        return self.noted(id, SHARD, **values)
+        return self.entry_edits(id, SHARD, **values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ class RecordTarget:
     memory: Memory
     part: RecordKind
     file: JsonFile
-    named: Named
-    beside: Beside
+    named: NamedRecord
+    sidecar_entry: SidecarEntry
 
     @property
     def path(self) -> str:
@@ -100,11 +100,11 @@ class RecordTarget:
         """The edit that sets these keys, and no other byte of the record."""
         return self.file.put(self.named, values)
 
-    def removed(self) -> RecordEdit:
+    def removal(self) -> RecordEdit:
         return self.file.edit(self.named, None)
 
 
-def fixed(memory: Memory) -> str:
+def why_fixed(memory: Memory) -> str:
     """Why nothing about this memory's record can be changed; empty when it can."""
     if memory.extra.get(KEPT):
         return "it is a former text that only memtui keeps"
@@ -123,21 +123,21 @@ def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
     """The memories of all three files."""
     memories: list[Memory] = []
     faults: list[Unreadable] = []
-    for part in PARTS:
+    for part in RECORD_KINDS:
         path = root / part.file
         if not os.path.lexists(path):
             continue
         try:
-            found, bad = _part(part, read_json(path, root), label, sidecar)
+            found, bad = _read_part(part, read_json(path, root), label, sidecar)
         except UnreadableFile as error:
             faults.append(as_unreadable(error, path))
         else:
             memories += found
             faults += bad
-    return Reading(tuple(told_apart(memories)), tuple(faults))
+    return Reading(tuple(with_unique_ids(memories)), tuple(faults))
 
 
-def _part(
+def _read_part(
     part: RecordKind, file: JsonFile, label: str, sidecar: Sidecar
 ) -> tuple[list[Memory], list[Unreadable]]:
     named, faults = named_records(file, part.file)
@@ -147,11 +147,11 @@ def _part(
         memory = memory_of(part, record.value, id=record.id, label=label, place=place)
         if record.fault:
             memory = replace(memory, extra={**memory.extra, UNADDRESSABLE: record.fault})
-        memories.append(_judged(part, memory, record.value, sidecar.entry(record.id)))
+        memories.append(_with_entry(part, memory, record.value, sidecar.entry(record.id)))
     return memories, faults
 
 
-def _judged(part: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
+def _with_entry(part: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
     """The memory with the person's rating, and the status that its file cannot say."""
     if "rating" in entry:
         memory = replace(memory, importance=importance(part, value, entry["rating"]))

@@ -28,7 +28,7 @@ from typing import Any
 
 from memtui.errors import Refused
 from memtui.model import IMPORTANCES, Link, Memory, Place
-from memtui.stores.change_validation import rated
+from memtui.stores.change_validation import importance_of_rating
 from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     from_iso,
@@ -68,9 +68,9 @@ class RecordKind:
 FACTS = RecordKind(FACTS_FILE, "fact", "fact_", 16, "a fact", "o")
 EPISODES = RecordKind(EPISODES_FILE, "episode", "ep_", 10, "an episode", "summary")
 SCHEMA = RecordKind(SCHEMA_FILE, "schema", "sch_", 10, "a schema item", "text")
-PARTS = (FACTS, EPISODES, SCHEMA)
+RECORD_KINDS = (FACTS, EPISODES, SCHEMA)
 
-PART_OF_KIND = {part.kind: part for part in PARTS}
+RECORD_KIND_OF = {part.kind: part for part in RECORD_KINDS}
 
 
 def memory_of(
@@ -113,7 +113,7 @@ def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
 
 def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
-    for said in (rated(rating), _said(value.get("importance"))):
+    for said in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
         if said:
             return said
     if part is SCHEMA and value.get("kind") == "goal":
@@ -123,7 +123,7 @@ def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> st
     return "high" if valence is not None and abs(valence) >= STRONG_AFFECT else "medium"
 
 
-def _said(value: object) -> str:
+def _stated_importance(value: object) -> str:
     if isinstance(value, str):
         word = lower_word(value)
         return word if word in IMPORTANCES else ""
@@ -131,7 +131,7 @@ def _said(value: object) -> str:
     if number is None:
         return ""
     if number > 1:
-        return rated(number)
+        return importance_of_rating(number)
     return "high" if number >= HIGH_SHARE else "medium" if number >= MEDIUM_SHARE else "low"
 
 
@@ -168,10 +168,10 @@ _LINK_FIELDS = frozenset({"facts", "evidence"})
 
 def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
     """Every key whose value no field of the memory holds as it is."""
-    return {key: item for key, item in value.items() if not _is_told(key, item)}
+    return {key: item for key, item in value.items() if not _is_shown(key, item)}
 
 
-def _is_told(key: str, item: object) -> bool:
+def _is_shown(key: str, item: object) -> bool:
     if key in _TEXT_FIELDS:
         return isinstance(item, str)
     if key in _LINK_FIELDS:

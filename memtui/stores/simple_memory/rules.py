@@ -15,8 +15,8 @@ from memtui.changes import Change, Edit, SidecarEdit
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
-from memtui.stores.overlay import keep
+from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
+from memtui.stores.overlay import kept_value
 from memtui.stores.simple_memory.record_files import RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     EPISODES,
@@ -41,14 +41,14 @@ class RecordDraft:
 
     members: dict[str, Any] = field(default_factory=dict)
     """Keys of the record."""
-    beside: dict[str, Any] = field(default_factory=dict)
+    sidecar_entry: dict[str, Any] = field(default_factory=dict)
     """Keys of the memory's sidecar entry."""
     more: tuple[SidecarEdit, ...] = ()
 
     def edits(self, target: RecordTarget) -> tuple[Edit, ...]:
         return (
             *target.with_members(self.members),
-            *target.beside.set(**self.beside),
+            *target.sidecar_entry.set(**self.sidecar_entry),
             *self.more,
         )
 
@@ -56,7 +56,7 @@ class RecordDraft:
 def fill_draft(
     draft: RecordDraft, change: Change, target: RecordTarget, context: RecordContext
 ) -> None:
-    for name, value in asked_values(change, target.memory, EDITABLE).items():
+    for name, value in changed_values(change, target.memory, EDITABLE).items():
         if name == "content":
             _content(change, target, draft, context)
         else:
@@ -67,7 +67,7 @@ def _content(
     change: Change, target: RecordTarget, draft: RecordDraft, context: RecordContext
 ) -> None:
     text = content_of(change)
-    same_as_seen(target.memory, _content_now(target), target.path, text)
+    check_unchanged(target.memory, _content_now(target), target.path, text)
     if target.part is FACTS:
         draft.members["o"] = _object(text, target)
         return
@@ -105,12 +105,12 @@ def _object(text: str, target: RecordTarget) -> object:
 def _next_version(target: RecordTarget, draft: RecordDraft, context: RecordContext) -> None:
     version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
-    former = former_text(target.memory, f"{target.memory.id}@v{version}")
-    draft.beside["supersedes"] = [former.id]
-    draft.more = context.noted_record(former.id, kept=keep(former))
+    former = former_version(target.memory, f"{target.memory.id}@v{version}")
+    draft.sidecar_entry["supersedes"] = [former.id]
+    draft.more = context.record_entry_edits(former.id, kept=kept_value(former))
 
 
-def former_text(memory: Memory, id: str) -> Memory:
+def former_version(memory: Memory, id: str) -> Memory:
     """The memory as it was, to be kept under another id."""
     return replace(
         memory,
@@ -141,13 +141,13 @@ def _importance(value: object, target: RecordTarget, draft: RecordDraft) -> None
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     wanted = str(value)
     if not has_member(target.raw, "importance"):
-        draft.beside["rating"] = RATING_OF[wanted]
+        draft.sidecar_entry["rating"] = RATING_OF[wanted]
         return
     old = target.value["importance"]
     is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
     scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
     draft.members["importance"] = wanted if isinstance(old, str) else scale[wanted]
-    draft.beside["rating"] = None
+    draft.sidecar_entry["rating"] = None
 
 
 def _entity(value: object, target: RecordTarget, draft: RecordDraft) -> None:
@@ -165,7 +165,7 @@ def _tags(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     missing = [tag for tag in native if tag not in wanted]
     if missing:
         raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
-    draft.beside["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
+    draft.sidecar_entry["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
 
 
 def _confidence(value: object, target: RecordTarget, draft: RecordDraft) -> None:

@@ -15,7 +15,7 @@ from memtui.stores.simple_memory import record_files
 from memtui.stores.simple_memory.editing import ACTS
 from memtui.stores.simple_memory.record_files import PartFile, RecordContext
 from memtui.stores.simple_memory.records import (
-    PARTS,
+    RECORD_KINDS,
 )
 from memtui.stores.values import utc_now
 
@@ -32,7 +32,7 @@ class SimpleMemoryStore(FileStore[RecordContext]):
 
     def found(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
-        paths = (str(self.root / part.file) for part in PARTS)
+        paths = (str(self.root / part.file) for part in RECORD_KINDS)
         return [
             FoundShard(record_files.SHARD, tuple(path for path in paths if os.path.lexists(path)))
         ]

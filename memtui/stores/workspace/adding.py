@@ -62,14 +62,14 @@ def _file(root: Path, path: str) -> Path:
     for name in path.split("/"):
         if name in SKIPPED:
             raise Refused("documents in hidden folders are not memory", where=path)
-        folder, file = file, _step(file, name)
-    twin = _twin(folder, file.name)
+        folder, file = file, _child(file, name)
+    twin = _taken_name(folder, file.name)
     if twin:
         raise Refused("there is a document of this name already", where=twin)
     return file
 
 
-def _step(folder: Path, name: str) -> Path:
+def _child(folder: Path, name: str) -> Path:
     """One step down. Raises Refused at a link, because a scan does not follow it either."""
     file = folder / name
     if "\0" not in name and file.is_symlink():
@@ -77,7 +77,7 @@ def _step(folder: Path, name: str) -> Path:
     return safe_join(folder, name)
 
 
-def _twin(folder: Path, name: str) -> str:
+def _taken_name(folder: Path, name: str) -> str:
     """A file of this name, whatever its case: some disks cannot hold both. Empty: none."""
     try:
         names = os.listdir(folder)

@@ -14,11 +14,11 @@ from memtui.files.frontmatter import set_field, split
 from memtui.files.json.editing import load, raw_value
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.action_support import ActionSupport
-from memtui.stores.change_validation import RATING_OF, asked_values, content_of, same_as_seen
+from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
 from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
-from memtui.stores.workspace.importing import plan_carried
+from memtui.stores.workspace.importing import plan_import
 from memtui.stores.workspace.markdown import outline, with_body
 from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, OpenDocument, state_key
 from memtui.stores.workspace.rules import (
@@ -50,16 +50,16 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    asked = asked_values(change, memory, EDITABLE)
+    asked = changed_values(change, memory, EDITABLE)
     edits: tuple[Edit, ...] = ()
     if asked.keys() - {"type"}:
         edits = edit_document(change, asked, context.open(memory), context)
     if "type" in asked:
-        edits += _typed(memory, str(asked["type"] or ""), context)
+        edits += _type_edits(memory, str(asked["type"] or ""), context)
     return plan_one(change, memory, edits)
 
 
-def _typed(memory: Memory, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
+def _type_edits(memory: Memory, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
     types = context.types.value
     if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
         pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
@@ -92,7 +92,7 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
 
 def _add(change: Change, context: DocumentContext) -> Plan:
     if is_import(change):
-        return plan_carried(change, context)
+        return plan_import(change, context)
     path, made = new_document(change, context)
     edits: tuple[Edit, ...] = (made,)
     wanted = str(change.fields.get("type") or "")
@@ -117,8 +117,8 @@ def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
 
 def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
     edits: tuple[Edit, ...] = (
-        *context.open(memory).written(None),
-        *context.beside(memory).forget(),
+        *context.open(memory).text_edits(None),
+        *context.sidecar_entry(memory).removal(),
     )
     return plan_one(
         change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
@@ -171,11 +171,11 @@ def entry_edits(entry: str, wanted: str, context: DocumentContext) -> tuple[Edit
     section = PATTERNS if is_pattern(entry) else EXACT
     if not os.path.lexists(context.map_path):
         made = TextEdit(str(context.map_path), None, EMPTY_MAP)
-        return (made, *_in_map(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
-    return _in_map(context.text(context.map_path), section, entry, wanted, str(context.map_path))
+        return (made, *_map_edits(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
+    return _map_edits(context.text(context.map_path), section, entry, wanted, str(context.map_path))
 
 
-def _in_map(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
+def _map_edits(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
     whole = load(text)
     after = _json(wanted) if wanted else ""
     if section not in whole:
@@ -212,12 +212,12 @@ def edit_document(
     before, beside = page, dict[str, Any]()
     if "content" in asked:
         text = content_of(change)
-        same_as_seen(page.memory, page.document.body, page.document.file, text)
-        page = page.again(with_body(page.document, text))
+        check_unchanged(page.memory, page.document.body, page.document.file, text)
+        page = page.with_text(with_body(page.document, text))
     for name, write in _FIELDS.items():
         if name in asked:
             page = write(asked[name], page, context, beside)
-    return (*before.written(page.text), *context.beside(page.memory).set(**beside))
+    return (*before.text_edits(page.text), *context.sidecar_entry(page.memory).set(**beside))
 
 
 def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
@@ -225,7 +225,7 @@ def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, .
     key = state_key(page.document)
     if not key or not _has_frontmatter(page):
         raise Refused("only tasks and lessons with frontmatter have a state", where=page.memory.ref)
-    return page.written(set_field(page.text, key, words_of[key]))
+    return page.text_edits(set_field(page.text, key, words_of[key]))
 
 
 def _has_frontmatter(page: OpenDocument) -> bool:
@@ -240,11 +240,11 @@ def _title(
     wanted = value.strip()
     for key in ("title", "name"):
         if page.document.frontmatter.get(key):
-            return page.again(set_field(page.text, key, wanted))
+            return page.with_text(set_field(page.text, key, wanted))
     if outline(page.document.body).title == page.memory.title:
         return _with_heading(page, wanted)
     if _has_frontmatter(page):
-        return page.again(set_field(page.text, "title", wanted))
+        return page.with_text(set_field(page.text, "title", wanted))
     raise Refused("the title is the file's name", do="write a heading into the text")
 
 
@@ -254,7 +254,7 @@ def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
     body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
     if not count or outline(body).title != wanted:
         raise Refused("the heading cannot be changed on its line", do="edit the text")
-    return page.again(with_body(page.document, body))
+    return page.with_text(with_body(page.document, body))
 
 
 def _tags(
@@ -273,7 +273,7 @@ def _tags(
     if mine == list(native):
         return page
     is_line = isinstance(page.document.frontmatter.get("tags"), str)
-    return page.again(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
+    return page.with_text(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
 
 
 def _importance(
@@ -283,7 +283,7 @@ def _importance(
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
     if in_task or "priority" in page.document.frontmatter:
-        return page.again(set_field(page.text, "priority", str(value)))
+        return page.with_text(set_field(page.text, "priority", str(value)))
     beside["rating"] = RATING_OF[str(value)]
     return page
 

@@ -34,14 +34,14 @@ from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
-_TOLD = frozenset(
+_WRITTEN_ELSEWHERE = frozenset(
     {"headings", "created_from", "injections", "ignored_type", "line_endings", "byte_order_mark"}
     | {"title"}
 )
 """Of `extra`: what never stood in the frontmatter, or stands in another field."""
 
 
-def plan_carried(change: Change, context: DocumentContext) -> Plan:
+def plan_import(change: Change, context: DocumentContext) -> Plan:
     """The plan of taking in one document. Raises Refused."""
     path = str(change.fields["id"])
     file = _file(context.root, path)
@@ -50,7 +50,7 @@ def plan_carried(change: Change, context: DocumentContext) -> Plan:
     whole = change.fields.get("document")
     text = whole if isinstance(whole, str) else _text(change, context)
     made = TextEdit(str(file), None, text)
-    edits: tuple[Edit, ...] = (made, *context.noted(path, path, **_beside(change)))
+    edits: tuple[Edit, ...] = (made, *context.entry_edits(path, path, **_sidecar_values(change)))
     return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
 
 
@@ -82,8 +82,8 @@ def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
     """The frontmatter: the keys it had, else what another format says in its own fields."""
     front = {
         str(key).removeprefix(FRONTMATTER): value
-        for key, value in native_keys(change, _TOLD).items()
-        if _fits(value)
+        for key, value in native_keys(change, _WRITTEN_ELSEWHERE).items()
+        if _is_frontmatter_value(value)
     }
     fields = change.fields
     if fields.get("created") and not {"created", "date"} & front.keys():
@@ -104,13 +104,13 @@ def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
     return front
 
 
-def _fits(value: object) -> bool:
+def _is_frontmatter_value(value: object) -> bool:
     if isinstance(value, list):
         return all(isinstance(item, str) for item in value)
     return isinstance(value, str | bool | int | float)
 
 
-def _beside(change: Change) -> dict[str, Any]:
+def _sidecar_values(change: Change) -> dict[str, Any]:
     """What the sidecar keeps of the document: its tags and its lineage stand in its own file, and
     so do the links of one that was a document before."""
     was_document = "created_from" in extra_in(change)

@@ -118,7 +118,7 @@ class MarkdownFile:
     """Modification time of the file."""
     crlf: bool = False
     """All lines end in CRLF; `body` has plain line feeds."""
-    marked: bool = False
+    has_bom: bool = False
     """The file begins with a byte order mark."""
 
     @property
@@ -143,7 +143,7 @@ def parse_document(path: str, file: str, text: str, changed: datetime | None) ->
         frontmatter={} if cut.front is None else parse_block(cut.front),
         changed=changed,
         crlf=crlf,
-        marked=marked,
+        has_bom=marked,
     )
 
 

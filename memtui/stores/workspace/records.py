@@ -32,7 +32,7 @@ from memtui.changes import TextEdit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
-from memtui.stores.change_validation import rated
+from memtui.stores.change_validation import importance_of_rating
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import ParsedFile, as_refused
 from memtui.stores.values import from_iso, lower_word
@@ -148,7 +148,9 @@ def status_of(document: MarkdownFile) -> str:
 
 
 def _importance(document: MarkdownFile, status: str, rating: object) -> str:
-    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or rated(rating)
+    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or importance_of_rating(
+        rating
+    )
     if said:
         return said
     if document.path in CORE:
@@ -194,7 +196,7 @@ def _extra(document: MarkdownFile) -> dict[str, Any]:
     }
     if document.crlf:
         extra["line_endings"] = "crlf"
-    if document.marked:
+    if document.has_bom:
         extra["byte_order_mark"] = True
     return extra
 
@@ -250,13 +252,13 @@ class OpenDocument:
     text: str = field(repr=False)
     document: MarkdownFile
 
-    def written(self, text: str | None) -> tuple[TextEdit, ...]:
+    def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
         """The edit that makes the file this text (None: no file); none when it is so already."""
         if text == self.text:
             return ()
         return (TextEdit(self.document.file, self.text, text),)
 
-    def again(self, text: str) -> OpenDocument:
+    def with_text(self, text: str) -> OpenDocument:
         """The same file with a text that is not written yet."""
         return OpenDocument(
             self.memory, text, parse_document(self.memory.id, self.document.file, text, None)

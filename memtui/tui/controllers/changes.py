@@ -91,9 +91,9 @@ class ChangeActions:
         if not planned.has_edits:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
-            told = (*plan_summary.told(planned, library.get), *said)
+            told = (*plan_summary.describe_plan(planned, library.get), *said)
             if len(planned.plans) > 1 and not planned.supersedes:
-                told = (*told, *plan_summary.named(planned, library.get))
+                told = (*told, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
                 DiffScreen(planned.title, told, found.lines, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
@@ -135,7 +135,7 @@ class ChangeActions:
 
     def failed(self, error: MemtuiError) -> None:
         """Nothing was changed: say why, and show what changed underneath."""
-        from memtui.tui.dialogs.conflict import THEIRS, ConflictScreen
+        from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
             self._screen.worker.refresh()

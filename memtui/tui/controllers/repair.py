@@ -77,7 +77,7 @@ class RepairActions:
         )
 
     def _show(self, store: WritableStore, broken: BrokenFile) -> None:
-        from memtui.tui.dialogs.broken import BrokenScreen
+        from memtui.tui.dialogs.unreadable import BrokenScreen
 
         def answered(restore: bool | None) -> None:
             if restore:

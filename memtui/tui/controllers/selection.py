@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act
 from memtui.model import Memory
-from memtui.tui import actions, glyphs
+from memtui.tui import actions, appearance
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -79,7 +79,7 @@ class Selection:
         if library is None:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
-        if action_id == "retire" and memory.status in glyphs.QUIET:
+        if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
             return f"it is {memory.status} already; D restores it"
         return library.refusal(act, memory)
 

@@ -16,7 +16,7 @@ from memtui import text
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
 
 
 class Tone(StrEnum):

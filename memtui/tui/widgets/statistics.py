@@ -125,7 +125,7 @@ class StatisticsPane(ListWindow):
         return Strip(
             [
                 Segment("▌" if selected else " ", edge + ground),
-                Segment(sign, palette.sign(row.field, row.value) + ground),
+                Segment(sign, palette.glyph(row.field, row.value) + ground),
                 Segment(words, (palette.chosen if row.chosen else palette.text) + ground),
                 Segment(" ", ground),
                 Segment(

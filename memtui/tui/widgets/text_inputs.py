@@ -15,7 +15,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
-from memtui.tui.input_sanitizing import InputSanitizer
+from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class TextInput(TextArea):
     ALLOW_SELECT = False
 
     def __init__(self, raw: str, *, name: str) -> None:
-        self._guard = InputSanitizer()
+        self._sanitizer = InputSanitizer()
         super().__init__(
-            self._guard.inward(raw),
+            self._sanitizer.encode(raw),
             name=name,
             soft_wrap=True,
             tab_behavior="focus",
@@ -42,16 +42,16 @@ class TextInput(TextArea):
     @property
     def raw(self) -> str:
         """The text as it shall be saved."""
-        return self._guard.outward(self.text)
+        return self._sanitizer.decode(self.text)
 
     def put(self, raw: str) -> None:
         """Another text in place of this one."""
-        self._guard = InputSanitizer()
-        self.text = self._guard.inward(raw)
+        self._sanitizer = InputSanitizer()
+        self.text = self._sanitizer.encode(raw)
 
     def get_line(self, line_index: int) -> Text:
         held = self.document.get_line(line_index)
-        return Text(self._guard.shown(held), end="", no_wrap=True)
+        return Text(self._sanitizer.display(held), end="", no_wrap=True)
 
 
 class LineInput(Input):
@@ -60,10 +60,10 @@ class LineInput(Input):
     def __init__(
         self, raw: str, *, name: str, known: Iterable[str] = (), placeholder: str = ""
     ) -> None:
-        self._guard = InputSanitizer(lines=False)
+        self._sanitizer = InputSanitizer(lines=False)
         fit = [value for value in known if value and not text.has_hidden(value)]
         super().__init__(
-            self._guard.inward(raw),
+            self._sanitizer.encode(raw),
             name=name,
             placeholder=placeholder,
             compact=True,
@@ -73,11 +73,11 @@ class LineInput(Input):
 
     @property
     def raw(self) -> str:
-        return self._guard.outward(self.value)
+        return self._sanitizer.decode(self.value)
 
     @property
     def _value(self) -> Text:
-        return Text(self._guard.shown(self.value), no_wrap=True, overflow="ignore", end="")
+        return Text(self._sanitizer.display(self.value), no_wrap=True, overflow="ignore", end="")
 
 
 class ChoiceInput(ThemedWidget, can_focus=True):

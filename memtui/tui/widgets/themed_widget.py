@@ -10,7 +10,7 @@ from textual.geometry import Region
 from textual.theme import Theme
 from textual.widget import Widget
 
-from memtui.tui.colours import Palette
+from memtui.tui.appearance import Palette
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface

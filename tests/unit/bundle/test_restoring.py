@@ -107,7 +107,7 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
     file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
-    with pytest.raises(Refused, match="nothing that could be made"):
+    with pytest.raises(Refused, match="no store to restore"):
         plan_restore(read_document(file), tmp_path / "nowhere")
 
 
@@ -174,7 +174,7 @@ def test_what_others_wrote_since_is_never_taken_away(
     assert callable(meanwhile)
     file = meanwhile(place)
     now = held(place)
-    with pytest.raises(Refused, match="nothing was taken away"):
+    with pytest.raises(Refused, match="nothing was removed"):
         journal(tmp_path).undo(anywhere=True)
     assert held(place) == now
     assert os.path.lexists(file)
@@ -211,7 +211,7 @@ def test_redo_leaves_alone_what_came_into_the_place(tmp_path: Path) -> None:
     journal(tmp_path).undo(anywhere=True)
     place.mkdir()
     (place / "mine.txt").write_text("mine")
-    with pytest.raises(Refused, match="something here already"):
+    with pytest.raises(Refused, match="this place is not empty"):
         journal(tmp_path).redo(anywhere=True)
     assert [path.name for path in place.iterdir()] == ["mine.txt"]
     (place / "mine.txt").unlink()

@@ -191,7 +191,7 @@ def test_an_import_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None
     plan = plan_restore(read_document(tmp_path / "a.zip"), tmp_path / "there")
     (tmp_path / "there" / "engram").mkdir(parents=True)
     (tmp_path / "there" / "engram" / "engram.db").write_bytes(b"somebody was faster")
-    with pytest.raises(Refused, match="something here already"):
+    with pytest.raises(Refused, match="this place is not empty"):
         Library((), state=tmp_path / "state").restore(plan)
     assert {*files(tmp_path / "there")} == {"engram/engram.db"}
     assert {path.name for path in tmp_path.iterdir()} == {"a.zip", "there", "state"}

@@ -96,6 +96,6 @@ def test_what_is_neither_memory_nor_entity_is_refused(
     call: Call, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert call("link", "00000009", "knows", "nobody-there", "--store", home) == 1
-    assert "no entity is called so" in capsys.readouterr().err
+    assert "no entity has that name" in capsys.readouterr().err
     assert call("unlink", "00000009", "knows", "atlas", "--store", home) == 1
     assert "there is no link knows to atlas" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.action_support import ActionSupport
 from memtui.stores.base import Reading, Shard, StoreView
-from memtui.stores.change_validation import asked_values, content_of, same_as_seen
+from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import Format
 from memtui.stores.json_file import named_records, read_json
@@ -32,11 +32,11 @@ FILE = "jotter.json"
 
 
 def _edit(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    asked = asked_values(change, memory, {"content"})
+    asked = changed_values(change, memory, {"content"})
     path = context.root / FILE
     records, _ = named_records(read_json(path, context.root), FILE)
     named = next(record for record in records if record.id == memory.id)
-    same_as_seen(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
+    check_unchanged(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
     raw = put_member(named.record.raw, "text", content_of(change))
     return plan_one(
         change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),)

@@ -12,7 +12,7 @@ from memtui.files.save_transaction import commit
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.write_recorder import NullRecorder
 from memtui.model import Link, Memory, to_record
-from memtui.stores.overlay import keep, kept_memory, overlay
+from memtui.stores.overlay import kept_memory, kept_value, overlay
 from memtui.stores.scanning import SidecarReader
 from memtui.stores.sidecar import parse_sidecar, read_sidecar, sidecar_edits
 
@@ -62,7 +62,7 @@ def test_all_that_an_entry_holds_is_laid_over_the_memory() -> None:
 
 
 def test_a_kept_memory_comes_back_under_the_label_of_today() -> None:
-    kept = kept_memory({"kept": keep(MEMORY)}, "renamed")
+    kept = kept_memory({"kept": kept_value(MEMORY)}, "renamed")
     assert kept is not None
     assert (kept.ref, kept.content, kept.extra["kept"]) == ("renamed:1", "a", True)
     for broken in (None, 7, {}, {"memory": 3}, {"memory": {**to_record(MEMORY), "x": 1}}):

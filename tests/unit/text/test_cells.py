@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from memtui.testing import hostile_values as gallery
 from memtui.text import cut, pad, visible, width, wrap
 
-from . import gallery
 from .test_hidden import anything
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.testing import hostile_values as gallery
 from memtui.text import file_name, has_hidden, hidden_count, one_line, visible
-
-from . import gallery
 
 _NASTY = sorted(gallery.FORBIDDEN)
 _EMOJI_PARTS = "\u200d\ufe0f\ufe0e\U0001f3fd\u20e3\u2764\U0001f468\U0001f575\U0001f1e91#a\u0301"

@@ -6,19 +6,16 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
-from tests.conformance.conftest import limit  # noqa: F401 - a fixture
-from tests.conformance.samples import memories, open_library, root_of, sample
-from tests.conformance.trees import fingerprint
+from memtui.testing.fixtures import time_limit
+from memtui.testing.samples import memories, open_library, root_of, sample
+from memtui.testing.trees import fingerprint
 
-Limit = Callable[[float], AbstractContextManager[None]]
 SECONDS = 60.0
 """What hangs would do so for ever; a busy machine needs some of them."""
 IN_FILES = [format for format in FORMATS if format.database is None]
@@ -73,7 +70,6 @@ def test_odd_things_in_every_folder(
     known: Format,
     tmp_path: Path,
     outside: Path,
-    limit: Limit,  # noqa: F811
 ) -> None:
     place = sample(known, tmp_path / known.name)
     honest = {ref: m.content for ref, m in memories(open_library(place)).items()}
@@ -88,7 +84,7 @@ def test_odd_things_in_every_folder(
             if not (folder / "linked-folder").is_symlink():
                 odd_things(folder, suffix, outside)
     before, beyond = fingerprint(place), fingerprint(outside)
-    with limit(SECONDS):
+    with time_limit(SECONDS):
         library = open_library(place, tmp_path / "state")
         library.refresh()
         library.check()
@@ -99,7 +95,7 @@ def test_odd_things_in_every_folder(
 
 
 @pytest.mark.parametrize("known", IN_FILES, ids=lambda known: known.name)
-def test_a_folder_that_comes_and_goes(known: Format, tmp_path: Path, limit: Limit) -> None:  # noqa: F811
+def test_a_folder_that_comes_and_goes(known: Format, tmp_path: Path) -> None:
     """Between listing and reading, as often as it takes."""
     place = sample(known, tmp_path / known.name)
     library = open_library(place)
@@ -118,7 +114,7 @@ def test_a_folder_that_comes_and_goes(known: Format, tmp_path: Path, limit: Limi
     going = threading.Thread(target=come_and_go)
     going.start()
     try:
-        with limit(SECONDS):
+        with time_limit(SECONDS):
             for _ in range(25):
                 library.refresh()
                 assert stays <= memories(library).keys()
@@ -130,12 +126,12 @@ def test_a_folder_that_comes_and_goes(known: Format, tmp_path: Path, limit: Limi
 
 
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
-def test_a_store_that_is_taken_away(known: Format, tmp_path: Path, limit: Limit) -> None:  # noqa: F811
+def test_a_store_that_is_taken_away(known: Format, tmp_path: Path) -> None:
     place = sample(known, tmp_path / known.name)
     library = open_library(place)
     scan = library.stores[0].scan()
     shutil.rmtree(place)
-    with limit(SECONDS):
+    with time_limit(SECONDS):
         for shard in scan.shards:
             assert library.stores[0].read(shard).memories == ()
         library.refresh()

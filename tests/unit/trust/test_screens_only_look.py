@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from memtui.stores.registry import FORMATS
+from memtui.testing.trees import fingerprint
 from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
-from tests.conformance.trees import fingerprint
 from tests.tui.sample_stage import ChangingStage, changing
 
 pytestmark = pytest.mark.slow

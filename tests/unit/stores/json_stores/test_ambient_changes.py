@@ -10,7 +10,7 @@ import pytest
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.stores.ambient.project_files import task_key
-from memtui.stores.ambient.rules import EventRules, fitted, keywords, overlap, superseded
+from memtui.stores.ambient.rules import EventRules, find_superseded, fit_content, keywords, overlap
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram
@@ -61,7 +61,7 @@ def added(opened: Opened, **fields: object) -> str:
 def test_the_documents_own_example_does_not_supersede() -> None:
     new, old = "Use JWT with refresh tokens for auth", "Use session cookies for auth"
     assert overlap(keywords(new, RULES), keywords(old, RULES)) == pytest.approx(1 / 6)
-    assert superseded(new, [("old", {"type": "decision", "content": old})], RULES) is None
+    assert find_superseded(new, [("old", {"type": "decision", "content": old})], RULES) is None
 
 
 def test_keywords_are_those_of_the_program() -> None:
@@ -75,17 +75,17 @@ def test_only_decisions_are_superseded_and_the_best_match_goes() -> None:
         ("close", {"type": "decision", "content": "payments outbox table polling worker"}),
         ("best", {"type": "decision", "content": "retry payments through outbox table daily"}),
     ]
-    found = superseded("retry payments through outbox table hourly", events, RULES)
+    found = find_superseded("retry payments through outbox table hourly", events, RULES)
     assert found is not None
     assert found[0] == "best"
-    assert superseded("outbox", events, RULES) is None
+    assert find_superseded("outbox", events, RULES) is None
 
 
 def test_a_long_text_is_refused_or_cut_without_halving_a_character() -> None:
     text = "x" * 999 + "😀"
     with pytest.raises(Refused, match="1001"):
-        fitted(text, RULES, force=False)
-    assert fitted(text, RULES, force=True)[0] == "x" * 999
+        fit_content(text, RULES, force=False)
+    assert fit_content(text, RULES, force=True)[0] == "x" * 999
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import CURRENT, Memory
 from memtui.query import parse_query
-
-from .samples import memories
+from memtui.testing.samples import memories
 
 MARK = "gullfeather"
 """A word that no sample holds."""
@@ -158,9 +157,9 @@ def _holds(change: Change, memory: Memory, before: Memory, now: dict[str, Memory
     asked = (fields.get("relation"), fields.get("target"))
     match change.act:
         case Act.EDIT:
-            return memory.content.rstrip() == fields["content"]
+            return bool(memory.content.rstrip() == fields["content"])
         case Act.RETYPE:
-            return memory.type == fields["type"]
+            return bool(memory.type == fields["type"])
         case Act.RETIRE | Act.DECLINE:
             return memory.status not in CURRENT
         case Act.RESTORE:

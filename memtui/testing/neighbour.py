@@ -1,20 +1,14 @@
-"""Another program of ours on the same store: `python -m tests.conformance.neighbour`.
-
-It edits one memory over and over, each time planned on what it sees by then, until its standard
-input ends. It says `ready` when its store is open, and in the end what it wrote last.
-"""
+"""Another memtui on the same store: it edits one memory over and over, each time planned anew."""
 
 from __future__ import annotations
 
-import select
-import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from memtui.changes import Act, Change
 from memtui.errors import Conflict, SaveError
 from memtui.library import Library
-
-from .samples import open_library
+from memtui.testing.samples import open_library
 
 MOST = 500
 """Edits after which it stops by itself."""
@@ -36,17 +30,14 @@ def keep_editing(library: Library, ref: str, wanted: str) -> None:
             return
 
 
-def main(place: str, state: str, ref: str) -> None:
-    library = open_library(Path(place), Path(state))
+def edit_until_told(connection: Connection, place: Path, state: Path, ref: str) -> None:
+    """Edit one memory over and over until something is sent; answer with the last number."""
+    library = open_library(place, state)
     text = library.get(ref).content.rstrip()
-    print("ready", flush=True)
+    connection.send("ready")
     for number in range(MOST):
         last = f"{text} neighbour {number}"
         keep_editing(library, ref, last)
-        if select.select([sys.stdin], [], [], 0)[0]:
+        if connection.poll():
             break
-    print(number, flush=True)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    connection.send(number)

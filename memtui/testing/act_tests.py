@@ -19,10 +19,10 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.format import Format
-
-from .acting import BEFOREHAND, allowed, effect, first_plan
-from .samples import UNKNOWN, memories, open_library, plant_unknown, root_of
-from .trees import contents, differences
+from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan
+from memtui.testing.fixtures import FormatFixtures
+from memtui.testing.samples import UNKNOWN, memories, open_library, plant_unknown, root_of
+from memtui.testing.trees import contents, differences
 
 LONGEST_REASON = 120
 """Characters: what fits into a line of a dialog."""
@@ -30,27 +30,6 @@ BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions"}
 """What a database counts with every write, an undoing one too."""
 ROW_NUMBER = "id"
 """Of a row beside the memory's own, which comes back under the next number."""
-
-
-@pytest.mark.parametrize("act", Act)
-def test_every_act_that_is_allowed(known: Format, act: Act, place: Path, state: Path) -> None:
-    plant_unknown(open_library(place))
-    library = open_library(place, state)
-    kinds = allowed(library, act)
-    if first := BEFOREHAND.get(act):
-        for group in allowed(library, first).values():
-            do_first(library, first, group)
-        kinds = allowed(library, act)
-    done, said = [], []
-    for kind, among in kinds.items():
-        try:
-            change, planned, _ = first_plan(library, act, among)
-        except LookupError as error:
-            said.append(f"{kind}: {error}")
-            continue
-        there_and_back(known, library, place, change, planned)
-        done.append(kind)
-    assert done or not kinds, f"allowed, and yet none could be done:\n{said}"
 
 
 def do_first(library: Library, act: Act, among: list[Memory]) -> None:
@@ -148,33 +127,59 @@ def told(memory: Memory) -> tuple[object, ...]:
     return (memory.title, memory.content, memory.type, entity, memory.status, memory.pinned)
 
 
-def test_an_unknown_key_is_shown(known: Format, place: Path) -> None:
-    """Otherwise the test above would prove nothing."""
-    plant_unknown(open_library(place))
-    found = memories(open_library(place)).values()
-    with_it = [memory for memory in found if UNKNOWN in memory.extra]
-    assert with_it or known.database is not None
-    assert with_it or unknown_rows(known, place)
-
-
-def test_what_is_refused_says_why_in_one_line(known: Format, place: Path, state: Path) -> None:
-    library = open_library(place, state)
-    files = contents(place)
-    tried: set[tuple[Act, str]] = set()
-    for memory in memories(library).values():
-        for act in Act:
-            reason = library.refusal(act, memory)
-            assert len(reason) <= LONGEST_REASON
-            assert not reason or reason.isprintable()
-            if reason and (act, reason) not in tried:
-                tried.add((act, reason))
-                refused(library, Change(act, memory.store, memory.ref, {"content": "x"}))
-    assert tried
-    assert contents(place) == files
-
-
 def refused(library: Library, change: Change) -> None:
     """What is greyed out cannot be done by another way either."""
     with pytest.raises(MemtuiError) as caught:
         library.plan([change])
     assert "\n" not in str(caught.value)
+
+
+class ActTests(FormatFixtures):
+    """Every act that a format allows is shown, done, undone, redone and undone again (P1, P6)."""
+
+    @pytest.mark.parametrize("act", Act)
+    def test_every_act_that_is_allowed(
+        self, known: Format, act: Act, place: Path, state: Path
+    ) -> None:
+        plant_unknown(open_library(place))
+        library = open_library(place, state)
+        kinds = allowed(library, act)
+        if first := BEFOREHAND.get(act):
+            for group in allowed(library, first).values():
+                do_first(library, first, group)
+            kinds = allowed(library, act)
+        done, said = [], []
+        for kind, among in kinds.items():
+            try:
+                change, planned, _ = first_plan(library, act, among)
+            except LookupError as error:
+                said.append(f"{kind}: {error}")
+                continue
+            there_and_back(known, library, place, change, planned)
+            done.append(kind)
+        assert done or not kinds, f"allowed, and yet none could be done:\n{said}"
+
+    def test_an_unknown_key_is_shown(self, known: Format, place: Path) -> None:
+        """Otherwise the test above would prove nothing."""
+        plant_unknown(open_library(place))
+        found = memories(open_library(place)).values()
+        with_it = [memory for memory in found if UNKNOWN in memory.extra]
+        assert with_it or known.database is not None
+        assert with_it or unknown_rows(known, place)
+
+    def test_what_is_refused_says_why_in_one_line(
+        self, known: Format, place: Path, state: Path
+    ) -> None:
+        library = open_library(place, state)
+        files = contents(place)
+        tried: set[tuple[Act, str]] = set()
+        for memory in memories(library).values():
+            for act in Act:
+                reason = library.refusal(act, memory)
+                assert len(reason) <= LONGEST_REASON
+                assert not reason or reason.isprintable()
+                if reason and (act, reason) not in tried:
+                    tried.add((act, reason))
+                    refused(library, Change(act, memory.store, memory.ref, {"content": "x"}))
+        assert tried
+        assert contents(place) == files

@@ -18,14 +18,14 @@ from memtui.model import Memory
 from memtui.stores.engram import rules
 from memtui.stores.engram.reading import relations
 from memtui.stores.engram.records import Relation
-from memtui.stores.engram.rules import nothing
+from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 
-_STANDING = ("judged", "pending")
+_OPEN = ("judged", "pending")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class RelationPlanner:
     """Plans relations. Raises Refused, RefError, sqlite3.Error."""
 
     path: str
@@ -51,10 +51,10 @@ class Verdicts:
             each for each in self.touching(source) if {each.source, each.target} == {source, target}
         ]
         if any(_is(each, source, target, verb) and each.status == "judged" for each in between):
-            return nothing(change, memory, f"it already is linked as {verb}")
+            return plan_nothing(change, memory, f"it already is linked as {verb}")
         pending = next((each for each in between if each.status == "pending"), None)
         edit = (
-            self.verdict(source, target, verb)
+            self.new_relation(source, target, verb)
             if pending is None
             else self._judge(pending, source, target, verb)
         )
@@ -68,12 +68,12 @@ class Verdicts:
         found = [
             each
             for each in self.touching(source)
-            if _is(each, source, each.target, verb) and each.status in _STANDING
+            if _is(each, source, each.target, verb) and each.status in _OPEN
             # By name: the row at the other end may be in no table any more.
             if named in (each.target, each.target_name)
         ]
         if not found:
-            return nothing(change, memory, f"there is no link {verb} to {named}")
+            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
         reason = "the relation stays in the database as orphaned"
         refs = [memory.ref]
         with suppress(RefError):
@@ -85,7 +85,7 @@ class Verdicts:
         own = memory.extra.get("sync_id")
         verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
         if not verdicts:
-            return nothing(change, memory, "nothing supersedes it any more")
+            return plan_nothing(change, memory, "nothing supersedes it any more")
         names = ", ".join(each.source_name for each in verdicts)
         return Plan(
             (change,),
@@ -94,14 +94,14 @@ class Verdicts:
             refs=(memory.ref,),
         )
 
-    def verdict(self, source: str, target: str, verb: str) -> RowEdit:
+    def new_relation(self, source: str, target: str, verb: str) -> RowEdit:
         """A new judged relation between two sync_ids."""
         sync_id = rules.new_sync_id("rel")
         columns = {
             "sync_id": sync_id,
             "source_id": source,
             "target_id": target,
-            **_judged(verb),
+            **_judgement_columns(verb),
             "created_at": self.now,
             "updated_at": self.now,
         }
@@ -125,7 +125,7 @@ class Verdicts:
         return relations(self.connection, where, (sync_id, sync_id))
 
     def _judge(self, pending: Relation, source: str, target: str, verb: str) -> RowEdit:
-        after = {"source_id": source, "target_id": target, **_judged(verb)}
+        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
         before = {name: pending.columns.get(name) for name in after}
         key = {"sync_id": pending.sync_id}
         return RowEdit(self.path, "memory_relations", key, before, after)
@@ -145,7 +145,7 @@ class Verdicts:
         return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
 
 
-def _judged(verb: str) -> dict[str, Any]:
+def _judgement_columns(verb: str) -> dict[str, Any]:
     """A verdict given by a person, as Engram marks it."""
     return {
         "relation": verb,

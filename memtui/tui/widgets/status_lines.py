@@ -1,4 +1,4 @@
-"""The status line: active filters (a click takes one away), a hint, what is wrong, counts."""
+"""One-line widgets: the filter chips with hint and counts, the footer of keys, a progress bar."""
 
 from __future__ import annotations
 
@@ -98,3 +98,84 @@ class ChipLine(ThemedWidget):
                 await self.run_action("screen.act('unreadable')")
             elif start <= event.x < end and key:
                 self.post_message(ChipRemoved(key))
+
+
+class KeyLine(ThemedWidget):
+    """Key and word, as many as fit; a click does the act."""
+
+    def __init__(self, *, id: str = "keys") -> None:
+        super().__init__(id=id)
+        self._keys: Sequence[tuple[str, str, str]] = ()
+        self._always: Sequence[tuple[str, str, str]] = ()
+        self._spans: list[tuple[int, int, str]] = []
+
+    def show(
+        self,
+        keys: Sequence[tuple[str, str, str]],
+        always: Sequence[tuple[str, str, str]] = (),
+    ) -> None:
+        """Triples of key, word and action id; `always` stand at the right and never give way."""
+        if (keys, always) != (self._keys, self._always):
+            self._keys, self._always = keys, always
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
+        segments: list[Segment] = [Segment(" ")]
+        used, spans = 1, []
+
+        def put(key: str, word: str, action_id: str) -> None:
+            nonlocal used
+            segments.append(Segment(key, self.palette.key))
+            segments.append(Segment(f" {word}", self.palette.dim))
+            segments.append(Segment("  "))
+            cells = text.width(key) + text.width(word) + 1
+            spans.append((used, used + cells, action_id))
+            used += cells + 2
+
+        for key, word, action_id in self._keys:
+            if used + text.width(key) + text.width(word) + 3 + tail > width:
+                break
+            put(key, word, action_id)
+        if tail and used + tail <= width:
+            segments.append(Segment(" " * (width - used - tail)))
+            used = width - tail
+            for key, word, action_id in self._always:
+                put(key, word, action_id)
+        self._spans = spans
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+
+    async def on_click(self, event: events.Click) -> None:
+        for start, end, action_id in self._spans:
+            if start <= event.x < end and action_id:
+                await self.run_action(f"screen.act('{action_id}')")
+
+
+class ProgressLine(ThemedWidget):
+    """Empty while nothing goes on."""
+
+    def __init__(self, *, id: str = "progress") -> None:
+        super().__init__(id=id)
+        self._what, self._done, self._total = "", 0, 0
+
+    def show(self, what: str, done: int = 0, total: int = 0) -> None:
+        if (what, done, total) != (self._what, self._done, self._total):
+            self._what, self._done, self._total = what, done, total
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if not self._what:
+            return Strip.blank(width, self.ground)
+        share = f"{self._done * 100 // self._total:>3} %" if self._total else "  …  "
+        words = text.cut(text.one_line(self._what), max(8, width // 3))
+        room = max(4, width - text.width(words) - text.width(share) - 4)
+        full = room * self._done // self._total if self._total else 0
+        segments = [
+            Segment(f" {words} ", self.palette.text),
+            Segment("━" * full, self.palette.bar),
+            Segment("─" * (room - full), self.palette.rule),
+            Segment(f" {share} ", self.palette.dim),
+        ]
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)

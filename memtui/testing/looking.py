@@ -1,15 +1,13 @@
 """Everything a person can do to a store without changing it, once.
 
-Run as a program it does so without root's rights, for then a closed folder is closed for root too:
-`python -m tests.conformance.looking STORE STATE CACHE` prints one JSON document.
-"""
+`look_without_rights` runs in a process of its own: for root a closed folder is open."""
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import sys
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from memtui.bundle.exporting import export_forms, export_memories
@@ -17,8 +15,7 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.query import parse_query
-
-from .samples import memories
+from memtui.testing.samples import memories
 
 _VERSION_3 = 0x20080522
 """Of the structures that capset(2) takes: two words of rights each."""
@@ -80,18 +77,16 @@ def _try_to_write(library: Library) -> list[str]:
     return answers
 
 
-def main(place: str, state: str, cache: str) -> None:
+def look_without_rights(connection: Connection, place: Path, state: Path, cache: Path) -> None:
+    """Look at a store and try to write to it without root's rights; send what was answered."""
     without_rights()
-    library = look_at(Path(place), Path(state), Path(cache))
+    library = look_at(place, state, cache)
     store = library.snapshot.stores[0]
-    said = {
-        "count": store.count,
-        "read_only": store.read_only,
-        "unreadable": [[fault.file, fault.reason] for fault in store.unreadable],
-        "answers": _try_to_write(library),
-    }
-    print(json.dumps(said))
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+    connection.send(
+        {
+            "count": store.count,
+            "read_only": store.read_only,
+            "unreadable": [[fault.file, fault.reason] for fault in store.unreadable],
+            "answers": _try_to_write(library),
+        }
+    )

@@ -1,4 +1,4 @@
-"""One file that cannot be read is named, and neither stops the rest nor is ever written (P7)."""
+"""A file that cannot be read is listed, does not stop the rest, is never written (P7)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
-
-from .samples import memories, open_library
-from .trees import contents
+from memtui.testing.fixtures import FormatFixtures
+from memtui.testing.samples import memories, open_library
+from memtui.testing.trees import contents
 
 Limit = Callable[[float], AbstractContextManager[None]]
 SECONDS = 60.0
@@ -106,43 +106,6 @@ def elsewhere(found: dict[str, Memory], victim: Path) -> dict[str, Memory]:
     }
 
 
-@pytest.mark.parametrize("damage", [*DAMAGE, *NO_FILE], ids=lambda damage: damage.__name__)
-def test_one_bad_file(
-    known: Format,
-    place: Path,
-    tmp_path: Path,
-    state: Path,
-    damage: Callable[[Path, Path], None],
-    limit: Limit,
-) -> None:
-    whole = open_library(place)
-    victim, beyond = largest_file(whole), tmp_path / "beyond"
-    untouched = elsewhere(memories(whole), victim)
-    damage(victim, beyond)
-    before, kept = contents(place), beyond.read_bytes() if beyond.exists() else None
-    if known.database is not None and damage in NO_FILE:  # without its file it is no store
-        with limit(SECONDS):
-            assert known.detect(place) is None or damage is outside
-        return
-    with limit(SECONDS):
-        library = Library([known.open(root_of_damaged(known, place), known.name)], state=state)
-        library.load()
-    now = memories(library)
-    named = {fault.file for fault in library.snapshot.stores[0].unreadable}
-    read = any(memory.origin.file == str(victim) for memory in now.values())
-    assert str(victim) in named or read or damage is folder
-    assert all(fault.reason.isprintable() for fault in library.snapshot.stores[0].unreadable)
-    assert told(untouched).items() <= told(now).items()
-    library.check()
-    try_everything(library, untouched)
-    after = contents(place)
-    if str(victim) in named:
-        name = str(victim.relative_to(place))
-        assert after.get(name) == before.get(name), "what cannot be read is never written"
-        assert not untouched or after != before, "the others can still be changed"
-    assert (beyond.read_bytes() if beyond.exists() else None) == kept, "nothing outside is written"
-
-
 def root_of_damaged(known: Format, place: Path) -> Path:
     return known.detect(place) or place
 
@@ -165,3 +128,46 @@ def try_everything(library: Library, others: dict[str, Memory]) -> None:
     for change in wanted:
         with suppress(MemtuiError):
             library.apply(library.plan([change]))
+
+
+class UnreadableFileTests(FormatFixtures):
+    """A file that cannot be read is listed, does not stop the rest, is never written (P7)."""
+
+    @pytest.mark.parametrize("damage", [*DAMAGE, *NO_FILE], ids=lambda damage: damage.__name__)
+    def test_one_bad_file(
+        self,
+        known: Format,
+        place: Path,
+        tmp_path: Path,
+        state: Path,
+        damage: Callable[[Path, Path], None],
+        limit: Limit,
+    ) -> None:
+        whole = open_library(place)
+        victim, beyond = largest_file(whole), tmp_path / "beyond"
+        untouched = elsewhere(memories(whole), victim)
+        damage(victim, beyond)
+        before, kept = contents(place), beyond.read_bytes() if beyond.exists() else None
+        if known.database is not None and damage in NO_FILE:  # without its file it is no store
+            with limit(SECONDS):
+                assert known.detect(place) is None or damage is outside
+            return
+        with limit(SECONDS):
+            library = Library([known.open(root_of_damaged(known, place), known.name)], state=state)
+            library.load()
+        now = memories(library)
+        named = {fault.file for fault in library.snapshot.stores[0].unreadable}
+        read = any(memory.origin.file == str(victim) for memory in now.values())
+        assert str(victim) in named or read or damage is folder
+        assert all(fault.reason.isprintable() for fault in library.snapshot.stores[0].unreadable)
+        assert told(untouched).items() <= told(now).items()
+        library.check()
+        try_everything(library, untouched)
+        after = contents(place)
+        if str(victim) in named:
+            name = str(victim.relative_to(place))
+            assert after.get(name) == before.get(name), "what cannot be read is never written"
+            assert not untouched or after != before, "the others can still be changed"
+        assert (beyond.read_bytes() if beyond.exists() else None) == kept, (
+            "nothing outside is written"
+        )

@@ -1,0 +1,23 @@
+"""Each format of memtui passes the suite that it offers to others (`memtui.testing`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.stores.format import Format
+from memtui.stores.registry import FORMATS
+from memtui.testing import WritableStoreConformance
+from memtui.testing.samples import memories, open_library, sample
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=[known.name for known in FORMATS])
+class TestFormats(WritableStoreConformance):
+    """The sample of each format is what memtui ships of it."""
+
+    def copy_sample(self, known: Format, place: Path) -> Path:
+        return sample(known, place)
+
+    def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
+        assert len(memories(open_library(place))) > 20
