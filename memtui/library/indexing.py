@@ -13,7 +13,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
 from memtui.search import builder, postings, segment_files
-from memtui.search.columns import Mask, Slots, to_sorted_array
+from memtui.search.array_types import Mask
+from memtui.search.columns import Slots, to_sorted_array
 from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
