@@ -33,7 +33,7 @@ def line(on: ChangingStage, name: str) -> LineInput:
 
 
 async def write(on: ChangingStage, text: str) -> None:
-    prose(on).put(text)
+    prose(on).set_raw(text)
     await on.rest()
 
 
