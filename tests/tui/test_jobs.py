@@ -34,7 +34,7 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "writing": (Library, "apply", ("e", "x", "ctrl+s")),
     "undo": (Library, "undo", ("u",)),
     "log": (Library, "log", ("C",)),
-    "export": (exporting, "export", ("x", "enter")),
+    "export": (exporting, "export_memories", ("x", "enter")),
     "import": (import_, "read_document", ("I", "a", "enter")),
     "copy": (copy, "plan_import", ("c",)),
 }
