@@ -42,7 +42,7 @@ class IndexState:
     """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
     """Segments of rows that are newer than the cache, in slot order."""
-    ready: bool = False
+    is_ready: bool = False
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -64,7 +64,7 @@ class IndexState:
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
             overlays[at:] = [_overlay(rows, part, alive) for part in parts]
-        return replace(self, overlays=tuple(overlays), ready=True)
+        return replace(self, overlays=tuple(overlays), is_ready=True)
 
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
         """Return the index for a table compacted to these slots.

@@ -238,7 +238,7 @@ class Match:
     missing: tuple[str, ...] = ()
     """Terms that match nothing, as they were typed."""
     meaning: Floats | None = None
-    """What the vectors add to the score of each of `slots`; None without them
+    """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""
 
     @cached_property

@@ -157,7 +157,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         assert "cannot be started" in on.toasts[-1]
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
-        assert "Unchanged" in on.toasts[-1]
+        assert "No changes" in on.toasts[-1]
         assert not drafts(tmp_path)
         assert on.files() == before
 
