@@ -1,4 +1,4 @@
-"""What a memory replaced, what replaced it, and what it is linked to, in both directions.
+"""Find what a memory replaced, what replaced it, and what it links to, in both directions.
 
 Stores write either side of a replacement, or both; an id may name nothing, and a chain may be a
 circle. `collect_relations` reads many memories once; `lineage` then answers for one of them.

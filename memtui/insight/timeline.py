@@ -18,7 +18,7 @@ memories is shown and the rest only counted."""
 OUTLIER_SHARE = 0.01
 """Share of memories at either end that is ignored when the unit is chosen."""
 DEFAULT_WIDTH = 100
-"""Bars that should suffice when the caller does not say how many fit."""
+"""The width, in bars, if the caller gives none."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST = date.min.toordinal() - _EPOCH
@@ -129,7 +129,7 @@ def _start(bucket: int, unit: Unit) -> date:
 
 
 def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
-    """First and last bar to show, and how many memories lie before and after them."""
+    """First and last bar to show, and how many memories are before and after them."""
     ordered = sorted(counts)
     if ordered[-1] - ordered[0] < MAX_BARS:
         return ordered[0], ordered[-1], 0, 0

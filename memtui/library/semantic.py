@@ -20,8 +20,9 @@ from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.query import Query, TermKind
 from memtui.search import fusion, vector_building, vector_search
+from memtui.search.array_types import Floats
 from memtui.search.columns import Slots
-from memtui.search.embedding import Embedder, Floats
+from memtui.search.embedding import Embedder
 from memtui.search.postings import Segment
 from memtui.search.vector_search import VectorIndex
 

@@ -73,13 +73,13 @@ def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) ->
         return False
     try:
         for line in _lines(child, cancelled):
-            told = json.loads(line)
-            if told["what"] == "done":
+            message = json.loads(line)
+            if message["what"] == "done":
                 return True
-            if told["what"] == "failed":
-                log.warning("indexing of %s failed: %s", generation.parent, told["why"])
+            if message["what"] == "failed":
+                log.warning("indexing of %s failed: %s", generation.parent, message["why"])
                 return False
-            report(Progress(told["what"], int(told["done"]), int(told["total"])))
+            report(Progress(message["what"], int(message["done"]), int(message["total"])))
         log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     except TimeoutError:
         log.warning("indexing of %s hung and was killed", generation.parent)

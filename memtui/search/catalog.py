@@ -231,7 +231,7 @@ def load(home: Path) -> Catalog | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is only a cache
-        log.warning("cache %s is thrown away: %r", home, error)
+        log.warning("cache %s is discarded: %r", home, error)
         shutil.rmtree(home, ignore_errors=True)
         return None
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.progress import IsCancelled, never
+from memtui.search.array_types import Floats
 from memtui.search.documents import IndexedDocument
 
-Floats = NDArray[np.float32]
 PieceCounts = NDArray[np.int32]
 
 

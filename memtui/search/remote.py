@@ -21,7 +21,8 @@ import numpy as np
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
+from memtui.search.array_types import Floats
+from memtui.search.embedding import PieceCounts, normalize_rows, replace_surrogates
 from memtui.text import mask_urls, visible
 
 TIME_LIMIT = 60.0

@@ -113,7 +113,7 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is made again
-        log.warning("search arrays in %s are thrown away: %r", folder, error)
+        log.warning("search arrays in %s are discarded: %r", folder, error)
         return None
 
 

@@ -15,9 +15,9 @@ import numpy as np
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
-from memtui.search.columns import Columns, Mask
+from memtui.search.array_types import Floats, Mask
+from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.embedding import Floats
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
 from memtui.search.vector_search import find_nearest

@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
+from memtui.search.array_types import Floats
+from memtui.search.embedding import PieceCounts, normalize_rows, replace_surrogates
 
 WEIGHTS_PACKAGE = "wordllama"
 SIF_A = 1e-3
@@ -37,7 +38,6 @@ _BATCH = 256
 _LONGEST_HEADER = 1 << 20
 _KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
 
-Longs = NDArray[np.int64]
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.embedding import Embedder, Floats, PieceCounts
+from memtui.search.array_types import Floats, Longs
+from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.vectors import Keys
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search import cache_files
-from memtui.search.embedding import Floats, PieceCounts
+from memtui.search.array_types import Floats, Longs
+from memtui.search.embedding import PieceCounts
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,6 @@ HALF = np.dtype("<f2")
 KEY = np.dtype("<u8")
 
 Keys = NDArray[np.uint64]
-Longs = NDArray[np.int64]
 
 
 def hash_text(text: str) -> int:

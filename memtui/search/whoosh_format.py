@@ -194,7 +194,7 @@ def _batch(
             yield TEXT, text, ids[at], weights[at], places[starts[at] : ends[at]] or _NO_POSITION
 
 
-MOST_SEGMENTS = 8
+MAX_SEGMENTS = 8
 """Commits before small segments are merged; with 16, an OR query took twice the time."""
 MEMORY_MB = 512
 _CHECK_EVERY = 4096
@@ -254,7 +254,7 @@ def commit(
         else:
             for item in items:
                 writer.pool.add(item)
-        merge = not whole and len(writer.segments) >= MOST_SEGMENTS
+        merge = not whole and len(writer.segments) >= MAX_SEGMENTS
         writer.commit(merge=merge)
     except BaseException:
         if not writer.is_closed:

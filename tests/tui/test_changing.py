@@ -33,7 +33,7 @@ def line(on: ChangingStage, name: str) -> LineInput:
 
 
 async def write(on: ChangingStage, text: str) -> None:
-    prose(on).put(text)
+    prose(on).set_raw(text)
     await on.rest()
 
 
@@ -58,7 +58,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.browse.detail.memory == on.memory(fact.ref)
         await on.keys("u")
         assert on.files() == before
-        assert "Took back" in on.toasts[-1]
+        assert "Undone" in on.toasts[-1]
         await on.keys("ctrl+r")
         assert on.files() == after
 
@@ -466,7 +466,7 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         after = on.files()
         mine = on.memory(memory.ref).content
         await on.keys("W")
-        assert "No other program" in on.toasts[-1]
+        assert "None of your changes" in on.toasts[-1]
         (name,) = touched(before, after)
         (on.folder / name).write_bytes(before[name])
         clock = time.time

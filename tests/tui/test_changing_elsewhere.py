@@ -102,7 +102,7 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("e")
         judged.clear()
-        on.app.screen.query_one(TextInput).put("Saved at once.")
+        on.app.screen.query_one(TextInput).set_raw("Saved at once.")
         await on.keys("ctrl+s")
         assert not isinstance(on.app.screen, FormScreen)
         assert on.memory(fact.ref).content == "Saved at once."
@@ -157,7 +157,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         assert "cannot be started" in on.toasts[-1]
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
-        assert "Unchanged" in on.toasts[-1]
+        assert "No changes" in on.toasts[-1]
         assert not drafts(tmp_path)
         assert on.files() == before
 
@@ -206,10 +206,10 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert "enter a new or empty folder" in on.text()
         screen._folder.value = str(on.folder)
         await on.keys("enter")
-        assert "already" in on.text()  # one word: where a line is broken, the path decides
+        assert "holds" in on.text()  # one word: where a line is broken, the path decides
         screen._folder.value = str(place)
         await on.keys("enter")
-        assert f"makes {store}" in on.text()
+        assert f"creates {store}" in on.text()
         assert not place.exists(), "the plan comes first"
         await on.keys("enter")
         assert "u undo" in on.toasts[-1]
@@ -336,7 +336,7 @@ async def test_the_cursor_stands_on_what_was_written_when_another_program_was_fa
         seen = await on.stand(on.first("engram", kind="observation", status="active").ref)
         await on.keys("S")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put(seen.content + " Newly said.")
+        on.app.screen.query_one(TextInput).set_raw(seen.content + " Newly said.")
         await on.rest()
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
@@ -361,7 +361,7 @@ async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) 
         )
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put(seen.content + " And more.")
+        on.app.screen.query_one(TextInput).set_raw(seen.content + " And more.")
         await on.rest()
         await on.keys("ctrl+s")
         assert on.memory(seen.ref).content == seen.content + " And more."
@@ -385,7 +385,7 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         await on.stand(event.ref)
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put("Said otherwise from now on")
+        on.app.screen.query_one(TextInput).set_raw("Said otherwise from now on")
         await on.rest()
         await on.keys("ctrl+s")
         assert len(touched(before, on.files())) == 1 + len(event.also)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memtui.config import Settings
+from memtui.model import Memory
 
 from .stage import Stage, fact, stage, write_store
 
@@ -63,6 +64,13 @@ async def test_roomy_shows_two_rows_of_text(tmp_path: Path) -> None:
         assert rows[1].index(following) == rows[0].index("word00")
         assert "Second" in rows[3]
         assert rows[2] == ""
+
+
+async def test_a_title_is_not_repeated_in_the_second_row(tmp_path: Path) -> None:
+    async with stage(write_store(tmp_path, FACTS), settings=_settings("roomy")) as on:
+        content = "# A title\n\nThe text\nand more"
+        memory = Memory("a:1", "1", "a", "document", title="A title", content=content)
+        assert on.browse.memories._texts(memory, 40) == ["A title", "The text and more"]
 
 
 @pytest.mark.parametrize("density", ["comfortable", "roomy"])

@@ -281,7 +281,7 @@ class FormActions:
             return
         if content is None:
             draft.discard()
-            self._screen.app.notify("Unchanged.", timeout=2)
+            self._screen.app.notify("No changes.", timeout=2)
         elif status:
             self._screen.app.notify(
                 f"The editor ended with status {status}; look before you save.",

@@ -20,7 +20,7 @@ from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.stores.format import IncomingStore
-from memtui.tui import plan_summary
+from memtui.tui import key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -116,7 +116,8 @@ class CopyScreen(TransferScreen):
         count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
         what = "1 memory" if count == 1 else f"{text.number(count)} memories"
-        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)} · u undo")
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}{undo}")
         self.dismiss(True)
 
     def _write_failed(self, error: MemtuiError) -> None:

@@ -348,7 +348,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         if choice == BOTH:
             prose = self.query_one(TextInput)
-            prose.put(both_texts(conflict))
+            prose.set_raw(both_texts(conflict))
             prose.focus()
             self._update_preview()
         elif choice == MINE:

@@ -21,7 +21,7 @@ from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
 from memtui.library.planning import planned_import
 from memtui.progress import IsCancelled, Progress, Report
-from memtui.tui import plan_summary
+from memtui.tui import key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -152,14 +152,16 @@ class ImportScreen(TransferScreen):
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False
         place = text.one_line(str(restoration.place))
-        self.app.notify(f"Imported to {place}. Open with `memtui {place}` · u undo", timeout=8)
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"Imported to {place}. Open with `memtui {place}`{undo}", timeout=8)
         self.dismiss(True)
 
     def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = plan.counts["new"]
         word = "memory" if count == 1 else "memories"
-        self.app.notify(f"Imported {count} {word} · u undo", timeout=6)
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"Imported {count} {word}{undo}", timeout=6)
         self.dismiss(True)
 
     def _write_failed(self, error: MemtuiError) -> None:

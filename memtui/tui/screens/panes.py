@@ -122,9 +122,9 @@ class PaneScreen(ActionScreen):
             return
         here = key_bindings.for_footer(self.pane, self.situation())
         self.keys.show(
-            [(key_bindings.first_key(a, overrides), a.words, a.id) for a in here],
+            [(key_bindings.first_key(a, overrides), a.label, a.id) for a in here],
             [
-                (key_bindings.first_key(a, overrides), a.words, a.id)
+                (key_bindings.first_key(a, overrides), a.label, a.id)
                 for a in (BY_ID["help"], BY_ID["quit"])
             ],
         )

@@ -305,8 +305,10 @@ class MemoryList(ListWindow):
         headline = text.one_line(memory.headline[:MAX_READ])
         if self._text_rows == 1:
             return [text.cut(headline, room)]
-        content = text.one_line(memory.content[:MAX_READ])
-        if memory.title:
+        title = memory.title.strip()
+        lines = (line.strip() for line in memory.content[:MAX_READ].split("\n"))
+        content = text.one_line(" ".join(line for line in lines if line.lstrip("# ") != title))
+        if title:
             return [text.cut(headline, room), text.cut(content, room)]
         first, *rest = text.wrap(content or headline, room)
         return [first, text.cut(" ".join(rest), room)]

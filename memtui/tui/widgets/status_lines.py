@@ -15,21 +15,21 @@ from memtui.tui.widgets.themed_widget import ThemedWidget
 
 CHIP_MAX = 34
 UNREADABLE = "unreadable"
-"""Stands for the alert among the places that can be clicked."""
+"""Key of the alert among the clickable spans."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One filter as people read it."""
+    """One filter as it is shown."""
 
     key: str
-    """What `ChipRemoved` tells; empty: cannot be removed."""
+    """Sent with `ChipRemoved`; empty if it cannot be removed."""
     label: str
     value: str
 
 
 class ChipLine(ThemedWidget):
-    """One line: chips at the left, then the hint; what is wrong and counts at the right."""
+    """Filter chips and a hint at the left; an alert and counts at the right."""
 
     def __init__(self) -> None:
         super().__init__(id="chips")
@@ -43,8 +43,15 @@ class ChipLine(ThemedWidget):
     def show(
         self, chips: Sequence[Chip], quiet: str, hint: str, right: str, alert: str = ""
     ) -> None:
-        """`quiet` stands where there are no chips; `hint` asks for attention; `alert` says what
-        cannot be read, and a click on it lists that."""
+        """Show the line.
+
+        Args:
+            chips: The active filters.
+            quiet: Shown if there are no chips.
+            hint: Shown highlighted after the chips.
+            right: Counts.
+            alert: Unreadable files; a click opens their list.
+        """
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
         self._alert = alert
         self.refresh()
@@ -101,7 +108,7 @@ class ChipLine(ThemedWidget):
 
 
 class KeyLine(ThemedWidget):
-    """Key and word, as many as fit; a click does the act."""
+    """Footer: as many keys with their labels as fit; a click runs the action."""
 
     def __init__(self, *, id: str = "keys") -> None:
         super().__init__(id=id)
@@ -114,7 +121,7 @@ class KeyLine(ThemedWidget):
         keys: Sequence[tuple[str, str, str]],
         always: Sequence[tuple[str, str, str]] = (),
     ) -> None:
-        """Triples of key, word and action id; `always` stand at the right and never give way."""
+        """Triples of key, label and action id; `always` are at the right and always shown."""
         if (keys, always) != (self._keys, self._always):
             self._keys, self._always = keys, always
             self.refresh()
@@ -153,7 +160,7 @@ class KeyLine(ThemedWidget):
 
 
 class ProgressLine(ThemedWidget):
-    """Empty while nothing goes on."""
+    """A progress bar on one line, empty while there is no work."""
 
     def __init__(self, *, id: str = "progress") -> None:
         super().__init__(id=id)

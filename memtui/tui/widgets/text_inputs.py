@@ -1,4 +1,4 @@
-"""Where a person writes: lines and texts that may hold anything a store holds, one of a few."""
+"""Form inputs: a text, a line, a choice; texts may hold any character a store holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class TextInput(TextArea):
-    """A text of several lines; tab goes on to the next field."""
+    """A text of several lines; tab moves to the next field."""
 
     ALLOW_SELECT = False
 
@@ -41,11 +41,11 @@ class TextInput(TextArea):
 
     @property
     def raw(self) -> str:
-        """The text as it shall be saved."""
+        """The text to save."""
         return self._sanitizer.decode(self.text)
 
-    def put(self, raw: str) -> None:
-        """Another text in place of this one."""
+    def set_raw(self, raw: str) -> None:
+        """Replace the text."""
         self._sanitizer = InputSanitizer()
         self.text = self._sanitizer.encode(raw)
 
@@ -55,7 +55,7 @@ class TextInput(TextArea):
 
 
 class LineInput(Input):
-    """One line; what is known of its values is offered while typing."""
+    """One line, with suggestions from known values while typing."""
 
     def __init__(
         self, raw: str, *, name: str, known: Iterable[str] = (), placeholder: str = ""
@@ -81,7 +81,7 @@ class LineInput(Input):
 
 
 class ChoiceInput(ThemedWidget, can_focus=True):
-    """A few values side by side; left and right choose."""
+    """A few values side by side, chosen with left and right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "step(-1)", show=False),
@@ -121,7 +121,7 @@ class ChoiceInput(ThemedWidget, can_focus=True):
                 self._choose(value)
 
     def _first(self) -> int:
-        """The value that is drawn first, so that the chosen one can be seen."""
+        """Index of the first drawn value, so that the chosen one is visible."""
         cells = [text.width(text.one_line(value) or "none") + 4 for value in self._values]
         chosen, first = self._values.index(self.raw), 0
         while first < chosen and sum(cells[first : chosen + 1]) + 2 > self.size.width:
