@@ -11,16 +11,8 @@ from inspect import cleandoc
 import click
 
 from memtui.cli import options
-from memtui.cli.commands import COMMANDS
+from memtui.cli.commands import SECTIONS, commands_in
 from memtui.cli.group import load_command
-
-SECTIONS = {
-    "store_commands": "Stores",
-    "read_commands": "Reading",
-    "change_commands": "Changing",
-    "journal_commands": "Undo and log",
-    "transfer_commands": "Export and import",
-}
 
 HEAD = """\
 # Commands
@@ -106,7 +98,7 @@ def page() -> str:
     lines += ["FILTERS in a usage line stands for:", "", *_table(_options(_filters))]
     for module, title in SECTIONS.items():
         lines += ["", f"## {title}"]
-        for name in (name for name in COMMANDS if COMMANDS[name][0].startswith(f"{module}:")):
+        for name in commands_in(module):
             command = load_command(name)
             lines += ["", f"### {name}", "", "```", _usage(name, command), "```", ""]
             lines.append(cleandoc(command.help or ""))

@@ -1,4 +1,4 @@
-"""docs/keys.md, made from the registry of actions.
+"""docs/keys.md, generated from the table of actions.
 
 python -m tests.keys_page > docs/keys.md
 """
@@ -9,33 +9,34 @@ from memtui.tui import actions, key_bindings
 from memtui.tui.actions import ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 
 TITLES = {
-    ANYWHERE: "Anywhere",
-    EVERYWHERE: "In every dialog too",
-    "memories": "On a memory, in the list or the detail",
-    "detail": "In the detail",
-    "entities": "In the entities",
-    "timeline": "In the timeline",
-    "statistics": "In the statistics",
-    SEARCH: "In the search line",
-    MOVING: "Moving in every list",
+    ANYWHERE: "Everywhere",
+    EVERYWHERE: "Everywhere, dialogs included",
+    "memories": "List and detail",
+    "detail": "Detail",
+    "entities": "Entities",
+    "timeline": "Timeline",
+    "statistics": "Statistics",
+    SEARCH: "Search line",
+    MOVING: "Every list",
 }
 
 
 def _title(action: Action) -> str:
     scopes = [str(scope) for scope in action.scopes]
-    return next((TITLES[name] for name in TITLES if name in scopes), "In a pane")
+    return next((TITLES[name] for name in TITLES if name in scopes), "Every pane")
 
 
 def page() -> str:
-    """All keys as Markdown, with the names under which config.toml can give others."""
+    """Return the page as Markdown: the keys of every action, and its name in config.toml."""
     chapters: dict[str, list[Action]] = {title: [] for title in TITLES.values()}
     for action in actions.ACTIONS:
         chapters.setdefault(_title(action), []).append(action)
     lines = [
         "# Keys",
         "",
-        "`?` in memtui shows those that work where you are. Each can be given another key in",
-        '`config.toml`, under `[keys]`, by its name: `"filter.type" = "T"`.',
+        "Generated from the program; `?` in memtui lists the keys of the pane you are in. Other",
+        "keys can be set in `config.toml` under `[keys]`, by the name of the action:",
+        '`"filter.type" = "T"`.',
     ]
     for title, found in chapters.items():
         if found:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import click
 
 from memtui import __version__
-from memtui.cli.commands import COMMANDS
+from memtui.cli.commands import COMMANDS, SECTIONS, commands_in
 from memtui.cli.error_log import start_log
 
 
@@ -34,8 +34,11 @@ class LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         formatter: click.HelpFormatter,
     ) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_line) for name, (_, help_line) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for module, title in SECTIONS.items():
+            with formatter.section(title):
+                names = commands_in(module)
+                formatter.write_dl([(name.ljust(width), COMMANDS[name][1]) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

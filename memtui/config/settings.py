@@ -63,8 +63,10 @@ class Settings:
     """One of `query.Sort`; empty: newest first, by relevance while searching."""
     status: tuple[str, ...] = ("current",)
     """Of `STATUS_CHOICES`: what is listed when the query does not say."""
-    density: str = "comfortable"
+    density: str = "compact"
+    """Of `DENSITIES`: rows of the list that a memory takes."""
     dates: str = "ago"
+    """Of `DATES`: how the list shows times."""
     half_life_days: float = 30.0
     """Days after which being recent counts half as much for the rank."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -236,8 +238,8 @@ SCHEMA: tuple[Setting, ...] = (
         "list.density",
         "density",
         _one_of(*DENSITIES),
-        "Room for each memory: compact, comfortable, roomy.",
-        '"comfortable"',
+        "Rows per memory: compact (1), comfortable (1 and a blank), roomy (2 and a blank).",
+        '"compact"',
     ),
     Setting(
         "list.dates",

@@ -1,8 +1,8 @@
-"""YAML frontmatter of a markdown file: read it failing open, edit one line of it and no other.
+"""Read the YAML frontmatter of a markdown file, and edit one field of it in place.
 
-A block is never written out anew: that is how comments, quoting and blank values get lost. What
-the line editor cannot do safely (block scalars, anchors, nested values) it refuses; the whole text
-can still be edited as text.
+A block is never written anew, which would lose comments, quoting and blank values. What cannot be
+edited safely by lines (block scalars, anchors, nested values) is refused; the whole text can still
+be edited as text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from memtui.files import safe_yaml
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
 # A line may be hostile, so each of these takes time linear in it: words and the blanks between them
-# are taken in turn and never given back (`++`, `*+`).
+# are matched in turn by possessive quantifiers (`++`, `*+`), which do not backtrack.
 _KEY = re.compile(
     r"""(?:"([^"\\]*)"|'([^']*)'
         |([^\s#'"\[\]{}&*!|>%@`,?:-][^\s\#:]*+(?:\s++[^\s\#:]++)*+)
@@ -42,7 +42,7 @@ Scalar = str | int | float | bool | None
 
 
 class Split(NamedTuple):
-    """A document cut in two. `text[:start] + front + text[end:]` is the whole of it."""
+    """A document in two parts; `text[:start] + front + text[end:]` is all of it."""
 
     front: str | None
     """The lines between the marks; None when there is no frontmatter."""
@@ -55,7 +55,7 @@ class Split(NamedTuple):
 
 
 def split(text: str) -> Split:
-    """Find the frontmatter. It must open on the first line and be closed by a line `---`."""
+    """Find the frontmatter, which opens on the first line and is closed by a line `---`."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if opening is None or closing is None:
@@ -65,16 +65,16 @@ def split(text: str) -> Split:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The frontmatter of a whole document as a mapping; {} when it has none. Never raises.
+    """Return the frontmatter of a document as a mapping, {} when it has none. Never raises.
 
-    YAML that does not parse is read as `key: value` lines. Dates stay the text they are.
+    Invalid YAML is read as `key: value` lines. Dates stay text.
     """
     front = split(text).front
     return {} if front is None else parse_block(front)
 
 
 def parse_block(front: str) -> dict[str, Any]:
-    """The same for the lines between the marks."""
+    """As `parse` for the lines between the marks."""
     try:
         return safe_yaml.read(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
     except safe_yaml.BadYaml:
@@ -83,10 +83,10 @@ def parse_block(front: str) -> dict[str, Any]:
 
 
 def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:
-    """The document with one top-level field set; body and all other lines stay byte for byte.
+    """Return the document with one top-level field set; all other lines stay byte for byte.
 
     A missing field becomes the last line of the frontmatter, a missing frontmatter is made.
-    Raises Refused where the field is not a scalar or plain list on lines of its own, stands there
+    Raises Refused where the field is not a scalar or plain list on lines of its own, occurs
     twice, or the frontmatter is not valid YAML.
     """
     if not isinstance(value, str) and isinstance(value, Sequence):
@@ -119,7 +119,7 @@ def _line_of(lines: list[str], key: str) -> int | None:
         if match and key in match.groups():
             found.append(number)
     if len(found) > 1:
-        raise Refused(f"the field {key!r} stands there twice", do="mend the file by hand")
+        raise Refused(f"the field {key!r} is there twice", do="mend the file by hand")
     return found[0] if found else None
 
 
@@ -155,7 +155,7 @@ def _edited(lines: list[str], at: int, value: Scalar | list[str]) -> list[str]:
 
 
 def _list_lines(below: list[str], value: list[str]) -> list[str]:
-    """A block list with the items that left it taken out and the new ones at its end."""
+    """Return a block list without the items that are not wanted and with new ones at its end."""
     items = [_ITEM.match(line) for line in below]
     wanted, kept, lead, tail = list(value), [], "- ", ""
     for line, item in zip(below, items, strict=True):
@@ -194,7 +194,7 @@ def _flow(value: list[str]) -> str:
 
 
 def _scalar(value: Scalar, old: str) -> str:
-    """The value as YAML on one line, quoted as the old one was where that can be."""
+    """Write the value as YAML on one line, quoted like the old one where possible."""
     if not isinstance(value, str):
         return json.dumps(value)
     if old.startswith("'") and value.isprintable():
@@ -205,7 +205,7 @@ def _scalar(value: Scalar, old: str) -> str:
 
 
 def _is_plain(value: str, old: str) -> bool:
-    """Whether the bare word reads back as this text (or as a date, where a date stood before)."""
+    """Whether the unquoted word is read as this text, or as a date where the old one was."""
     if not _PLAIN.fullmatch(value):
         return False
     read = safe_yaml.meaning(value)
@@ -230,7 +230,7 @@ def _checked(front: str) -> dict[str, Any]:
 
 
 def _check(front: str, expected: dict[str, Any]) -> None:
-    """An edit must mean exactly what was asked, to this reader, or it is not made."""
+    """Raise Refused unless the new frontmatter is read as exactly what was asked for."""
     try:
         read = safe_yaml.read(front.replace("\r\n", "\n"))
     except safe_yaml.BadYaml:

@@ -1,7 +1,7 @@
-"""Apply edits to the text a file holds now, which may not be the text they were planned on.
+"""Apply edits to the current text of a file, which may differ from the text they were planned on.
 
-A record edit finds its record by id and asks only that this record is what the person saw; what
-other programs did to other records stays. Pure functions from text to text.
+A record edit finds its record by id and requires only that this record is what the person saw;
+changes of other records by other programs stay. All functions are pure, from text to text.
 """
 
 from __future__ import annotations
@@ -18,14 +18,20 @@ from memtui.files.json import editing as spans
 FileEdit = RecordEdit | ValueEdit | TextEdit
 
 Key = tuple[tuple[str, ...], str, str]
-"""(array, id key, id): which record of a file an edit is about."""
+"""(array, id key, id) of a record in a file."""
 
 
 def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str | None:
-    """The text with the edits made (None: no file).
+    """Return the text with the edits applied.
 
-    An edit whose result stands there already changes nothing. Raises Conflict when the target of
-    an edit is neither what it was nor what it shall be, UnreadableFile when the file is broken.
+    Args:
+        text: the content of the file; None where there is no file.
+        edits: in order; one whose result is there already changes nothing.
+        where: the path, for messages.
+
+    Raises:
+        Conflict: the target of an edit is neither as before nor as after it.
+        UnreadableFile: the file is broken.
     """
     records: list[RecordEdit] = []
     values: list[ValueEdit] = []
@@ -35,19 +41,19 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
         elif isinstance(edit, ValueEdit):
             values.append(edit)
         else:
-            text = _text(_pieces(text, records, values, where), edit, where)
+            text = _apply_text_edit(_apply_to_parts(text, records, values, where), edit, where)
             records, values = [], []
-    return _pieces(text, records, values, where)
+    return _apply_to_parts(text, records, values, where)
 
 
-def _pieces(
+def _apply_to_parts(
     text: str | None, records: list[RecordEdit], values: list[ValueEdit], where: str
 ) -> str | None:
-    """All records at once: the index of each was counted when all of them were there."""
+    """Apply all record edits at once, since their indexes count all of the records."""
     if records:
-        text = _records(text, records, where)
+        text = _apply_record_edits(text, records, where)
     for edit in values:
-        text = _value(text, edit, where)
+        text = _apply_value_edit(text, edit, where)
     return text
 
 
@@ -56,7 +62,7 @@ def record_key(edit: RecordEdit) -> Key:
 
 
 def record_id(value: Any, id_key: str) -> str | None:
-    """The id of a record as text, as edits name it; None when it has none."""
+    """Return the id of a record as text, as edits name it; None when it has none."""
     found = value.get(id_key) if isinstance(value, dict) else None
     if isinstance(found, str):
         return found
@@ -66,28 +72,28 @@ def record_id(value: Any, id_key: str) -> str | None:
 # ---- records --------------------------------------------------------------------------------
 
 
-def _records(text: str | None, edits: list[RecordEdit], where: str) -> str | None:
+def _apply_record_edits(text: str | None, edits: list[RecordEdit], where: str) -> str | None:
     if text is None:
-        wanted = next((edit.after for edit in _folded(edits) if edit.after is not None), None)
-        if wanted is None:  # what was to be taken out went with the file
+        wanted = next((edit.after for edit in _combined(edits) if edit.after is not None), None)
+        if wanted is None:  # what was to be removed went with the file
             return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=wanted)
     for array in dict.fromkeys(edit.array for edit in edits):
-        text = _in_array(text, array, [edit for edit in edits if edit.array == array], where)
+        text = _apply_in_array(text, array, [edit for edit in edits if edit.array == array], where)
     return text
 
 
-def _in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], where: str) -> str:
+def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], where: str) -> str:
     records = spans.load_records(text, array, where)
-    places = _places(records, {edit.id_key for edit in edits})
+    places = _index_by_id(records, {edit.id_key for edit in edits})
     changed: dict[int, str] = {}
     removed: set[int] = set()
     added: list[tuple[int | None, str]] = []
-    for edit in _folded(edits):
-        index = _pick(records, places.get((edit.id_key, edit.id), []), edit)
-        theirs = records[index].raw if index is not None else None
-        wanted = _wanted(edit, theirs, where)
-        if wanted == theirs:
+    for edit in _combined(edits):
+        index = _find_record(records, places.get((edit.id_key, edit.id), []), edit)
+        current = records[index].raw if index is not None else None
+        wanted = _merged_record(edit, current, where)
+        if wanted == current:
             continue
         if wanted is None and index is not None:
             removed.add(index)
@@ -114,7 +120,9 @@ def _first(item: tuple[int | None, str]) -> int:
     return item[0] or 0
 
 
-def _places(records: list[spans.Record], id_keys: set[str]) -> dict[tuple[str, str], list[int]]:
+def _index_by_id(
+    records: list[spans.Record], id_keys: set[str]
+) -> dict[tuple[str, str], list[int]]:
     places: dict[tuple[str, str], list[int]] = {}
     for id_key in id_keys:
         for index, record in enumerate(records):
@@ -124,8 +132,8 @@ def _places(records: list[spans.Record], id_keys: set[str]) -> dict[tuple[str, s
     return places
 
 
-def _folded(edits: list[RecordEdit]) -> list[RecordEdit]:
-    """Several edits of one record as one, from the first text to the last."""
+def _combined(edits: list[RecordEdit]) -> list[RecordEdit]:
+    """Combine several edits of one record into one, from the first text to the last."""
     folded: dict[Key, RecordEdit] = {}
     for edit in edits:
         known = folded.get(record_key(edit))
@@ -133,8 +141,8 @@ def _folded(edits: list[RecordEdit]) -> list[RecordEdit]:
     return list(folded.values())
 
 
-def _pick(records: list[spans.Record], indexes: list[int], edit: RecordEdit) -> int | None:
-    """Which of the records with this id is meant: ids need not be unique."""
+def _find_record(records: list[spans.Record], indexes: list[int], edit: RecordEdit) -> int | None:
+    """Return the index of the record the edit means, since ids need not be unique."""
     for wanted in (edit.before, edit.after):
         for index in indexes:
             if wanted is not None and records[index].raw == wanted:
@@ -142,34 +150,36 @@ def _pick(records: list[spans.Record], indexes: list[int], edit: RecordEdit) -> 
     return indexes[0] if indexes else None
 
 
-def _wanted(edit: RecordEdit, theirs: str | None, where: str) -> str | None:
-    """The record's text as it shall be, given what stands there now."""
-    if theirs == edit.before:
+def _merged_record(edit: RecordEdit, current: str | None, where: str) -> str | None:
+    """Return the record's new text, given its current one. Raises Conflict."""
+    if current == edit.before:
         return edit.after
-    if is_same_value(theirs, edit.after):
-        return theirs
-    if theirs is not None and edit.before is not None and is_same_value(theirs, edit.before):
-        return None if edit.after is None else apply_record_change(theirs, edit.before, edit.after)
-    gone = "is gone" if theirs is None else "was changed by another program"
+    if is_same_value(current, edit.after):
+        return current
+    if current is not None and edit.before is not None and is_same_value(current, edit.before):
+        return None if edit.after is None else apply_record_change(current, edit.before, edit.after)
+    gone = "is gone" if current is None else "was changed by another program"
     what = "a record with this id is there already" if edit.before is None else f"the record {gone}"
-    raise Conflict(what, where=where, base=edit.before, theirs=theirs, yours=edit.after)
+    raise Conflict(what, where=where, base=edit.before, theirs=current, yours=edit.after)
 
 
 def is_same_value(one: str | None, other: str | None) -> bool:
-    """Whether two raw texts mean the same JSON: a program may have written the file out anew, and
-    put the keys of a record into another order."""
+    """Whether two raw texts are the same JSON value.
+
+    A program may have rewritten the file and put the keys of a record into another order.
+    """
     if one is None or other is None:
         return one is other
-    return one == other or _meaning(one) == _meaning(other)
+    return one == other or _normalized(one) == _normalized(other)
 
 
-def _meaning(raw: str) -> str:
+def _normalized(raw: str) -> str:
     return json.dumps(spans.load(raw), sort_keys=True)
 
 
-def apply_record_change(theirs: str, before: str, after: str) -> str:
-    """The change from `before` to `after`, made to the same record in another spelling."""
-    old, new, raw = spans.load(before), spans.load(after), theirs
+def apply_record_change(current: str, before: str, after: str) -> str:
+    """Apply the change from `before` to `after` to the same record in another spelling."""
+    old, new, raw = spans.load(before), spans.load(after), current
     if not isinstance(old, dict) or not isinstance(new, dict):
         return after
     for key, value in new.items():
@@ -189,7 +199,7 @@ def _check_records(
     added: int,
     where: str,
 ) -> None:
-    """Every record that no edit names must be there, byte for byte and in order."""
+    """Raise Refused unless all other records are there, byte for byte and in order."""
     now = [record.raw for record in spans.load_records(result, array, where)]
     kept = [record.raw for index, record in enumerate(old) if index not in touched]
     waiting = iter(now)
@@ -200,26 +210,26 @@ def _check_records(
 # ---- values and texts -----------------------------------------------------------------------
 
 
-def _value(text: str | None, edit: ValueEdit, where: str) -> str | None:
+def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | None:
     if text is None:
         if edit.book_keeping:
             return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
     *way, key = edit.pointer
-    theirs = value_at(text, edit.pointer)
-    if is_same_value(theirs or None, edit.after or None):
+    current = value_at(text, edit.pointer)
+    if is_same_value(current or None, edit.after or None):
         return text
-    if not is_same_value(theirs or None, edit.before or None):
+    if not is_same_value(current or None, edit.before or None):
         if edit.book_keeping:
             return text
         raise Conflict(
             f"the entry {key!r} was changed by another program",
             where=where,
             base=edit.before or None,
-            theirs=theirs or None,
+            theirs=current or None,
             yours=edit.after or None,
         )
-    if theirs and edit.after:
+    if current and edit.after:
         return spans.set_value(text, edit.pointer, edit.after)
     parent = spans.raw_value(text, tuple(way))
     if edit.after:
@@ -232,18 +242,18 @@ def _value(text: str | None, edit: ValueEdit, where: str) -> str | None:
 
 
 def value_at(text: str, pointer: tuple[str, ...]) -> str:
-    """The raw value under the last key of the pointer; empty where the object lacks that key."""
+    """Return the raw value at the pointer; "" where the object lacks its last key."""
     *way, key = pointer
     parent = spans.raw_value(text, tuple(way))
     return spans.raw_value(text, pointer) if spans.has_member(parent, key) else ""
 
 
-def _text(text: str | None, edit: TextEdit, where: str) -> str | None:
+def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
     if text == edit.before or text == edit.after:
         return edit.after
-    grown = _grown(text, edit)
-    if grown is not None:
-        return grown
+    extended = _with_appended_lines(text, edit)
+    if extended is not None:
+        return extended
     if text is None:
         what = "the file is gone"
     elif edit.before is None:
@@ -253,8 +263,8 @@ def _text(text: str | None, edit: TextEdit, where: str) -> str | None:
     raise Conflict(what, where=where, base=edit.before, theirs=text, yours=edit.after)
 
 
-def _grown(text: str | None, edit: TextEdit) -> str | None:
-    """Yours with the lines that another program has appended meanwhile; None if it did more."""
+def _with_appended_lines(text: str | None, edit: TextEdit) -> str | None:
+    """Your text with the lines another program has appended; None if it changed more."""
     if text is None or edit.before is None or edit.after is None:
         return None
     bases = [base for base in (edit.before, edit.after) if text.startswith(base)]
@@ -263,18 +273,18 @@ def _grown(text: str | None, edit: TextEdit) -> str | None:
     return edit.after + text[max(map(len, bases)) :]
 
 
-# ---- what another program did ---------------------------------------------------------------
+# ---- changes of another program --------------------------------------------------------------
 
 
 def diff_records(
-    old: str, new: str, lists: Iterable[tuple[tuple[str, ...], str]]
+    old: str, new: str, arrays: Iterable[tuple[tuple[str, ...], str]]
 ) -> list[RecordEdit]:
-    """The record edits that lead from one version of a file to another.
+    """Return the record edits that lead from one version of a file to another.
 
-    `lists` names the arrays to look at, each with its id key. Records without an id are left out.
+    `arrays` are the arrays to compare, each with its id key. Records without an id are left out.
     """
     edits = []
-    for array, id_key in dict.fromkeys(lists):
+    for array, id_key in dict.fromkeys(arrays):
         before = records_by_id(old, array, id_key)
         after = records_by_id(new, array, id_key)
         for name in dict.fromkeys([*before, *after]):
@@ -285,7 +295,7 @@ def diff_records(
 
 
 def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, str]:
-    """The raw text of every record that has an id, the first one where an id is there twice."""
+    """Return the raw text of every record by id; the first one where an id is there twice."""
     found: dict[str, str] = {}
     for record in spans.load_records(text, array):
         name = record_id(record.value, id_key)
@@ -295,12 +305,12 @@ def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, s
 
 
 def reapply_edits(text: str, edits: Sequence[RecordEdit]) -> str:
-    """The text with those of the edits made that still fit; the others are passed over."""
-    lists = {(edit.array, edit.id_key) for edit in edits}
-    known = {name: records_by_id(text, *name) for name in lists}
+    """Return the text with the edits that still fit applied; the others are skipped."""
+    arrays = {(edit.array, edit.id_key) for edit in edits}
+    known = {name: records_by_id(text, *name) for name in arrays}
     fitting = [
         edit
         for edit in edits
         if is_same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
     ]
-    return (_records(text, fitting, "") or "") if fitting else text
+    return (_apply_record_edits(text, fitting, "") or "") if fitting else text

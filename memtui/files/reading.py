@@ -1,7 +1,7 @@
-"""Read files that strangers may have made: nothing here hangs, follows a link out, or writes.
+"""Read files that may be hostile: without hanging, without following links out of the store.
 
-Text is bytes decoded with `surrogateescape`, so that a byte which is not UTF-8 comes back as it
-was. A byte order mark stays as the first character, for the same reason.
+Text is decoded with `surrogateescape`, so that a byte which is not UTF-8 is written back as it
+was. A byte order mark stays the first character, for the same reason.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pathlib import Path
 from memtui.errors import Refused, UnreadableFile
 
 LARGEST_FILE = 1 << 30
-"""Bytes. A larger file is not memory; reading it would only exhaust the machine."""
+"""Bytes. A larger file is refused, since reading it would exhaust the machine."""
 
 LONGEST_NAME = 255
-"""Bytes in one file name: the limit of ext4, XFS, APFS and NTFS alike."""
+"""Bytes in one file name, the limit of ext4, XFS, APFS and NTFS."""
 
 TEMPORARY_MARK = ".memtui-"
 """Part of the name of every temporary file memtui makes beside a target."""
@@ -47,12 +47,12 @@ _REASONS = {
 
 
 def error_text(error: OSError) -> str:
-    """What an operating system error means, in words for a person."""
+    """Say in words for a person what an error of the operating system means."""
     return _REASONS.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
 
 
 class MissingFile(UnreadableFile):
-    """There is no file of this name (any more)."""
+    """There is no file of this name."""
 
 
 def _unreadable(path: Path, why: str) -> UnreadableFile:
@@ -80,10 +80,10 @@ def _target(path: Path, root: Path | None) -> Path:
 
 
 def read_bytes(path: Path, root: Path | None = None) -> bytes:
-    """The whole content of a regular file.
+    """Return the whole content of a regular file; never blocks on a pipe or a device.
 
     A symbolic link is followed only when its target lies inside `root`. Raises UnreadableFile with
-    a reason for a person; never blocks on a pipe or a device.
+    a reason for a person.
     """
     try:
         descriptor = os.open(_target(path, root), _OPEN_FLAGS)
@@ -107,12 +107,12 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Bytes as text; each byte that is not UTF-8 becomes one lone surrogate (U+DC80 to U+DCFF)."""
+    """Decode UTF-8; any other byte becomes one lone surrogate (U+DC80 to U+DCFF)."""
     return data.decode("utf-8", "surrogateescape")
 
 
 def encode(text: str) -> bytes:
-    """The inverse of `decode`. Raises Refused on a lone surrogate that never was a byte."""
+    """Invert `decode`. Raises Refused on a lone surrogate that is not from a byte."""
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
@@ -123,36 +123,35 @@ def encode(text: str) -> bytes:
 
 
 def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
+    """Return the SHA-256 in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def real_path(path: Path) -> Path:
-    """The path with every link followed; a circle of links is left as it is, where
-    `Path.resolve` raises."""
+    """Resolve every link; unlike `Path.resolve`, a circle of links is left as it is."""
     return Path(os.path.realpath(path))
 
 
 def file_stamp(paths: Iterable[Path | str]) -> str:
-    """Changes whenever one of the files may have changed; a missing file has its own mark.
+    """Return a digest that changes whenever one of the files may have changed, or goes or comes.
 
-    Made of time of change, size and inode, so it is only good for "not worth re-reading": before a
-    save the content itself is compared.
+    It is made of the times of change, size and inode, so it only tells what need not be read
+    again: before a save the content itself is compared.
     """
-    return _mark((path, _state(path)) for path in paths)
+    return _state_digest((path, _file_state(path)) for path in paths)
 
 
 def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
-    """Those of these files that are there, dangling links included, and their `file_stamp`."""
-    seen = ((path, _state(path)) for path in paths)
+    """Return the files that exist, dangling links included, and their `file_stamp`."""
+    seen = ((path, _file_state(path)) for path in paths)
     held = [(path, state) for path, state in seen if state != _GONE or os.path.lexists(path)]
-    return tuple(path for path, _ in held), _mark(held)
+    return tuple(path for path, _ in held), _state_digest(held)
 
 
 _GONE = "-"
 
 
-def _state(path: Path | str) -> str:
+def _file_state(path: Path | str) -> str:
     try:
         seen = os.stat(path)
     except (OSError, ValueError):
@@ -160,7 +159,7 @@ def _state(path: Path | str) -> str:
     return f"{seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_size} {seen.st_ino}"
 
 
-def _mark(states: Iterable[tuple[Path | str, str]]) -> str:
+def _state_digest(states: Iterable[tuple[Path | str, str]]) -> str:
     said = b"".join(os.fsencode(path) + f"\0{state}\0".encode() for path, state in states)
     return hashlib.blake2b(said, digest_size=12).hexdigest()
 
@@ -171,11 +170,15 @@ def walk(
     skip: Collection[str] = (),
     unreadable: Callable[[str, str], None] | None = None,
 ) -> Iterator[os.DirEntry[str]]:
-    """Every file below `root`, folder by folder in the order of names.
+    """Yield every file below `root`, folder by folder in the order of names.
 
-    `suffixes` keeps names that end so (all when empty); `skip` names folders and files to leave
-    out. Links to folders are not followed, memtui's own temporary files are not shown. A folder
-    that cannot be listed is told to `unreadable` (path, reason) and passed over.
+    Links to folders are not followed; memtui's own temporary files are left out.
+
+    Args:
+        root: the folder.
+        suffixes: only names that end so; all when empty.
+        skip: names of folders and files to leave out.
+        unreadable: called with path and reason for a folder that cannot be listed.
     """
     folders = [os.fspath(root)]
     while folders:
@@ -205,9 +208,9 @@ def walk(
 
 
 def safe_join(root: Path, name: str) -> Path:
-    """`root / name` for a name that came from data. Raises Refused if it could lead elsewhere.
+    """Return `root / name` for a name that came from data; it must be one plain component.
 
-    The name must be one plain component. Raises UnreadableFile if it is a link out of `root`.
+    Raises Refused if it could lead elsewhere, UnreadableFile if it is a link out of `root`.
     """
     if name in ("", ".", "..") or any(mark in name for mark in "/\\\0"):
         raise Refused("the name cannot be a file name", where=repr(name))

@@ -1,6 +1,7 @@
-"""Read a small, hostile piece of YAML: no types beyond plain ones, no bombs, one kind of error.
+"""Read small pieces of YAML that may be hostile, with limits on size, depth and aliases.
 
-Dates stay text, so that a reader keeps how they were written and a thirteenth month harms nobody.
+Only plain types are made. Dates stay text, so that they keep their form and an impossible date is
+no error. The only error is BadYaml.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import yaml
 
 LARGEST_BLOCK = 64 * 1024
-"""Characters. No frontmatter written for people is larger (reliability: refuse over 64 KB)."""
+"""Characters. No frontmatter written for people is larger."""
 
 MOST_VALUES = 10_000
 """Values once aliases are followed: nine aliases of nine, five deep, make 59,049."""
@@ -33,7 +34,7 @@ _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BadYaml(ValueError):
-    """The text is not YAML that a person would have written here; the message says why."""
+    """The text is not YAML, or beyond a limit; the message says why."""
 
 
 class _TextDates(_SafeLoader):  # type: ignore[misc]  # the C loader has no types
@@ -53,7 +54,7 @@ _TextDates.add_constructor("tag:yaml.org,2002:int", _TextDates.construct_whole_n
 
 
 def read(text: str) -> dict[str, Any]:
-    """The mapping that the text holds ({} for an empty one). Raises BadYaml, nothing else."""
+    """Return the mapping in the text, {} for an empty one. Raises BadYaml only."""
     value = _load(_TextDates, text)
     if value is None:
         return {}
@@ -63,7 +64,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def meaning(scalar: str) -> Any:
-    """What another YAML program would read in a bare word: a date, a number, the text itself."""
+    """Return what other YAML readers make of an unquoted word: a date, a number, a text."""
     try:
         return _load(_SafeLoader, scalar)
     except BadYaml:
@@ -83,7 +84,7 @@ def _load(loader_class: Any, text: str) -> Any:
             node = loader.get_single_node()
             if node is None:
                 return None
-            _refuse_bomb(node)
+            _refuse_alias_bomb(node)
             return loader.construct_document(node)
         finally:
             loader.dispose()
@@ -97,11 +98,11 @@ def _load(loader_class: Any, text: str) -> Any:
         raise BadYaml(type(error).__name__) from None
 
 
-def _refuse_bomb(root: yaml.Node) -> None:
-    """Raise BadYaml where the values are too many once every alias is followed, or too deep.
+def _refuse_alias_bomb(root: yaml.Node) -> None:
+    """Raise BadYaml where the values are too deep, or too many once every alias is followed.
 
-    Looks at the nodes, before anything is made of them: a merge key copies the pairs of what it
-    names, so that lists of aliases below merge keys multiply while the values are made.
+    Checks the nodes before values are made of them: a merge key copies the pairs of what it names,
+    so that lists of aliases below merge keys multiply meanwhile.
     """
     waiting, seen = [(root, 1)], 1
     while waiting:

@@ -1,12 +1,13 @@
-"""A hidden folder where a whole folder is prepared, or thrown away, out of sight.
+"""Prepare or remove a whole folder in a hidden staging directory, so that it appears in one step.
 
-It lies beside a place that is not there yet, and is put there in one step. A folder that is there
-stays the same folder, since shells stand in it and it may be a mount point: the hidden one lies
-inside it, and entries move between the two. While they do, its name says that what it holds
-belongs in the place, so that after a kill the next memtui moves the rest there.
+The staging directory of a folder that does not exist yet lies beside it and is renamed to it. An
+existing folder stays the same folder, since it may be a mount point or the working directory of a
+shell: its staging directory lies inside, and entries are moved between the two. Meanwhile the name
+ends in `-moving`, which means that its entries belong in the folder, so that after a kill the next
+memtui moves the rest.
 
-It is named like memtui's temporary files and locked while its process lives. One that a killed
-process left behind is cleared by the next memtui that has to do with the place.
+A staging directory is named like memtui's temporary files and locked while its process lives. One
+that a killed process left behind is removed by the next memtui that uses the folder.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.paths import private_folder
 
 POINTS = ("stage", "fill", "put", "move", "clear")
-"""Where a test may break the making or taking away of a folder (see `memtui.files.failpoints`)."""
+"""Failpoints of making and removing a folder (see `memtui.files.failpoints`)."""
 
 _LONGEST = 200
-"""Bytes of the place's own name in the hidden one."""
+"""Bytes of the folder's own name in the hidden one."""
 _MOVING = "-moving"
-"""Ends the name of a hidden folder that holds what belongs in the place."""
+"""Suffix of a staging directory whose entries belong in the folder."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def new_stage(place: Path) -> Iterator[Path]:
-    """A new private folder on the file system of the place.
+    """Make a private staging directory on the file system of the place, and yield it.
 
-    Taken away at the end, unless it was put in the place. Raises OSError.
+    It is removed at the end, unless it was moved into place. Raises OSError.
     """
     place = real_path(place)
     private_folder(place.parent)
@@ -56,7 +57,7 @@ def new_stage(place: Path) -> Iterator[Path]:
 
 
 def move_into_place(stage: Path, place: Path) -> None:
-    """Put the stage where the place is, or what it holds into the place, which must be empty.
+    """Rename the stage to the place or, if that exists and is empty, move its entries there.
 
     Raises OSError; then the stage is as it was.
     """
@@ -66,7 +67,7 @@ def move_into_place(stage: Path, place: Path) -> None:
         os.rename(stage, place)
         sync(place.parent)
         return
-    _see_alone(stage, place)
+    _require_alone(stage, place)
     moving = _renamed(stage, stage.name + _MOVING)
     try:
         _move_all(moving, place)
@@ -79,7 +80,7 @@ def move_into_place(stage: Path, place: Path) -> None:
 
 @contextmanager
 def removing_folder(place: Path) -> Iterator[Path]:
-    """Take a folder out of its place in one step, and away at the end; yields where it is.
+    """Hide a folder in one step and delete it at the end; yields where it is meanwhile.
 
     After an exception it is back in its place. Raises OSError.
     """
@@ -101,7 +102,7 @@ def removing_folder(place: Path) -> Iterator[Path]:
 
 @contextmanager
 def emptying_folder(place: Path) -> Iterator[Path]:
-    """The same for all that a folder holds; the folder stays."""
+    """As `removing_folder` for all entries of a folder; the folder itself stays."""
     place = real_path(place)
     clear_leftovers(place)
     hidden = _hidden(place, place)
@@ -112,7 +113,7 @@ def emptying_folder(place: Path) -> Iterator[Path]:
         try:
             _move_all(place, moving)
             yield moving
-            _see_alone(moving, place)
+            _require_alone(moving, place)
         except BaseException:
             _move_all(moving, place)
             os.rmdir(moving)
@@ -124,12 +125,12 @@ def emptying_folder(place: Path) -> Iterator[Path]:
 
 
 def is_hidden(name: str, place: Path) -> bool:
-    """Whether a folder of this name, in the place or beside it, is memtui's own."""
+    """Whether a folder of this name, in the place or beside it, is a staging directory."""
     return bool(re.fullmatch(f"{re.escape(_prefix(place))}[0-9a-f]{{8}}({_MOVING})?", name))
 
 
 def clear_leftovers(place: Path) -> None:
-    """Clear what killed processes left in the place and beside it: ours by name, owner and lock."""
+    """Remove staging directories of killed processes: ours by name and owner, and not locked."""
     place = real_path(place)
     for folder in (place.parent, place):
         with contextlib.suppress(OSError):
@@ -149,7 +150,7 @@ def _clear(hidden: Path, place: Path) -> None:
 
 
 def _move_all(source: Path, target: Path) -> None:
-    """Move every entry that is not memtui's own: all of them, or after an OSError none."""
+    """Move every entry but staging directories: all of them, or after an OSError none."""
     place = target if source.parent == target else source
     names = sorted(name for name in os.listdir(source) if not is_hidden(name, place))
     moved: list[str] = []
@@ -166,8 +167,8 @@ def _move_all(source: Path, target: Path) -> None:
         raise
 
 
-def _see_alone(hidden: Path, place: Path) -> None:
-    """Raises OSError when the place holds anything else."""
+def _require_alone(hidden: Path, place: Path) -> None:
+    """Raise OSError when the place holds anything else."""
     if any(entry != hidden for entry in place.iterdir()):
         raise OSError(errno.ENOTEMPTY, "another program wrote there meanwhile")
 
@@ -188,7 +189,7 @@ def _hidden(place: Path, folder: Path) -> Path:
 
 @contextmanager
 def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Hold the lock of a folder, wherever it is moved. Raises OSError."""
+    """Hold the lock of a folder, which moves with it. Raises OSError."""
     descriptor = os.open(folder, _FOLDER)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
@@ -198,7 +199,7 @@ def _locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """See a file or the names in a folder on disk. Raises OSError."""
+    """Flush a file, or the names in a folder, to disk. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

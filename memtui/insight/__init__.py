@@ -1,1 +1,1 @@
-"""What memories say together: counts, their spread over time, what replaced what. No I/O."""
+"""Statistics, timeline and lineage of memories. No I/O."""

@@ -1,4 +1,4 @@
-"""What a memory replaced, what replaced it, and what it is linked to, in both directions.
+"""Find what a memory replaced, what replaced it, and what it links to, in both directions.
 
 Stores write either side of a replacement, or both; an id may name nothing, and a chain may be a
 circle. `collect_relations` reads many memories once; `lineage` then answers for one of them.
@@ -14,34 +14,34 @@ from heapq import heapify, heappop, heappush
 from memtui.model import Link, Memory
 
 MAX_HISTORY = 1_000
-"""Versions of one memory that are followed."""
+"""Versions of one memory that are followed in each direction."""
 
 Key = tuple[str, str]
 """Store label and the store's own id: ids are not unique across stores."""
 FindMemory = Callable[[str, str], Memory | None]
-"""The memory with this id in this store, or None when it is not there."""
+"""Looks up a memory by store label and id; None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relative:
-    """Another memory, as one names it."""
+    """A memory that another one refers to, or that refers to it."""
 
     id: str
     memory: Memory | None
-    """None: the reference dangles."""
+    """None: there is no memory with this id."""
     link: Link | None = None
     """The link that leads to it (or from it); None for a replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """All that one memory is related to."""
+    """All relations of one memory."""
 
     memory: Memory
     supersedes: tuple[Relative, ...] = ()
-    """What it replaced directly."""
+    """The memories that it replaced directly."""
     successors: tuple[Relative, ...] = ()
-    """What replaced it directly."""
+    """The memories that replaced it directly."""
     links: tuple[Relative, ...] = ()
     """Memories it links to."""
     backlinks: tuple[Relative, ...] = ()
@@ -52,7 +52,7 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Who names whom, over many memories. Lists are in the order they were met."""
+    """The references between many memories, in the order they were read."""
 
     older: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
     """Memory -> ids that it replaced."""
@@ -63,7 +63,7 @@ class Relations:
 
 
 def collect_relations(memories: Iterable[Memory]) -> Relations:
-    """Read the relations of these memories; those without any cost next to nothing."""
+    """Collect the references of these memories."""
     older: dict[Key, dict[str, None]] = {}
     newer: dict[Key, dict[str, None]] = {}
     backlinks: dict[Key, list[tuple[str, Link]]] = {}
@@ -87,7 +87,7 @@ def collect_relations(memories: Iterable[Memory]) -> Relations:
 
 
 def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
-    """All that the memory is related to."""
+    """Look up all relations of a memory."""
     store, key = memory.store, (memory.store, memory.id)
 
     def relative(name: str, link: Link | None = None) -> Relative:
@@ -104,10 +104,10 @@ def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
 
 
 def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str]:
-    """Ids of all versions, oldest first: by who replaced whom, then by time."""
+    """Ids of all versions, oldest first: by replacement, then by time."""
     store = memory.store
-    past = _reached(memory.id, store, relations.older)
-    future = _reached(memory.id, store, relations.newer)
+    past = _find_reachable(memory.id, store, relations.older)
+    future = _find_reachable(memory.id, store, relations.newer)
     members = {memory.id: None, **past, **future}
     waiting = {
         name: sum(old in members for old in relations.older.get((store, name), ()) if old != name)
@@ -115,8 +115,8 @@ def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str
     }
 
     def age(name: str) -> tuple[float, str]:
-        there = memory if name == memory.id else find(store, name)
-        when = there.when.timestamp() if there is not None and there.when else float("-inf")
+        found = memory if name == memory.id else find(store, name)
+        when = found.when.timestamp() if found is not None and found.when else float("-inf")
         return when, name
 
     ages = {name: age(name) for name in members}
@@ -124,7 +124,7 @@ def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str
     heapify(ready)
     order: list[str] = []
     while waiting:
-        if not ready:  # a circle: its oldest member goes first
+        if not ready:  # a circle: start with its oldest member
             heappush(ready, min(ages[name] for name in waiting))
         name = heappop(ready)[1]
         if waiting.pop(name, None) is None:
@@ -138,8 +138,10 @@ def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str
     return order
 
 
-def _reached(start: str, store: str, steps: Mapping[Key, tuple[str, ...]]) -> dict[str, None]:
-    """Every id that can be reached, nearest first, without the start."""
+def _find_reachable(
+    start: str, store: str, steps: Mapping[Key, tuple[str, ...]]
+) -> dict[str, None]:
+    """All ids reachable from the start, nearest first, without it."""
     reached: dict[str, None] = {}
     waiting = deque([start])
     while waiting and len(reached) < MAX_HISTORY:

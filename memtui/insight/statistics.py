@@ -1,4 +1,4 @@
-"""How many memories of each kind there are, from when to when, and what they take on disk."""
+"""Count memories by field, with their oldest and newest time and their size on disk."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from memtui.model import IMPORTANCES, STATUSES, Memory
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
-"""Fields of `Memory` that are counted; each is a field of `Statistics` too."""
+"""Fields of `Memory` that are counted; `Statistics` has the same."""
 _IN_ORDER = {"importance": IMPORTANCES, "status": STATUSES}
-"""Fields whose values have an order of their own; the others go by count."""
+"""Fields whose values have their own order; the others are ordered by count."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts over some memories. Mappings are in the order to show them; none holds a zero."""
+    """Counts over some memories. Mappings are in display order, without zeros."""
 
     total: int = 0
     type: Mapping[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Statistics:
     entity: Mapping[str, int] = field(default_factory=dict)
     pinned: int = 0
     oldest: datetime | None = None
-    """UTC, of `Memory.when`."""
+    """Of `Memory.when`, in UTC."""
     newest: datetime | None = None
     undated: int = 0
     disk: Mapping[str, int] = field(default_factory=dict)
@@ -39,11 +39,11 @@ class Statistics:
 
     @property
     def bytes(self) -> int:
-        """What all stores take on disk."""
+        """The size of all stores on disk."""
         return sum(self.disk.values())
 
     def as_record(self) -> dict[str, Any]:
-        """For `--json`: times as ISO 8601 in UTC, counts as objects."""
+        """The JSON object for `--json`; times are ISO 8601 in UTC."""
         return {
             "total": self.total,
             **{name: dict(getattr(self, name)) for name in COUNTED},
@@ -56,7 +56,7 @@ class Statistics:
 
 
 def count_memories(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
-    """The statistics of these memories; `disk` (store -> bytes) is what the caller measured."""
+    """Count memories; `disk` (store label -> bytes) is measured by the caller."""
     counts = {name: Counter(map(attrgetter(name), memories)) for name in COUNTED}
     counts["entity"].update(entity for memory in memories for entity in memory.also_entities)
     times = [memory.when for memory in memories if memory.when is not None]
@@ -81,7 +81,7 @@ def from_counts(
     undated: int = 0,
     disk: Mapping[str, int] | None = None,
 ) -> Statistics:
-    """The same where somebody (the search columns) has counted already; field -> value -> count."""
+    """Make statistics from counts (field -> value -> count), for example of the search columns."""
     return Statistics(
         total=total,
         **{name: _ordered(name, counts.get(name, {})) for name in COUNTED},

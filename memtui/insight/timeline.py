@@ -1,4 +1,4 @@
-"""How memories lie in time: a bar for each day, ISO week or month, the empty ones included."""
+"""Count memories per day, ISO week or month, empty ones included."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ Unit = Literal["day", "week", "month"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month")
 
 MAX_BARS = 1_200
-"""A hundred years of months. With more (a stray date in the year 1), the part is shown that
-holds the most memories, and the rest is counted."""
+"""A hundred years of months. If there are more (one date in the year 1), the range with the most
+memories is shown and the rest only counted."""
 OUTLIER_SHARE = 0.01
-"""Share of memories at either end that may not decide which unit fits."""
+"""Share of memories at either end that is ignored when the unit is chosen."""
 DEFAULT_WIDTH = 100
-"""Bars that should suffice when the caller does not say how many fit."""
+"""The width, in bars, if the caller gives none."""
 
 _EPOCH = date(1970, 1, 1).toordinal()
 _FIRST = date.min.toordinal() - _EPOCH
 _LAST = date.max.toordinal() - _EPOCH
-"""Days that a calendar has."""
+"""Days that `datetime.date` can represent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A stretch of time and how many memories fall into it."""
+    """A day, week or month and how many memories are in it."""
 
     start: date
-    """Its first day: for a week its Monday, for a month its first."""
+    """Its first day; of a week the Monday."""
     count: int
 
 
@@ -42,7 +42,7 @@ class Timeline:
     unit: Unit
     bars: tuple[Bar, ...] = ()
     undated: int = 0
-    """Memories without a time, or with one that no calendar has."""
+    """Memories without a time, or with one that no calendar can show."""
     earlier: int = 0
     """Memories before the first bar, left out because the bars would be too many."""
     later: int = 0
@@ -55,16 +55,20 @@ def build(
     *,
     width: int = DEFAULT_WIDTH,
 ) -> Timeline:
-    """The timeline of days since 1970, each with how many memories lie there.
+    """Build a timeline.
 
-    Without a `unit` the finest is taken whose bars fit into `width`.
+    Args:
+        days: Day since 1970 -> number of memories.
+        undated: Memories without a time.
+        unit: None: the finest whose bars fit into `width`.
+        width: How many bars fit.
     """
     known = Counter({day: days[day] for day in days if _FIRST <= day <= _LAST})
     undated += sum(days.values()) - known.total()
     if not known:
         return Timeline(unit or "day", (), undated)
     if unit is None:
-        unit = _fitting(known, width)
+        unit = _choose_unit(known, width)
     counts: Counter[int] = Counter()
     for day, number in known.items():
         counts[_bucket(day, unit)] += number
@@ -74,7 +78,7 @@ def build(
 
 
 def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
-    """First and last day of the bar that begins on this day, both inclusive: to filter by it."""
+    """First and last day, inclusive, of the bar that starts on this day."""
     if unit == "day":
         return start, start
     if unit == "week":
@@ -85,19 +89,19 @@ def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
     return start, following - timedelta(days=1)
 
 
-def _fitting(days: Counter[int], width: int) -> Unit:
+def _choose_unit(days: Counter[int], width: int) -> Unit:
     ordered = sorted(days)
     total = sum(days.values())
-    low = _passing(ordered, days, total * OUTLIER_SHARE)
-    high = _passing(ordered[::-1], days, total * OUTLIER_SHARE)
+    low = _find_end(ordered, days, total * OUTLIER_SHARE)
+    high = _find_end(ordered[::-1], days, total * OUTLIER_SHARE)
     for unit in UNITS:
         if _bucket(high, unit) - _bucket(low, unit) < width:
             return unit
     return "month"
 
 
-def _passing(ordered: Sequence[int], days: Counter[int], allowed: float) -> int:
-    """The first day before which more than the allowed number does not lie."""
+def _find_end(ordered: Sequence[int], days: Counter[int], allowed: float) -> int:
+    """The first day at which the sum of memories exceeds the allowed number."""
     seen = 0
     for day in ordered:
         seen += days[day]
@@ -107,7 +111,7 @@ def _passing(ordered: Sequence[int], days: Counter[int], allowed: float) -> int:
 
 
 def _bucket(day: int, unit: Unit) -> int:
-    """The number of the day's bar; neighbouring bars have neighbouring numbers."""
+    """The number of the day's bar; bars are numbered without gaps."""
     if unit == "day":
         return day
     if unit == "week":
@@ -125,7 +129,7 @@ def _start(bucket: int, unit: Unit) -> date:
 
 
 def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
-    """First and last bar to show, and how many memories lie before and after them."""
+    """First and last bar to show, and how many memories are before and after them."""
     ordered = sorted(counts)
     if ordered[-1] - ordered[0] < MAX_BARS:
         return ordered[0], ordered[-1], 0, 0

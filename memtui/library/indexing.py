@@ -13,7 +13,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
 from memtui.search import builder, postings, segment_files
-from memtui.search.columns import Mask, Slots, to_sorted_array
+from memtui.search.array_types import Mask
+from memtui.search.columns import Slots, to_sorted_array
 from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
@@ -41,7 +42,7 @@ class IndexState:
     """The cached segment of each store."""
     overlays: tuple[Segment, ...] = ()
     """Segments of rows that are newer than the cache, in slot order."""
-    ready: bool = False
+    is_ready: bool = False
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -63,7 +64,7 @@ class IndexState:
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
             overlays[at:] = [_overlay(rows, part, alive) for part in parts]
-        return replace(self, overlays=tuple(overlays), ready=True)
+        return replace(self, overlays=tuple(overlays), is_ready=True)
 
     def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
         """Return the index for a table compacted to these slots.

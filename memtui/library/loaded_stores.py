@@ -64,7 +64,7 @@ class LoadedStores:
         scan = cache.store.scan()
         with self.lock:
             cache.drop_missing(scan, self._table)
-        stale = list(cache.stale(scan))
+        stale = list(cache.stale_shards(scan))
         self._read(cache, stale, report, cancelled)
         with self.lock:
             if not cancelled():
@@ -84,7 +84,7 @@ class LoadedStores:
                 return
             reading = cache.store.read(shard)
             with self.lock:
-                same = cache.has(shard, reading, self._table)
+                same = cache.has_reading(shard, reading, self._table)
             if not same:
                 batch.append((shard, reading))
             if time.monotonic() - shown > PUBLISH_EVERY:
@@ -97,7 +97,7 @@ class LoadedStores:
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:
         if batch:
             with self.lock:
-                cache.put(batch, self._table)
+                cache.replace_shards(batch, self._table)
                 self._publish()
 
     def refresh(self) -> bool:
@@ -107,7 +107,7 @@ class LoadedStores:
             scan = cache.store.scan()
             with self.lock:
                 gone = cache.drop_missing(scan, self._table)
-            stale = list(cache.stale(scan))
+            stale = list(cache.stale_shards(scan))
             self._read(cache, stale, silent, never)
             if gone and not stale:
                 with self.lock:
@@ -122,13 +122,13 @@ class LoadedStores:
                 shards = cache.shards_of_files(paths)
             if shards:
                 scan = Scan(tuple(cache.store.look_again(shards)))
-                self._read(cache, list(cache.stale(scan)), silent, never)
+                self._read(cache, list(cache.stale_shards(scan)), silent, never)
         return self.snapshot.revision != revision
 
     def save_changed(self, cache: StoreCache) -> None:
         """Write a store's rows to its cache if they changed."""
         with self.lock:
-            if cache.changed and not cache.loading:
+            if cache.has_changes and not cache.loading:
                 cache.save(self._table)
 
     def slots_to_keep(self, state: LoadedState, bases: Iterable[range]) -> Slots | None:

@@ -109,7 +109,7 @@ class LibraryReader:
         return self._update_index(self._loaded.refresh_files(paths))
 
     def _update_index(self, changed: bool) -> bool:
-        if changed and self._index.state.ready:
+        if changed and self._index.state.is_ready:
             self._updates.update()
         return changed
 
@@ -219,7 +219,7 @@ class LibraryReader:
             rows=loaded.snapshot.rows,
             columns=loaded.columns,
             segments=index.segments,
-            is_indexed=index.ready,
+            is_indexed=index.is_ready,
             provisional=self._index.provisional,
             exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
             weights=self._weights,

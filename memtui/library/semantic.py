@@ -20,8 +20,9 @@ from memtui.library.store_cache import StoreCache
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.query import Query, TermKind
 from memtui.search import fusion, vector_building, vector_search
+from memtui.search.array_types import Floats
 from memtui.search.columns import Slots
-from memtui.search.embedding import Embedder, Floats
+from memtui.search.embedding import Embedder
 from memtui.search.postings import Segment
 from memtui.search.vector_search import VectorIndex
 
@@ -118,7 +119,7 @@ class SemanticSearch:
         def report_labelled(progress: Progress) -> None:
             report(replace(progress, what=f"embedding {label}"))
 
-        made, texts = vector_building.build_vectors(folder, embedder, report_labelled, cancelled)
+        made, texts = vector_building.update_vectors(folder, embedder, report_labelled, cancelled)
         return EmbeddingResult(made, texts, embedder.name)
 
     def cosines(self, query: Query, segments: Sequence[Segment], slots: int) -> Floats | None:

@@ -99,7 +99,7 @@ class SlotTable:
                 found += (self.slot_of.get(plain, slot), slot)
         return found
 
-    def kill(self, slots: Iterable[int]) -> None:
+    def mark_dead(self, slots: Iterable[int]) -> None:
         """Mark the rows in these slots dead."""
         gone = list(slots)
         if not gone:

@@ -100,7 +100,7 @@ class StoreCache:
         return {key: loaded.stamp for key, loaded in self.shards.items()}
 
     @property
-    def changed(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether the cache on disk differs from the table."""
         return self._saved != self.stamps
 
@@ -169,14 +169,14 @@ class StoreCache:
             if key in self.shards and not wanted.isdisjoint(files)
         ]
 
-    def stale(self, scan: Scan) -> Iterator[Shard]:
+    def stale_shards(self, scan: Scan) -> Iterator[Shard]:
         """Shards to read: new ones, changed ones, and those with a file that had vanished."""
         for shard in scan.shards:
             loaded = self.shards.get(shard.key)
             if loaded is None or loaded.stamp != shard.stamp or loaded.has_missing_file:
                 yield shard
 
-    def has(self, shard: Shard, reading: Reading, table: SlotTable) -> bool:
+    def has_reading(self, shard: Shard, reading: Reading, table: SlotTable) -> bool:
         """Whether the table already has this reading; memories are compared only where the stamp is
         the same, since comparing costs."""
         loaded = self.shards.get(shard.key)
@@ -193,7 +193,7 @@ class StoreCache:
         self._files = files
         gone = [key for key in self.shards if key not in files]
         shared = bool(gone) and not self._shards_sharing_ids(table).isdisjoint(gone)
-        table.kill([slot for key in gone for slot in self.shards.pop(key).slots])
+        table.mark_dead([slot for key in gone for slot in self.shards.pop(key).slots])
         if shared:
             self._assign_refs(table)
         changed = bool(gone) or scan.unreadable != self._scan_unreadable
@@ -201,7 +201,7 @@ class StoreCache:
         self.version += bool(gone)
         return changed
 
-    def put(self, batch: Sequence[tuple[Shard, Reading]], table: SlotTable) -> None:
+    def replace_shards(self, batch: Sequence[tuple[Shard, Reading]], table: SlotTable) -> None:
         """Replace the memories of these shards."""
         for shard, _ in batch:
             self._sizes.pop(shard.key, None)
@@ -222,7 +222,7 @@ class StoreCache:
                 gone.extend(former.slots)
             memories.extend(reading.memories)
             shard_of.extend([key] * len(reading.memories))
-        table.kill(gone)
+        table.mark_dead(gone)
         first = len(table)
         shared = table.append(memories, shard_of=shard_of)
         for key, stamp, reading in shards:

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
-from memtui.search.columns import Columns, entities_at, to_array
+from memtui.search.columns import DAY_SECONDS, Columns, entities_at, to_array
 from memtui.search.filters import FilteredSlots
-
-DAY = 86_400
 
 VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
     "type": lambda columns: columns.types,
@@ -72,7 +70,7 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     """Count these slots by day since 1970 (UTC); also returns how many have no time."""
     times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
-    numbers, found = np.unique((dated // DAY).astype(np.int64), return_counts=True)
+    numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
 
 

@@ -69,24 +69,24 @@ def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) ->
             start_new_session=True,
         )
     except OSError as error:
-        log.warning("no process to index with: %s", error)
+        log.warning("the process that builds the index cannot be started: %s", error)
         return False
     try:
         for line in _lines(child, cancelled):
-            told = json.loads(line)
-            if told["what"] == "done":
+            message = json.loads(line)
+            if message["what"] == "done":
                 return True
-            if told["what"] == "failed":
-                log.warning("indexing of %s failed: %s", generation.parent, told["why"])
+            if message["what"] == "failed":
+                log.warning("indexing of %s failed: %s", generation.parent, message["why"])
                 return False
-            report(Progress(told["what"], int(told["done"]), int(told["total"])))
+            report(Progress(message["what"], int(message["done"]), int(message["total"])))
         log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     except TimeoutError:
-        log.warning("indexing of %s hung and was ended", generation.parent)
+        log.warning("indexing of %s hung and was killed", generation.parent)
     except Cancelled:
-        log.info("indexing of %s called off", generation.parent)
+        log.info("indexing of %s cancelled", generation.parent)
     except (ValueError, KeyError, TypeError) as error:
-        log.warning("indexing of %s said something odd: %r", generation.parent, error)
+        log.warning("indexing of %s gave unexpected output: %r", generation.parent, error)
     finally:
         child.kill()
         child.wait()
@@ -96,7 +96,7 @@ def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) ->
 
 
 def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[bytes]:
-    """What the child says, line by line. Raises TimeoutError or Cancelled."""
+    """The output of the child, line by line. Raises TimeoutError or Cancelled."""
     if child.stdout is None:
         return
     descriptor = child.stdout.fileno()

@@ -1,18 +1,17 @@
-"""The rows of one store in the cache, so that a warm start reads no store file and decodes no row
-that is not looked at.
+"""Cache the rows of one store, so that a warm start reads no store file and decodes few rows.
 
-On disk, in the private cache folder (always safe to delete), one *generation* folder at a time:
+In the private cache folder, which is always safe to delete, one *generation* folder at a time:
 
-    CURRENT              name of the generation in force
+    CURRENT              name of the current generation
     <generation>/
       catalog.json       versions, the shards with their stamps and slots, unreadable files
-      rows.jsonl         one memory per line, as `memtui.model.to_record` says
+      rows.jsonl         one memory per line, as `memtui.model.to_record` gives it
       offsets.npy        where each line starts, and the end
       refs.json          the ref of each row, read only when a memory is looked up by it
       columns.json .npy  see `memtui.search.columns`
 
-A generation is written whole into a new folder before `CURRENT` names it, and never changed after.
-Nothing is ever pickled. Anything odd (a version, a size, a parse error) means: there is no catalog.
+A generation is written into a new folder, then named by `CURRENT`, and never changed. Nothing is
+pickled. A catalog that is damaged in any way (version, size, parse error) is treated as absent.
 """
 
 from __future__ import annotations
@@ -41,14 +40,14 @@ from memtui.stores.base import Unreadable
 log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 3
-"""Raised whenever the files or the meaning of a row change."""
+"""Incremented when the files or the meaning of a row change."""
 ROWS_KEPT_DECODED = 4096
-"""Rows kept as Memory objects: some hundred screens."""
+"""Rows cached as Memory objects: a hundred screens."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """Where one shard's memories stand in the rows."""
+    """The range of one shard's memories in the rows."""
 
     key: str
     stamp: str
@@ -58,7 +57,7 @@ class ShardEntry:
 
 
 class CatalogRow(NamedTuple):
-    """One row on its way to the file."""
+    """One row as it is written to the file."""
 
     ref: str
     record: bytes
@@ -66,7 +65,7 @@ class CatalogRow(NamedTuple):
 
 
 class CachedRows(Sequence[Memory]):
-    """Memories decoded from the mapped file when they are asked for."""
+    """The memories of a catalog, decoded from the mapped file when they are read."""
 
     def __init__(self, file: Path, offsets: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         self._file = file
@@ -102,7 +101,7 @@ class CachedRows(Sequence[Memory]):
         return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
 
     def line(self, index: int) -> CatalogRow:
-        """One row as `save` takes it."""
+        """One row as `save` takes it, not decoded."""
         return CatalogRow(self.refs[index], self.raw(index))
 
     @cached_property
@@ -111,23 +110,23 @@ class CachedRows(Sequence[Memory]):
         return tuple(json.loads((self._file.parent / "refs.json").read_bytes()))
 
     def __iter__(self) -> Iterator[Memory]:
-        """All memories once, without keeping them decoded."""
+        """All memories, without caching them."""
         return (self._decode(index) for index in range(len(self)))
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """One generation, as it lies in the cache."""
+    """One generation, opened."""
 
     folder: Path
-    """The generation's own folder; the search index of exactly these rows lives in it too."""
+    """The folder of the generation, which also has the search index of exactly these rows."""
     shards: tuple[ShardEntry, ...]
     rows: CachedRows
     columns: Columns
 
 
 def encode_row(memory: Memory) -> CatalogRow:
-    """A memory in the form of a row."""
+    """Encode a memory as a row."""
     return CatalogRow(
         memory.ref, json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
     )
@@ -175,7 +174,7 @@ def _load_columns(folder: Path, rows: int) -> Columns:
 def save(
     home: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogRow], columns: Columns
 ) -> Catalog:
-    """Write a new generation under `home`, put it in force, and drop the former one.
+    """Write a new generation under `home`, make it the current one, and remove the former one.
 
     `home` is a private folder (see `memtui.paths.private_folder`). Raises OSError.
     """
@@ -186,7 +185,7 @@ def save(
         offsets = _write(folder, shards, lines, columns)
         cache_files.write_text(pointer, name)
         pointer.replace(home / "CURRENT")
-    except BaseException:  # on a full disk, what every try leaves would fill it for good
+    except BaseException:  # on a full disk, what each attempt leaves would add up
         shutil.rmtree(folder, ignore_errors=True)
         pointer.unlink(missing_ok=True)
         raise
@@ -207,17 +206,17 @@ def _write(
     cache_files.save_array(folder / "offsets.npy", offsets)
     cache_files.write_text(folder / "refs.json", json.dumps(refs))
     _save_columns(folder, columns)
-    head = {
+    header = {
         "form": FORMAT_VERSION,
         "memtui": __version__,
         "shards": [asdict(shard) for shard in shards],
     }
-    cache_files.write_text(folder / "catalog.json", json.dumps(head))
+    cache_files.write_text(folder / "catalog.json", json.dumps(header))
     return offsets
 
 
 def _remove_other_generations(home: Path, name: str) -> None:
-    """Former generations go; one that another process still reads stays readable until it ends."""
+    """Remove former generations; a process that has one open can still read it."""
     for entry in os.scandir(home):
         kept = entry.name == name or entry.name.startswith("whoosh")
         if entry.is_dir(follow_symlinks=False) and not kept:
@@ -225,22 +224,22 @@ def _remove_other_generations(home: Path, name: str) -> None:
 
 
 def load(home: Path) -> Catalog | None:
-    """The generation in force, or None where there is none that can be trusted."""
+    """Open the current generation; None if there is none that can be trusted."""
     try:
         folder = home / (home / "CURRENT").read_text(encoding="ascii").strip()
         return load_generation(folder)
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is only a cache
-        log.warning("cache %s is thrown away: %r", home, error)
+        log.warning("cache %s is discarded: %r", home, error)
         shutil.rmtree(home, ignore_errors=True)
         return None
 
 
 def load_generation(folder: Path) -> Catalog:
     """Open one generation. Raises almost anything when its files are damaged."""
-    head = json.loads((folder / "catalog.json").read_bytes())
-    if (head["form"], head["memtui"]) != (FORMAT_VERSION, __version__):
+    header = json.loads((folder / "catalog.json").read_bytes())
+    if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")
     shards = tuple(
         ShardEntry(
@@ -250,7 +249,7 @@ def load_generation(folder: Path) -> Catalog:
             shard["count"],
             tuple(Unreadable(**item) for item in shard["unreadable"]),
         )
-        for shard in head["shards"]
+        for shard in header["shards"]
     )
     offsets = np.load(folder / "offsets.npy", allow_pickle=False)
     rows = CachedRows(folder / "rows.jsonl", offsets)

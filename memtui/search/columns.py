@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.query import Sort
+from memtui.search.array_types import Mask
 from memtui.search.ordering import OrderedSlots
 
 MAX_USES = 32
@@ -58,9 +59,9 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
 
 
-Mask = NDArray[np.bool_]
 Slots = NDArray[np.int64]
 
+DAY_SECONDS = 86_400.0
 RECENCY_TAU_DAYS = 30.0
 """Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
 PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
@@ -323,7 +324,7 @@ def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slo
 def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
     """Simple Memory's priority, with a pin as its frequency, because uses are not counted."""
     recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
-    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / 86400.0
+    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / DAY_SECONDS
     recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
     return (
         recency_weight * recency

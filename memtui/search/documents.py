@@ -1,4 +1,4 @@
-"""What the index knows of a memory: its text, field by field."""
+"""The text of a memory as it is indexed, field by field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class IndexedDocument:
 
 
 FIELD_WEIGHTS = (2.0, 1.0, 2.0, 1.0, 0.5, 0.25)
-"""What one occurrence of a word counts in title, content, tags, entity, type, source.
+"""The weight of a word in title, content, tags, entity, type, source.
 
 Multiples of a quarter, up to 63 in sum (see `memtui.search.postings`). Title and tags are weighted
 because a person chose those words to find the memory by; type and source are the same for many
@@ -37,7 +37,7 @@ memories and say little.
 
 
 def to_document(memory: Memory) -> IndexedDocument:
-    """The searchable text of this memory."""
+    """Take the searchable text of a memory."""
     return IndexedDocument(
         memory.ref,
         memory.title,
@@ -50,7 +50,7 @@ def to_document(memory: Memory) -> IndexedDocument:
 
 
 def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
-    """The same from a row as `memtui.model.to_record` writes it. Raises KeyError, TypeError."""
+    """Take the searchable text of a record of `model.to_record`. Raises KeyError, TypeError."""
     return IndexedDocument(
         record["ref"],
         record["title"],
@@ -63,6 +63,6 @@ def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
 
 
 def digest_document(document: IndexedDocument) -> str:
-    """What the document says, in twelve bytes of hexadecimal: to know whether it changed."""
+    """A digest of the text, twelve bytes in hexadecimal, to detect changes."""
     text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=12).hexdigest()

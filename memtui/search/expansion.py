@@ -10,8 +10,8 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits
-from memtui.search.columns import Mask
-from memtui.search.postings import Ints, Segment
+from memtui.search.array_types import Ints, Mask
+from memtui.search.postings import Segment
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _BATCH = 512

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
 from memtui.query import Condition, Query, entity_matches
-from memtui.search.columns import Columns, Mask, Slots, entities_at
+from memtui.search.array_types import Mask
+from memtui.search.columns import Columns, Slots, entities_at
 
 _PINNED = ("no", "yes")
 _VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {

@@ -14,8 +14,8 @@ from memtui.query import Query, Sort, TermKind, filter_values
 from memtui.search import columns as columns_of
 from memtui.search import filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
-from memtui.search.columns import Columns, Mask
-from memtui.search.embedding import Floats
+from memtui.search.array_types import Floats, Mask
+from memtui.search.columns import Columns
 from memtui.search.hits import Match
 from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots

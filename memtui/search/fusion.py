@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from memtui.query import Term, TermKind
 from memtui.search import analysis
-from memtui.search.embedding import Floats
+from memtui.search.array_types import Floats, Mask
 from memtui.search.hits import Match
 from memtui.search.postings import Segment
 from memtui.search.vector_search import find_nearest
@@ -38,8 +38,6 @@ MAX_ADDED = 100
 """Memories that the vectors may add, and ranks that count."""
 MIN_COSINE_SHARE = 0.35
 """Share of the best cosine that a memory must reach to be added; .5 loses .02 of hits at 10."""
-
-Mask = NDArray[np.bool_]
 
 
 def is_meaning(term: Term) -> bool:

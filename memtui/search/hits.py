@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.postings import Longs, Segment
+from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.postings import Segment
 from memtui.search.prefix_postings import MAX_WEIGHT
 
 _DENSITY = 16
@@ -20,8 +21,6 @@ _FEW = 512
 _QUARTER = np.float32(0.25)
 _CACHE_SIZE = 8
 """Hits cached with each segment: a word stays the same while the next is typed."""
-
-Floats = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +216,6 @@ def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], Ter
     return known
 
 
-Mask = NDArray[np.bool_]
-
 NO_SLOTS = np.empty(0, np.int64)
 
 
@@ -241,7 +238,7 @@ class Match:
     missing: tuple[str, ...] = ()
     """Terms that match nothing, as they were typed."""
     meaning: Floats | None = None
-    """What the vectors add to the score of each of `slots`; None without them
+    """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""
 
     @cached_property

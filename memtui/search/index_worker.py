@@ -20,7 +20,7 @@ from memtui.progress import Progress, Report, silent
 
 NICENESS = 10
 _SMALL_SHARE = 0.2
-"""With more than this share changed, a new Whoosh index is made instead of a further segment."""
+"""With more than this share changed, a new Whoosh index is built instead of a segment."""
 
 
 def _report(what: str, done: int = 0, total: int = 0) -> None:
@@ -28,7 +28,7 @@ def _report(what: str, done: int = 0, total: int = 0) -> None:
 
 
 def make_arrays(generation: Path, report: Report = silent) -> None:
-    """Write the arrays of this generation into it. Raises almost anything."""
+    """Build the arrays of a generation and save them in it. Raises almost anything."""
     from memtui.search import catalog, documents, postings, segment_files
 
     rows = catalog.load_generation(generation).rows
@@ -44,7 +44,7 @@ def make_arrays(generation: Path, report: Report = silent) -> None:
 
 
 def make_whoosh(generation: Path, report: Report = silent) -> None:
-    """Bring the Whoosh index beside this generation up to date. Raises almost anything."""
+    """Update the Whoosh index beside a generation, or build it. Raises almost anything."""
     from memtui.search import catalog, documents, segment_files
     from memtui.search.whoosh_index import WhooshIndex
 
@@ -84,7 +84,7 @@ def make_vectors(generation: Path, report: Report = silent) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Do the work that the parent asked for."""
+    """Do one job and print its progress; returns the exit status."""
     what, folder = arguments
     os.nice(NICENESS)
     make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]

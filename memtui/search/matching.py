@@ -19,8 +19,9 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits
-from memtui.search.hits import NO_SLOTS, Mask, Match, TermHits, read_terms
-from memtui.search.postings import Ints, Longs, Segment
+from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.hits import NO_SLOTS, Match, TermHits, read_terms
+from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 K1 = 1.2

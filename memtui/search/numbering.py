@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.columns import Mask, Slots
+from memtui.search.array_types import Mask
+from memtui.search.columns import Slots
 
 Serials = NDArray[np.int64]
 """The serial of each slot, ascending."""

@@ -12,10 +12,8 @@ from functools import cached_property
 from typing import overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from memtui.search.array_types import Doubles, Longs
 
 SORTED_FIRST = 256
 """Some screens; a partition takes nearly the same time for any number."""

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
+from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
 from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings, build_prefix_postings
 
@@ -41,9 +42,6 @@ FIELD_END = -1
 _LAST_CHARACTER = "\U0010ffff"
 _BATCH = 256
 """Documents between two checks of `cancelled`."""
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

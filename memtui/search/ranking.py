@@ -20,13 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import KINDS
-from memtui.search.columns import Columns
+from memtui.search.array_types import Doubles, Longs
+from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import Match
 
-Doubles = NDArray[np.float64]
-Longs = NDArray[np.int64]
-
-DAY = 86400.0
 SEQUENTIAL = frozenset({"event", "episode", "observation"})
 """Kinds that are recorded in sequence, so that neighbours are about the same thing."""
 
@@ -112,7 +109,7 @@ class ScorePart(NamedTuple):
 
 
 def _recency(columns: Columns, minute: int, weights: Weights) -> Doubles:
-    age = np.maximum(0.0, 60.0 * minute - columns.when) / (DAY * weights.half_life_days)
+    age = np.maximum(0.0, 60.0 * minute - columns.when) / (DAY_SECONDS * weights.half_life_days)
     return np.nan_to_num(weights.recency * np.exp2(-age))
 
 

@@ -1,7 +1,7 @@
-"""Vectors from a server that config.toml names: Ollama's or OpenAI's way of asking, nothing else.
+"""Embed texts with a server that config.toml names, by the API of Ollama or OpenAI.
 
-Texts of memories leave the process here, so nothing is sent unless the person named a server. A
-redirection is not followed: it would carry texts and key to a place nobody named.
+Texts of memories leave the machine here, so nothing is sent unless the person named a server.
+Redirects are not followed: they would send texts and key to a server that nobody named.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ import numpy as np
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
+from memtui.search.array_types import Floats
+from memtui.search.embedding import PieceCounts, normalize_rows, replace_surrogates
 from memtui.text import mask_urls, visible
 
 TIME_LIMIT = 60.0
@@ -33,20 +34,20 @@ DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434", "openai": ""}
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirection."""
+    """Follows no redirect."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
 
 
 def _login(url: str) -> str:
-    """The user and password of an address, as HTTP sends them; empty when it has none."""
+    """The user and password of a URL as Basic credentials; empty if it has none."""
     login, at, _ = urlsplit(url).netloc.rpartition("@")
     return base64.b64encode(unquote_to_bytes(login)).decode("ascii") if at else ""
 
 
 class EmbeddingServer:
-    """One model of one server."""
+    """An embedding model of a server; an `Embedder`."""
 
     remote = True
 
@@ -78,21 +79,21 @@ class EmbeddingServer:
         counts: PieceCounts | None = None,  # noqa: ARG002
         cancelled: IsCancelled = never,
     ) -> Floats:
-        """One row for each text. Raises EmbeddingError or Cancelled."""
+        """Embed texts in batches. Raises EmbeddingError or Cancelled."""
         parts = []
         for at in range(0, len(texts), BATCH):
             if cancelled():
                 raise Cancelled
             # Servers refuse empty texts; a space means as little.
             batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH]]
-            parts.append(normalize_rows(self._rows(self._ask(batch), len(batch))))
+            parts.append(normalize_rows(self._parse_rows(self._post(batch), len(batch))))
         if not parts:
             return np.empty((0, 0), np.float32)
         if len({part.shape[1] for part in parts}) != 1:
-            raise self._odd("vectors of different lengths")
+            raise self._bad_response("vectors of different lengths")
         return np.concatenate(parts)
 
-    def _ask(self, batch: Sequence[str]) -> Any:
+    def _post(self, batch: Sequence[str]) -> Any:
         body = json.dumps({"model": self._model, "input": list(batch)}).encode("ascii")
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key_variable:
@@ -120,13 +121,13 @@ class EmbeddingServer:
                 do="see [search.embedding] in config.toml",
             ) from None
         if len(read) > MAX_RESPONSE_BYTES:
-            raise self._odd("too long an answer")
+            raise self._bad_response("too long an answer")
         try:
             return json.loads(read)
         except (ValueError, RecursionError):
-            raise self._odd("an answer that is not JSON") from None
+            raise self._bad_response("an answer that is not JSON") from None
 
-    def _rows(self, answer: Any, count: int) -> Floats:
+    def _parse_rows(self, answer: Any, count: int) -> Floats:
         try:
             if self._kind == "ollama":
                 lists = answer["embeddings"]
@@ -135,10 +136,10 @@ class EmbeddingServer:
                 lists = [one["embedding"] for one in data]
             rows = np.array(lists, np.float32)
         except (KeyError, TypeError, ValueError, OverflowError):
-            raise self._odd("an answer without vectors") from None
+            raise self._bad_response("an answer without vectors") from None
         if rows.ndim != 2 or len(rows) != count or not 0 < rows.shape[1] <= MAX_VECTOR_SIZE:
-            raise self._odd(f"vectors of shape {rows.shape} for {count} texts")
+            raise self._bad_response(f"vectors of shape {rows.shape} for {count} texts")
         return rows
 
-    def _odd(self, what: str) -> EmbeddingError:
+    def _bad_response(self, what: str) -> EmbeddingError:
         return EmbeddingError(f"the server sent {what}", where=self._url)

@@ -27,7 +27,7 @@ from memtui.search.prefix_postings import PrefixPostings
 log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 3
-"""Raised whenever the arrays or their meaning change."""
+"""Incremented when the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
     "ids": np.int32,
@@ -55,9 +55,15 @@ def _versions() -> dict[str, Any]:
 
 
 def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
-    """Write the segment into this private folder; it is there when its header is, never in part.
+    """Save a segment in a private folder.
 
-    `stamp` names what was indexed. Raises OSError.
+    Args:
+        segment: A complete one.
+        folder: The folder of the catalog generation.
+        stamp: Identifies what was indexed; `load_segment` must be given the same.
+
+    Raises:
+        OSError: It could not be written; there is then no segment.
     """
     prefixes = segment.prefixes
     prefix_arrays: dict[str, NDArray[Any]] = {
@@ -89,7 +95,7 @@ def has_segment(folder: Path) -> bool:
 
 
 def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
-    """The segment saved here for this stamp, its arrays mapped; None if it cannot be trusted."""
+    """Load the segment with this stamp, its arrays mapped; None if it cannot be trusted."""
     try:
         header = json.loads((folder / _HEADER).read_bytes())
         if {name: header[name] for name in _versions()} != _versions() or header["stamp"] != stamp:
@@ -107,12 +113,12 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is made again
-        log.warning("search arrays in %s are thrown away: %r", folder, error)
+        log.warning("search arrays in %s are discarded: %r", folder, error)
         return None
 
 
 def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
-    """One array, mapped and compared with its sum. Raises ValueError or OSError."""
+    """Map one array and check its checksum. Raises ValueError or OSError."""
     path = folder / f"segment.{name}.npy"
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -127,7 +133,7 @@ def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
 
 
 def _view(buffer: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in a mapped .npy file. Raises ValueError where it is not of this kind."""
+    """The array in a mapped .npy file. Raises ValueError if it has another type or shape."""
     version = np.lib.format.read_magic(buffer)
     shape, fortran, found = np.lib.format.read_array_header_1_0(buffer)
     if version != (1, 0) or fortran or found != dtype or len(shape) != 1:

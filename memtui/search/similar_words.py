@@ -1,8 +1,8 @@
-"""More like this: by the words that tell a memory from the others, where there are no vectors.
+"""Find similar memories by their distinctive words, where there are no vectors.
 
-The words of a memory are worth what BM25 would give them: rare ones much, common ones little. The
-dozen that are worth most are looked for in all others, each other counting by how much of that
-worth it holds.
+The words of a memory are weighted as in BM25: rare ones high, common ones low. The dozen with the
+highest weights are looked up in all other memories, and each memory scores the share of the weight
+that it holds.
 """
 
 from __future__ import annotations
@@ -15,29 +15,35 @@ import numpy as np
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits
-from memtui.search.columns import Columns, Mask
+from memtui.search.array_types import Floats, Mask
+from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.embedding import Floats
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
 from memtui.search.vector_search import find_nearest
 
-MOST_WORDS = 12
-"""Words that are looked for: more blur what the memory is about (Lucene's MoreLikeThis: 25)."""
-MOST_COMMON = 0.2
-"""Words that a larger share of all memories hold tell nothing."""
-FEW = 3
-"""... unless they are so few."""
-SHORTEST = 2
-"""Characters of a word that may tell something."""
+MAX_WORDS = 12
+"""Words that are looked up; more blur what the memory is about (Lucene's MoreLikeThis: 25)."""
+MAX_SHARE = 0.2
+"""Words in a larger share of all memories are not distinctive ..."""
+FEW_MEMORIES = 3
+"""... unless they are in no more memories than this."""
+MIN_CHARS = 2
+"""Characters of a distinctive word."""
 
 
 def find_distinctive_words(
     document: IndexedDocument, segments: Sequence[Segment], alive: Mask | None = None
 ) -> list[tuple[str, float]]:
-    """The words that tell this memory from the others, each with its worth, the rarest first.
+    """The words that distinguish a memory from the others.
 
-    `alive`: the slots that count, unless told all.
+    Args:
+        document: The memory.
+        segments: The index.
+        alive: For each slot whether it counts; None: all.
+
+    Returns:
+        At most `MAX_WORDS` words with their weights, highest first.
     """
     often: Counter[str] = Counter()
     for text, weight in zip(document.fields(), FIELD_WEIGHTS, strict=True):
@@ -47,47 +53,47 @@ def find_distinctive_words(
         count = sum(segment.count for segment in segments)
     else:
         count = int(np.count_nonzero(alive))
-    worth: list[tuple[str, float]] = []
+    weighted: list[tuple[str, float]] = []
     for word, times in often.items():
-        if len(word) < SHORTEST or word in analysis.QUESTION_WORDS:
+        if len(word) < MIN_CHARS or word in analysis.QUESTION_WORDS:
             continue
         held = sum(
             hits.count_holders(segment, at, alive)
             for segment in segments
             if (at := segment.find_word(word)) is not None
         )
-        if 1 < held <= max(FEW, MOST_COMMON * count):
+        if 1 < held <= max(FEW_MEMORIES, MAX_SHARE * count):
             rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))
-            worth.append((word, rarity * times / (times + K1)))
-    return sorted(worth, key=lambda one: (-one[1], one[0]))[:MOST_WORDS]
+            weighted.append((word, rarity * times / (times + K1)))
+    return sorted(weighted, key=lambda one: (-one[1], one[0]))[:MAX_WORDS]
 
 
 def score_by_words(
-    telling: Sequence[tuple[str, float]],
+    words: Sequence[tuple[str, float]],
     segments: Sequence[Segment],
     slots: int,
     cancelled: IsCancelled,
 ) -> Floats:
-    """For each slot the share of the words' worth that it holds. Raises Cancelled."""
+    """For each slot the share of the words' total weight that it holds. Raises Cancelled."""
     near = np.zeros(slots, np.float32)
-    whole = sum(worth for _, worth in telling)
-    for word, worth in telling:
+    total = sum(weight for _, weight in words)
+    for word, weight in words:
         if cancelled():
             raise Cancelled
         for segment in segments:
             at = segment.find_word(word)
             if at is not None:
                 held = hits.read_terms(segment, [at]).slots
-                near[held[held < slots]] += worth / whole
+                near[held[held < slots]] += weight / total
     return near
 
 
 def find_nearest_current(
     near: Floats, columns: Columns, slot: int, limit: int
 ) -> tuple[list[int], list[float]]:
-    """The current memories that are nearest, without the one they are compared with."""
+    """The most similar current memories and their scores, without the slot itself."""
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
-    among = columns.alive & current
-    among[slot] = False
-    slots = find_nearest(near, among, limit)
+    allowed = columns.alive & current
+    allowed[slot] = False
+    slots = find_nearest(near, allowed, limit)
     return slots.tolist(), near[slots].tolist()

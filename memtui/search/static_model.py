@@ -1,14 +1,14 @@
-"""Vectors without a network and without a framework: one row of a table for each piece of a word.
+"""Embed texts with a table of vectors for pieces of words, without network or framework.
 
-The package wordllama is only the carrier of two files, a table of 32,000 x 256 half floats and the
-tokenizer that belongs to it. It is found, never imported: its own loader looks in a folder that its
-wheel does not have and then downloads, and its plain mean of the rows makes search worse than text
-alone. Here every piece counts the less the more memories hold it (SIF, Arora et al. 2017):
+Only two files of the package wordllama are used: a table of 32,000 x 256 half floats and its
+tokenizer. The package is found but not imported: its loader looks in a folder that its wheel lacks
+and then downloads, and its plain mean of the rows makes search worse than text alone. Here a piece
+weighs less the more memories hold it (SIF, Arora et al. 2017):
 
     weight = A / (A + p)        p: share of the piece among all pieces of the indexed memories
 
-On LoCoMo that lifted recall@10 of the vectors alone from .366 to .468. 3,000 texts and more a
-second on one core; a query takes a fifth of a millisecond.
+On LoCoMo this raised recall@10 of the vectors alone from .366 to .468. One core embeds 3,000 texts
+a second; a query takes a fifth of a millisecond.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search.embedding import Floats, PieceCounts, normalize_rows, replace_surrogates
+from memtui.search.array_types import Floats
+from memtui.search.embedding import PieceCounts, normalize_rows, replace_surrogates
 
 WEIGHTS_PACKAGE = "wordllama"
 SIF_A = 1e-3
 """Arora et al. use 1e-3 to 1e-4."""
 MAX_PIECES = 1024
-"""Pieces of one text that count: what comes later in a long document blurs what it is about."""
+"""Pieces of one text that are used; later ones of a long document blur its meaning."""
 _BATCH = 256
 _LONGEST_HEADER = 1 << 20
 _KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
 
-Longs = NDArray[np.int64]
 Tokenize = Callable[[Sequence[str]], list[list[int]]]
 
 
 class ModelFiles(NamedTuple):
-    """Where the weights and the tokenizer lie."""
+    """The paths of the weights and the tokenizer."""
 
     weights: Path
     tokenizer: Path
 
 
 def find_files() -> ModelFiles | None:
-    """The files of the installed carrier; None where it, or what reads it, is not installed."""
+    """Find the files in the installed packages; None if one of them is not installed."""
     try:
         found = importlib.util.find_spec(WEIGHTS_PACKAGE)
         reader = importlib.util.find_spec("tokenizers")
@@ -66,9 +66,9 @@ def find_files() -> ModelFiles | None:
 
 
 def read_table(file: Path) -> NDArray[Any]:
-    """The one table of a safetensors file, mapped. Raises OSError or ValueError.
+    """Map the only table of a safetensors file. Raises OSError or ValueError.
 
-    Eight bytes with the length of the header, the header as JSON, then the numbers.
+    The file has eight bytes with the length of the header, the header as JSON, then the numbers.
     """
     with file.open("rb") as stream:
         (length,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
@@ -88,13 +88,13 @@ def read_table(file: Path) -> NDArray[Any]:
 
 
 def read_tokenizer(file: Path) -> Tokenize:
-    """What cuts texts into numbered pieces. Raises ImportError or what the package raises."""
+    """Load the tokenizer. Raises ImportError or what the package raises."""
     import tokenizers
 
     cutter = tokenizers.Tokenizer.from_file(str(file))
 
     def cut(texts: Sequence[str]) -> list[list[int]]:
-        if len(texts) == 1:  # a query: not worth waking the package's threads
+        if len(texts) == 1:  # a query is faster without the package's threads
             return [cutter.encode(texts[0], add_special_tokens=False).ids]
         encoded = cutter.encode_batch(list(texts), add_special_tokens=False)
         return [one.ids for one in encoded]
@@ -103,7 +103,7 @@ def read_tokenizer(file: Path) -> Tokenize:
 
 
 class StaticModel:
-    """The table and its tokenizer, read when first used. Any thread may use it."""
+    """The table and its tokenizer, read at first use; an `Embedder` that any thread may use."""
 
     remote = False
 
@@ -127,7 +127,7 @@ class StaticModel:
         ]
 
     def counts(self, texts: Iterable[str]) -> PieceCounts:
-        """In how many of these texts each piece stands."""
+        """Count in how many of these texts each piece occurs."""
         counts = np.zeros(len(self._table), np.int32)
         for batch in _batches(texts):
             held = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
@@ -139,7 +139,7 @@ class StaticModel:
     def embed(
         self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
-        """One row for each text. Raises Cancelled, OSError, ValueError."""
+        """Embed texts in batches. Raises Cancelled, OSError, ValueError."""
         weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
         parts = [np.empty((0, self._table.shape[1]), np.float32)]
         for batch in _batches(texts):
@@ -150,14 +150,14 @@ class StaticModel:
 
 
 def piece_weights(counts: NDArray[Any]) -> Floats:
-    """What each piece counts. One that no memory holds counts as much as the rarest."""
+    """The weight of each piece; a piece that no memory holds weighs as much as the rarest."""
     held = np.maximum(counts, 1.0)
     share = held / max(1.0, float(np.sum(counts)))
     return np.asarray(SIF_A / (SIF_A + share), np.float32)
 
 
 def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
-    """The weighted mean of the rows of each text's pieces, at length 1."""
+    """The weighted mean of the rows of each text's pieces, scaled to length 1."""
     lengths = np.array([len(one) for one in pieces], np.int64)
     rows = np.zeros((len(pieces), table.shape[1]), np.float32)
     held = np.flatnonzero(lengths)

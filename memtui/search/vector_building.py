@@ -1,6 +1,6 @@
-"""Make the vectors that a store's rows still lack, and hand all of them to a search by slot.
+"""Embed the memories of a store that have no vector yet, and index all vectors by slot.
 
-Making is resumable, batch by batch: see `memtui.search.vectors`.
+Work that is stopped continues with the next batch later (see `memtui.search.vectors`).
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from memtui.search.vectors import Keys, StoredVectors, VectorsHeader
 
 BATCH = 512
 REMOTE_BATCH = 32
-"""Texts between two looks at `cancelled`, and lost at most when the process dies."""
+"""Texts between two checks of `cancelled`; at most these are lost if the process dies."""
 MAX_IN_PROCESS = 1_000
-"""Memories up to which no process is started: a third of a second."""
+"""Memories that are embedded without starting a process, in a third of a second."""
 MAX_NEW_AT_ONCE = 500
-"""Changed memories that are embedded as soon as they are read."""
+"""Changed memories that are embedded immediately after reading."""
 COUNT_SAMPLE = 8_000
-"""Memories whose pieces are counted; more tell no more about how common a piece is."""
+"""Memories in which pieces are counted; more do not make the frequencies more precise."""
 RECOUNT_GROWTH = 1.5
-"""Pieces are counted again, and all is embedded again, when the memories are so many times more."""
+"""Growth of a store after which pieces are counted again and all memories embedded again."""
 MAX_ROWS_PER_TEXT = 2
-"""With so many times more rows than texts, the rows of no text are let go."""
+"""With more rows than this for each text, rows without a text are removed."""
 
 
 StorePlace = tuple[Path, Path, Sequence[int]]
-"""Of one store: its cache folder, its catalog generation, the slot of each row there (-1: none)."""
+"""Of one store: cache folder, catalog generation, and the slot of each of its rows (-1: none)."""
 
 
 def choose_embedder(choice: Embedding) -> Embedder | None:
@@ -64,27 +64,42 @@ def choose_embedder(choice: Embedding) -> Embedder | None:
     return remote.EmbeddingServer(choice)
 
 
-def build_vectors(
+def update_vectors(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
-    """As `embed_missing`; what keeps a processor busy for long is done by a process of its own."""
+    """Embed what has no vector yet; long local work runs in a process of its own.
+
+    Args:
+        generation: The folder of a catalog generation.
+        embedder: What makes the vectors.
+        report: Is given the texts embedded and the texts to embed.
+        cancelled: Is asked before each batch.
+
+    Returns:
+        How many texts were embedded, and how many different texts there are.
+
+    Raises:
+        Cancelled, EmbeddingError, OSError: The batches finished before are kept.
+    """
     if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_IN_PROCESS:
         return embed_missing(generation, embedder, report, cancelled)
-    before = _count(generation, embedder)
+    before = _count_vectors(generation, embedder)
     if not builder.build_vectors(generation, report, cancelled):
         if cancelled():
             raise Cancelled
         raise EmbeddingError("not all vectors could be made", do="memtui.log says why")
-    return max(0, _count(generation, embedder) - before), _count(generation, embedder)
+    return max(0, _count_vectors(generation, embedder) - before), _count_vectors(
+        generation, embedder
+    )
 
 
-def _count(generation: Path, embedder: Embedder) -> int:
+def _count_vectors(generation: Path, embedder: Embedder) -> int:
     held = vectors.load(generation.parent, embedder.name)
     return 0 if held is None else len(held.keys)
 
 
 def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
-    """All vectors in the cache, by slot."""
+    """Load the vectors of all stores, by slot; stores without usable vectors are left out."""
     parts: list[StoreVectors] = []
     row_of = np.full(slots, -1, np.int64)
     before = 0
@@ -103,10 +118,10 @@ def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> V
 
 
 def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder) -> VectorIndex:
-    """The same with the slots that came since. A text that has a vector keeps it; a few new ones
-    are embedded at once, unless a server would have to be waited for.
+    """Add the rows that came since to the index.
 
-    Raises what `embed` raises.
+    A text that already has a vector keeps it. A few new texts are embedded immediately if the
+    embedder is local. Raises what `Embedder.embed` raises.
     """
     size = len(state.row_of)
     texts = [embedded_text(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
@@ -126,42 +141,42 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
 def embed_missing(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
-    """Embed what has no vector yet: how many texts were embedded, of how many different ones.
+    """Embed what has no vector yet in this process; otherwise as `update_vectors`.
 
     Raises EmbeddingError, Cancelled, OSError; what was done until then stays.
     """
     home = generation.parent
     rows = catalog.load_generation(generation).rows
     with vectors.locked(home):
-        keys = _keys(generation, rows, cancelled)
+        keys = _read_keys(generation, rows, cancelled)
         held = vectors.load(home, embedder.name)
-        if held is not None and embedder.remote is False and _outgrown(held, len(rows)):
+        if held is not None and embedder.remote is False and _has_outgrown_counts(held, len(rows)):
             held = None
         wanted, first = np.unique(keys, return_index=True)
         if held is not None:
-            held = _without_dead(home, held, wanted)
+            held = _drop_unused_rows(home, held, wanted)
         missing = np.ones(len(wanted), np.bool_) if held is None else held.find(wanted) < 0
         todo = np.sort(first[missing])
         counts: PieceCounts | None
         if held is None:
-            head, counts = None, embedder.counts(_sample(rows))
+            header, counts = None, embedder.counts(_sample_texts(rows))
         else:
-            head, counts = held.head, held.counts
-        _embed(home, rows, keys, todo, embedder, head, counts, report, cancelled)
+            header, counts = held.header, held.counts
+        _embed(home, rows, keys, todo, embedder, header, counts, report, cancelled)
     return len(todo), len(wanted)
 
 
-def _outgrown(held: StoredVectors, count: int) -> bool:
-    return held.counts is None or count > RECOUNT_GROWTH * max(1, held.head.counted)
+def _has_outgrown_counts(held: StoredVectors, count: int) -> bool:
+    return held.counts is None or count > RECOUNT_GROWTH * max(1, held.header.counted)
 
 
-def _without_dead(home: Path, held: StoredVectors, wanted: Keys) -> StoredVectors:
-    """The same, or new files without the rows that belong to nothing."""
+def _drop_unused_rows(home: Path, held: StoredVectors, wanted: Keys) -> StoredVectors:
+    """Rewrite the files without unused rows if most rows are unused."""
     if len(held.keys) <= MAX_ROWS_PER_TEXT * len(wanted):
         return held
     kept = vectors.take_rows(held, np.flatnonzero(np.isin(held.keys, wanted)))
-    head = held.head
-    fresh = vectors.create_files(home, head.model, head.size, head.counted, held.counts, kept)
+    header = held.header
+    fresh = vectors.create_files(home, header.model, header.size, header.counted, held.counts, kept)
     return StoredVectors(fresh, kept.keys, kept.rows, held.counts)
 
 
@@ -171,7 +186,7 @@ def _embed(
     keys: Keys,
     todo: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]],
     embedder: Embedder,
-    head: VectorsHeader | None,
+    header: VectorsHeader | None,
     counts: PieceCounts | None,
     report: Report,
     cancelled: IsCancelled,
@@ -182,35 +197,37 @@ def _embed(
             raise Cancelled
         report(Progress("embedding", at, len(todo)))
         batch = todo[at : at + size]
-        made = embedder.embed([_text(rows, int(row)) for row in batch], counts, cancelled)
-        if head is None or made.shape[1] != head.size:
+        made = embedder.embed([_read_text(rows, int(row)) for row in batch], counts, cancelled)
+        if header is None or made.shape[1] != header.size:
             # A server may have another model under the old name: its vectors are not mixed.
-            head = vectors.create_files(home, embedder.name, made.shape[1], len(rows), counts, None)
-        vectors.append_rows(home, head, keys[np.asarray(batch, np.int64)], made)
+            header = vectors.create_files(
+                home, embedder.name, made.shape[1], len(rows), counts, None
+            )
+        vectors.append_rows(home, header, keys[np.asarray(batch, np.int64)], made)
     report(Progress("embedding", len(todo), len(todo)))
 
 
-def _text(rows: CachedRows, row: int) -> str:
+def _read_text(rows: CachedRows, row: int) -> str:
     return embedded_text(documents.document_from_record(json.loads(rows.raw(row))))
 
 
-def _sample(rows: CachedRows) -> Iterator[str]:
+def _sample_texts(rows: CachedRows) -> Iterator[str]:
     step = max(1, -(-len(rows) // COUNT_SAMPLE))
-    return (_text(rows, row) for row in range(0, len(rows), step))
+    return (_read_text(rows, row) for row in range(0, len(rows), step))
 
 
-def _keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
-    """The key of each row; worked out once for each generation."""
+def _read_keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
+    """The key of each row, computed once for each generation."""
     known = vectors.load_row_keys(generation)
     if known is not None and len(known) == len(rows):
         return known
-    keys = np.array([vectors.hash_text(text) for text in _texts(rows, cancelled)], vectors.KEY)
+    keys = np.array([vectors.hash_text(text) for text in _read_texts(rows, cancelled)], vectors.KEY)
     vectors.save_row_keys(generation, keys)
     return keys
 
 
-def _texts(rows: CachedRows, cancelled: IsCancelled) -> Iterable[str]:
+def _read_texts(rows: CachedRows, cancelled: IsCancelled) -> Iterable[str]:
     for row in range(len(rows)):
         if row % BATCH == 0 and cancelled():
             raise Cancelled
-        yield _text(rows, row)
+        yield _read_text(rows, row)

@@ -1,8 +1,8 @@
-"""How near every memory is to a text: exact cosine over all slots, of all stores.
+"""Find the memories nearest to a text by exact cosine over the slots of all stores.
 
-33,000 memories take 2 to 5 ms, a million some 100; no approximate index earns its place
-below that. A store's vectors are rows, one for each different text; `rows` says which one a slot
-has, so that a changed memory costs a number, not a copy.
+33,000 memories take 2 to 5 ms, a million about 100; an approximate index is not worth it below
+that. A store has one vector for each different text; `row_of` gives the vector of each slot, so
+that a changed memory costs a number, not a copy.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.embedding import Embedder, Floats, PieceCounts
+from memtui.search.array_types import Floats, Longs
+from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.vectors import Keys
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,24 +24,24 @@ class StoreVectors:
 
     rows: Floats
     counts: PieceCounts | None
-    """What a query for these rows is embedded with."""
+    """The piece counts with which a query for these rows is embedded."""
     keys: Keys
     """The key of the text of each row."""
 
 
 @dataclass(frozen=True, eq=False)
 class VectorIndex:
-    """The vectors of all slots at one moment. Never changed."""
+    """The vectors of all slots. Immutable."""
 
     parts: tuple[StoreVectors, ...] = ()
     row_of: Longs = field(default_factory=lambda: np.empty(0, np.int64))
-    """The row of each slot, counted through all parts; -1 where it has none."""
+    """The row of each slot, counted through all parts; -1 if it has no vector."""
 
     def __len__(self) -> int:
         return int((self.row_of >= 0).sum())
 
     def vector_of(self, slot: int) -> Floats | None:
-        """The vector of this slot."""
+        """The vector of this slot; None if it has none."""
         row = int(self.row_of[slot]) if slot < len(self.row_of) else -1
         if row < 0:
             return None
@@ -54,8 +53,7 @@ class VectorIndex:
         return None
 
     def keep_slots(self, slots: Longs) -> VectorIndex:
-        """The vectors of these slots (ascending), numbered anew; a part that is mostly of no slot
-        any more lets go of those."""
+        """Keep these slots (ascending) and renumber them; mostly unused parts drop unused rows."""
         row_of = self.row_of[slots[slots < len(self.row_of)]]
         used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
         used[row_of[row_of >= 0]] = True
@@ -75,8 +73,8 @@ class VectorIndex:
         return VectorIndex(tuple(parts), known)
 
     def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
-        """The parts and a further one, which is joined with those before it that are asked the same
-        way unless they are far longer: each part costs a query a look."""
+        """Append a part to `parts`, joined with preceding ones of the same counts unless they are
+        far longer, because each part costs time in every query."""
         parts = [*self.parts]
         while parts and parts[-1].counts is part.counts:
             if len(parts[-1].rows) > 2 * len(part.rows):
@@ -90,7 +88,7 @@ class VectorIndex:
         return (*parts, part)
 
     def compute_cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
-        """The cosine of each of `slots` slots to the query, as each part has it; 0 where none."""
+        """The cosine of each slot to the query (one vector for each part); 0 without a vector."""
         near = np.zeros(slots, np.float32)
         if not self.parts:
             return near
@@ -104,38 +102,42 @@ class VectorIndex:
 
 
 def _products(rows: Floats, vector: Floats) -> Floats:
-    """`rows @ vector` on one thread: it waits for memory, not for processors, and the threads of
-    OpenBLAS that spin meanwhile took 8 ms (p95 17) where one takes 1.5, on two busy cores.
+    """`rows @ vector` on one thread.
+
+    It is bound by memory: with the threads of OpenBLAS it took 8 ms (p95 17) on two busy cores,
+    with one thread 1.5 ms.
     """
     return np.asarray(np.einsum("ij,j->i", rows, vector))
 
 
-def find_nearest(cosines: Floats, among: NDArray[np.bool_], limit: int) -> Longs:
-    """The slots nearest to the query, nearest first; none that is not near at all."""
-    near = np.where(among, cosines, np.float32(0))
+def find_nearest(cosines: Floats, allowed: NDArray[np.bool_], limit: int) -> Longs:
+    """The `limit` slots of highest cosine above 0, highest first."""
+    near = np.where(allowed, cosines, np.float32(0))
     least = np.partition(near, len(near) - limit)[len(near) - limit] if len(near) > limit else 0.0
     slots = ((near >= least) & (near > 0)).nonzero()[0]
     return slots[np.argsort(-near[slots], kind="stable")][:limit]
 
 
-def embed_query(embedder: Embedder, state: VectorIndex, text: str) -> tuple[Floats, ...]:
-    """The vector of a query for each part. Raises EmbeddingError, OSError, ValueError."""
+def embed_query(embedder: Embedder, index: VectorIndex, text: str) -> tuple[Floats, ...]:
+    """Embed a query for each part of the index. Raises EmbeddingError, OSError, ValueError."""
     if embedder.remote:
         vector = embedder.embed([text], None)[0]
-        return tuple(_fitting(vector, part) for part in state.parts)
-    return tuple(_fitting(embedder.embed([text], part.counts)[0], part) for part in state.parts)
+        return tuple(_check_length(vector, part) for part in index.parts)
+    return tuple(
+        _check_length(embedder.embed([text], part.counts)[0], part) for part in index.parts
+    )
 
 
-def _fitting(vector: Floats, part: StoreVectors) -> Floats:
+def _check_length(vector: Floats, part: StoreVectors) -> Floats:
     if len(vector) != part.rows.shape[1]:
         raise ValueError("the model's vectors have another length than those in the cache")
     return vector
 
 
-def compare_to_slot(state: VectorIndex, slot: int, slots: int) -> Floats | None:
-    """The cosine of each slot to this one; None where it has no vector."""
-    vector = state.vector_of(slot)
+def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
+    """The cosine of each slot to this one; None if it has no vector."""
+    vector = index.vector_of(slot)
     if vector is None:
         return None
-    same_length = all(part.rows.shape[1] == len(vector) for part in state.parts)
-    return state.compute_cosines([vector] * len(state.parts), slots) if same_length else None
+    same_length = all(part.rows.shape[1] == len(vector) for part in index.parts)
+    return index.compute_cosines([vector] * len(index.parts), slots) if same_length else None

@@ -1,16 +1,16 @@
-"""The vectors of one store in its cache folder, one for each text, whoever has that text.
+"""Store the vectors of one store in its cache folder, one for each different text.
 
-    vectors.json         versions, the model, its vectors' length, the name of the files in force
-    vectors.lock         held by the one process that writes
+    vectors.json         versions, the model, the length of a vector, the name of the current files
+    vectors.lock         held by the process that writes
     vectors-<name>.f16   half floats, one row for each text
     vectors-<name>.keys  the key of each row: eight bytes of the text's BLAKE2
-    vectors-<name>.npy   how many texts hold each piece, where the model wants to know (SIF)
+    vectors-<name>.npy   how many texts hold each piece, if the model needs it (SIF)
 
-Rows are only ever appended, numbers before keys, so that work that was stopped anywhere goes on
-where it stopped, and what is half-written is not seen. The key is made from what is embedded, so an
-unchanged memory is never embedded twice, whatever became of its file. Another model, or rows of
-which most belong to nothing any more, begin new files; `vectors.json` is renamed last. Nothing is
-ever pickled, and whatever is odd means: there are no vectors.
+Rows are only appended, numbers before keys, so that interrupted work can continue where it stopped
+and a half-written row is never read. The key is computed from the text that is embedded, so an
+unchanged memory is never embedded twice, even if its file changes. For another model, or when most
+rows are unused, new files are started; `vectors.json` is renamed last. Nothing is pickled, and
+files that are damaged in any way are treated as absent.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from numpy.typing import NDArray
 
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search import cache_files
-from memtui.search.embedding import Floats, PieceCounts
+from memtui.search.array_types import Floats, Longs
+from memtui.search.embedding import PieceCounts
 
 log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 1
-"""Raised whenever the files, or what is embedded of a memory, change."""
+"""Incremented when the files, or the text that is embedded of a memory, change."""
 HALF = np.dtype("<f2")
 KEY = np.dtype("<u8")
 
 Keys = NDArray[np.uint64]
-Longs = NDArray[np.int64]
 
 
 def hash_text(text: str) -> int:
-    """What stands for a text."""
+    """The key of a text."""
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY.itemsize)
     return int.from_bytes(digest.digest(), "little")
 
 
 @dataclass(frozen=True, slots=True)
 class VectorsHeader:
-    """What `vectors.json` says."""
+    """The content of `vectors.json`."""
 
     form: int
     model: str
@@ -60,25 +60,25 @@ class VectorsHeader:
     """Numbers in a vector."""
     name: str
     counted: int
-    """Memories there were when the pieces were counted."""
+    """The number of memories when the pieces were counted."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredVectors:
-    """Vectors as they lie in the cache, in memory."""
+    """The vectors of one store, loaded."""
 
-    head: VectorsHeader
+    header: VectorsHeader
     keys: Keys
     rows: Floats
     counts: PieceCounts | None
 
     def find(self, keys: Keys) -> Longs:
-        """The row of each key; -1 where there is none."""
+        """The row of each key; -1 if there is none."""
         return find_rows(self.keys, keys)
 
 
 def find_rows(held: Keys, keys: Keys) -> Longs:
-    """The position of each of these keys among those that are held; -1 where it is not."""
+    """The position of each of `keys` in `held`; -1 if it is not there."""
     if not len(held):
         return np.full(len(keys), -1, np.int64)
     order = np.argsort(held, kind="stable")
@@ -90,41 +90,43 @@ def find_rows(held: Keys, keys: Keys) -> Longs:
 
 def _read_header(home: Path) -> VectorsHeader | None:
     try:
-        said = json.loads((home / "vectors.json").read_bytes())
-        head = VectorsHeader(**said)
+        values = json.loads((home / "vectors.json").read_bytes())
+        header = VectorsHeader(**values)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         log.warning("vectors in %s are not used: %r", home, error)
         return None
-    sound = head.form == FORMAT_VERSION and isinstance(head.size, int) and 0 < head.size < 1 << 15
-    return head if sound and isinstance(head.name, str) and head.name.isalnum() else None
+    sound = (
+        header.form == FORMAT_VERSION and isinstance(header.size, int) and 0 < header.size < 1 << 15
+    )
+    return header if sound and isinstance(header.name, str) and header.name.isalnum() else None
 
 
 def load(home: Path, model: str) -> StoredVectors | None:
-    """The vectors of this model; None where there are none that can be used."""
-    head = _read_header(home)
-    if head is None or head.model != model:
+    """Load the vectors of this model; None if there are none that can be used."""
+    header = _read_header(home)
+    if header is None or header.model != model:
         return None
     try:
-        keys = np.fromfile(_file(home, head, "keys"), KEY)
-        halves = np.fromfile(_file(home, head, "f16"), HALF)
-        counts = _counts(home, head)
+        keys = np.fromfile(_file(home, header, "keys"), KEY)
+        halves = np.fromfile(_file(home, header, "f16"), HALF)
+        counts = _counts(home, header)
     except (OSError, ValueError, EOFError) as error:
         log.warning("vectors in %s are not used: %r", home, error)
         return None
-    whole = min(len(keys), len(halves) // head.size)
-    rows = halves[: whole * head.size].astype(np.float32).reshape(whole, head.size)
-    return StoredVectors(head, keys[:whole], rows, counts)
+    whole = min(len(keys), len(halves) // header.size)
+    rows = halves[: whole * header.size].astype(np.float32).reshape(whole, header.size)
+    return StoredVectors(header, keys[:whole], rows, counts)
 
 
-def _file(home: Path, head: VectorsHeader, ending: str) -> Path:
-    return home / f"vectors-{head.name}.{ending}"
+def _file(home: Path, header: VectorsHeader, ending: str) -> Path:
+    return home / f"vectors-{header.name}.{ending}"
 
 
-def _counts(home: Path, head: VectorsHeader) -> PieceCounts | None:
+def _counts(home: Path, header: VectorsHeader) -> PieceCounts | None:
     try:
-        counts: PieceCounts = np.load(_file(home, head, "npy"), allow_pickle=False)
+        counts: PieceCounts = np.load(_file(home, header, "npy"), allow_pickle=False)
     except FileNotFoundError:
         return None
     return counts
@@ -156,31 +158,31 @@ def create_files(
     counts: PieceCounts | None,
     kept: StoredVectors | None,
 ) -> VectorsHeader:
-    """Begin new files, with the rows of `kept` in them, and put them in force. Raises OSError."""
-    head = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
+    """Start new files with the rows of `kept`, and make them the current ones. Raises OSError."""
+    header = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
-        cache_files.save_array(_file(home, head, "npy"), counts)
+        cache_files.save_array(_file(home, header, "npy"), counts)
     for ending in ("f16", "keys"):
-        _file(home, head, ending).touch(mode=0o600)
+        _file(home, header, ending).touch(mode=0o600)
     if kept is not None:
-        append_rows(home, head, kept.keys, kept.rows)
-    said: dict[str, Any] = {name: getattr(head, name) for name in VectorsHeader.__slots__}
-    fresh = home / f"vectors-{head.name}.json"
-    cache_files.write_text(fresh, json.dumps(said))
+        append_rows(home, header, kept.keys, kept.rows)
+    values: dict[str, Any] = {name: getattr(header, name) for name in VectorsHeader.__slots__}
+    fresh = home / f"vectors-{header.name}.json"
+    cache_files.write_text(fresh, json.dumps(values))
     fresh.replace(home / "vectors.json")
     for file in home.glob("vectors-*"):
-        if not file.name.startswith(f"vectors-{head.name}."):
+        if not file.name.startswith(f"vectors-{header.name}."):
             file.unlink(missing_ok=True)
-    return head
+    return header
 
 
-def append_rows(home: Path, head: VectorsHeader, keys: Keys, rows: Floats) -> None:
-    """Add rows; what a former writer left half-done is cut off first. Raises OSError."""
+def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> None:
+    """Append rows, after removing a half-written one. Raises OSError."""
     with (
-        _file(home, head, "f16").open("r+b") as numbers,
-        _file(home, head, "keys").open("r+b") as names,
+        _file(home, header, "f16").open("r+b") as numbers,
+        _file(home, header, "keys").open("r+b") as names,
     ):
-        row = head.size * HALF.itemsize
+        row = header.size * HALF.itemsize
         whole = min(_size(numbers) // row, _size(names) // KEY.itemsize)
         numbers.truncate(whole * row)
         names.truncate(whole * KEY.itemsize)
@@ -196,13 +198,13 @@ def _size(stream: Any) -> int:
 
 
 def take_rows(vectors: StoredVectors, at: Sequence[int] | Longs) -> StoredVectors:
-    """Only these rows."""
+    """Select rows."""
     rows = np.asarray(at, np.int64)
-    return StoredVectors(vectors.head, vectors.keys[rows], vectors.rows[rows], vectors.counts)
+    return StoredVectors(vectors.header, vectors.keys[rows], vectors.rows[rows], vectors.counts)
 
 
 def load_row_keys(generation: Path) -> Keys | None:
-    """The key of each row of a catalog generation, where they were worked out already."""
+    """Load the key of each row of a catalog generation; None if they are not saved."""
     try:
         keys: Keys = np.load(generation / "vector_keys.npy", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -211,7 +213,7 @@ def load_row_keys(generation: Path) -> Keys | None:
 
 
 def save_row_keys(generation: Path, keys: Keys) -> None:
-    """Keep the key of each row beside the rows. Raises OSError."""
+    """Save the key of each row of a catalog generation. Raises OSError."""
     fresh = generation / "vector_keys.new.npy"
     cache_files.save_array(fresh, keys)
     fresh.replace(generation / "vector_keys.npy")

@@ -89,17 +89,17 @@ def _restrict_unpickling() -> None:
 _restrict_unpickling()
 
 FORMAT_VERSION = 1
-"""Raised whenever documents or terms are written otherwise."""
+"""Incremented when documents or terms are written differently."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _POSITION_BYTES = 4
 _BATCH = 1 << 16
-"""Postings that are taken out of the arrays at once."""
+"""Postings that are read from the arrays at once."""
 _NO_POSITION = b"-"
-"""Wholes have no place in a phrase; a posting's value may not be empty."""
+"""Compounds have no position in a phrase, but a posting's value may not be empty."""
 
 
 class Positions(formats.Positions):  # type: ignore[misc]
-    """Positions as four bytes each: smaller to read than Whoosh's pickles, and only numbers."""
+    """Positions as four bytes each, smaller and safer to read than Whoosh's pickles."""
 
     def word_values(self, value: Any, analyzer: Any, **kwargs: Any) -> Iterator[Any]:
         raise NotImplementedError("terms come from the arrays")
@@ -112,7 +112,7 @@ class Positions(formats.Positions):  # type: ignore[misc]
 
 
 class _Text(fields.FieldType):  # type: ignore[misc]
-    """Words that are analysed before they come here."""
+    """A field of words that are already analyzed."""
 
     def __init__(self) -> None:
         self.format = Positions()
@@ -128,27 +128,27 @@ class _Text(fields.FieldType):  # type: ignore[misc]
 
 
 def make_schema() -> Any:
-    """The fields. Always passed to Whoosh, which then does not unpickle the one in the index."""
+    """The schema; Whoosh is always given it, so that it does not unpickle that of the index."""
     return fields.Schema(
         **{REF: fields.ID(unique=True, stored=True), SUM: fields.STORED(), TEXT: _Text()}
     )
 
 
 def make_codec() -> Any:
-    """Uncompressed blocks: a tenth faster to write, and the files carry sums of their own."""
+    """A codec with uncompressed blocks, which are a tenth faster to write."""
     made = W3Codec(compression=0)
     made.length_stats = False
     return made
 
 
 Posting = tuple[str, bytes, int, float, bytes]
-"""Field, term, document number, weight, value: what Whoosh writes for a term of a document."""
+"""Field, term, document number, weight, value, as Whoosh writes them."""
 
 
 def list_postings(
     segment: Segment, documents: Iterable[IndexedDocument], first: int
 ) -> Iterator[Posting]:
-    """All postings of these documents in the order that Whoosh wants, numbered from `first`."""
+    """All postings of these documents in Whoosh's order; documents are numbered from `first`."""
     refs = sorted((document.ref.encode(), at) for at, document in enumerate(documents, first))
     for ref, at in refs:
         yield REF, ref, at, 1.0, _NO_POSITION
@@ -156,7 +156,7 @@ def list_postings(
 
 
 def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
-    """The arrays of a segment, word by word."""
+    """The postings of a segment, word by word."""
     if not len(segment.ids):
         return
     held = np.flatnonzero(segment.stream >= 0)
@@ -178,7 +178,7 @@ def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
 def _batch(
     segment: Segment, first: int, terms: range, keys: NDArray[np.int64], places: bytes
 ) -> Iterator[Posting]:
-    """The postings of some neighbouring words: whole lists of numbers would take a gigabyte."""
+    """The postings of a range of words; lists of all of them would take a gigabyte."""
     pointers = segment.indptr[terms.start : terms.stop + 1]
     begin, end = int(pointers[0]), int(pointers[-1])
     numbers = np.repeat(np.arange(terms.start, terms.stop, dtype=np.int64), np.diff(pointers))
@@ -194,11 +194,11 @@ def _batch(
             yield TEXT, text, ids[at], weights[at], places[starts[at] : ends[at]] or _NO_POSITION
 
 
-MOST_SEGMENTS = 8
-"""Commits before small segments are merged: with 16 an OR query took twice the time."""
+MAX_SEGMENTS = 8
+"""Commits before small segments are merged; with 16, an OR query took twice the time."""
 MEMORY_MB = 512
-_TICK = 4096
-"""Documents or postings between two looks at `cancelled`."""
+_CHECK_EVERY = 4096
+"""Documents or postings between two checks of `cancelled`."""
 
 
 def commit(
@@ -210,10 +210,19 @@ def commit(
     segment: Segment | None = None,
     whole: bool = False,
 ) -> None:
-    """Add documents to an index and forget the refs in `gone`, in one commit.
+    """Add documents to an index and remove others, in one commit.
 
-    `segment`: the arrays of exactly these documents. `whole`: the index is empty, and gets all it
-    will hold, straight in the order of the arrays. Raises Cancelled or anything of Whoosh's.
+    Args:
+        index: A Whoosh index.
+        documents: Documents to add.
+        gone: Refs of documents to remove.
+        report: Is given the postings written and the postings there are, if `whole`.
+        cancelled: Is asked as often.
+        segment: The postings of exactly these documents; None: they are built.
+        whole: Whether the index is empty, so that the postings are written without sorting.
+
+    Raises:
+        Cancelled: Nothing was changed. Whoosh may raise anything else.
     """
     writer = index.writer(codec=make_codec(), limitmb=MEMORY_MB)
     try:
@@ -227,7 +236,7 @@ def commit(
         first = writer.docnum
         held = make_schema()
         for at, document in enumerate(documents):
-            if at % _TICK == 0 and cancelled():
+            if at % _CHECK_EVERY == 0 and cancelled():
                 raise Cancelled
             store = writer.perdocwriter
             store.start_doc(writer.docnum)
@@ -241,11 +250,11 @@ def commit(
         items = list_postings(segment, documents, first)
         if whole:
             total = len(segment.ids) + len(documents)
-            writer.pool = _Sorted(_watched(items, total, report, cancelled))
+            writer.pool = _SortedPool(_with_progress(items, total, report, cancelled))
         else:
             for item in items:
                 writer.pool.add(item)
-        merge = not whole and len(writer.segments) >= MOST_SEGMENTS
+        merge = not whole and len(writer.segments) >= MAX_SEGMENTS
         writer.commit(merge=merge)
     except BaseException:
         if not writer.is_closed:
@@ -253,8 +262,8 @@ def commit(
         raise
 
 
-class _Sorted:
-    """Stands in for Whoosh's sorting pool: the arrays are in order already."""
+class _SortedPool:
+    """Replaces Whoosh's sorting pool, because the arrays are already sorted."""
 
     def __init__(self, items: Iterator[Posting]) -> None:
         self._items = items
@@ -263,14 +272,14 @@ class _Sorted:
         return self._items
 
     def cleanup(self) -> None:
-        """Nothing lies on disk."""
+        """There are no temporary files."""
 
 
-def _watched(
+def _with_progress(
     items: Iterator[Posting], total: int, report: Report, cancelled: IsCancelled
 ) -> Iterator[Posting]:
     for at, item in enumerate(items):
-        if at % _TICK == 0:
+        if at % _CHECK_EVERY == 0:
             if cancelled():
                 raise Cancelled
             report(Progress("indexing", at, total))

@@ -1,10 +1,10 @@
-"""The Whoosh index of one store on disk: made, kept up with changes, asked, and never trusted.
+"""Build, update and search the Whoosh index of one store; a damaged index is discarded.
 
-It lies in a private folder, `whoosh/`, with a stamp `whoosh.json` beside it that names the versions
-it was made with and the sum of each of its files. Whatever is odd (a version, a sum, a link, an
-exception from Whoosh) has the folder put away: it is a cache, and is made again. Whoosh answers
-phrases, patterns, misspelt words and all the rest of the query language; what a keystroke needs
-comes from `memtui.search.postings`, which finds the same (a test compares them).
+It is in a private folder, `whoosh/`, beside a stamp `whoosh.json` with the versions that it was
+made with and the checksum of each of its files. If anything is wrong (a version, a checksum, a
+link, an exception from Whoosh), the folder is removed: it is a cache, and is built again. Whoosh
+answers phrases, patterns, misspelt words and the rest of the query language; a keystroke is
+answered by `memtui.search.postings`, which finds the same (a test compares them).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class WhooshIndex:
-    """The index in `home`, a private folder. Safe with several processes: one writes at a time."""
+    """The Whoosh index in the private folder `home`; of several processes, one writes at a time."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -60,7 +60,7 @@ class WhooshIndex:
         self.close()
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for held in (self._searcher, self._index):
             if held is not None:
                 try:
@@ -74,9 +74,15 @@ class WhooshIndex:
     def search(
         self, terms: Sequence[Term], *, every: bool = False, limit: int | None = None
     ) -> list[str] | None:
-        """Refs of what the terms find (`every`: only with all of them), in no order of rank.
+        """Find the refs of the memories that match, unranked.
 
-        None when there is no index that can be believed; it is then put away to be made again.
+        Args:
+            terms: The terms of the query.
+            every: Whether all terms must match, not only one.
+            limit: The most refs to return; None: all.
+
+        Returns:
+            None if there is no index that can be trusted; it is then discarded.
         """
 
         def ask() -> list[str]:
@@ -88,54 +94,54 @@ class WhooshIndex:
             refs = (searcher.stored_fields(number)["ref"] for number in numbers)
             return [ref for _, ref in zip(range(limit or sys.maxsize), refs, strict=False)]
 
-        return self._trying(ask)
+        return self._discard_on_error(ask)
 
     def digests(self) -> dict[str, str] | None:
-        """The sum of each indexed document by ref; None as in `search`."""
+        """The digest of each indexed document by ref; None as in `search`."""
 
         def ask() -> dict[str, str]:
             stored = (fields for _, fields in self._open().reader().iter_docs())
             return {fields["ref"]: fields["sum"] for fields in stored}
 
-        return self._trying(ask)
+        return self._discard_on_error(ask)
 
-    def _trying(self, ask: Callable[[], T]) -> T | None:
+    def _discard_on_error(self, ask: Callable[[], T]) -> T | None:
         if not self._stamp.exists():
             self.close()
             return None
         try:
             return ask()
         except Exception as error:  # Whoosh raises anything when its files are damaged
-            log.warning("the index in %s is put away: %r", self.home, error)
+            log.warning("the index in %s is discarded: %r", self.home, error)
             self.discard()
             return None
 
     def _open(self) -> Any:
-        """A searcher on what is there now. Raises anything."""
+        """A searcher on the current index. Raises anything."""
         stamp = self._stamp.read_text(encoding="ascii")
         if self._searcher is not None and stamp == self._read_stamp:
             return self._searcher
         self.close()
         if reason := cache_files.untrusted_reason(self.folder):
             raise ValueError(reason)
-        told = json.loads(stamp)
-        if {name: told[name] for name in _versions()} != _versions():
+        stamped = json.loads(stamp)
+        if {name: stamped[name] for name in _versions()} != _versions():
             raise ValueError("made by other versions")
-        for name, expected in told["files"].items():
+        for name, expected in stamped["files"].items():
             self._check(self.folder / name, expected)
         from whoosh import index, scoring
 
         from memtui.search.whoosh_format import make_schema
 
         self._index = index.open_dir(str(self.folder), schema=make_schema())
-        if self._index.latest_generation() != told["generation"]:
+        if self._index.latest_generation() != stamped["generation"]:
             raise ValueError("a commit was cut short")
         self._searcher = self._index.searcher(weighting=scoring.TF_IDF())
         self._read_stamp = stamp
         return self._searcher
 
     def _check(self, file: Path, expected: str) -> None:
-        """Compare a file with its sum, once while it stays as it is. Raises ValueError, OSError."""
+        """Check the checksum of a file, once while it is unchanged. Raises ValueError, OSError."""
         status = file.lstat()
         seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
         if self._checked.get(file.name) != seen:
@@ -146,7 +152,7 @@ class WhooshIndex:
     # Writing
 
     def discard(self) -> None:
-        """Throw the index away; `build` makes a new one."""
+        """Remove the index; `build` makes a new one."""
         self.close()
         self._checked.clear()
         try:
@@ -162,10 +168,19 @@ class WhooshIndex:
         cancelled: IsCancelled = never,
         segment: Segment | None = None,
     ) -> bool:
-        """Make the whole index anew beside the old one, then put it in its place.
+        """Build a new index beside the old one, then replace that.
 
-        `segment`: the arrays of exactly these documents, where they are already made. False when
-        another process is writing. Raises Cancelled or OSError; the old index is then as it was.
+        Args:
+            documents: All documents of the index.
+            report: Is given the postings written and the postings there are.
+            cancelled: Is asked as often.
+            segment: The postings of exactly these documents, if they are already built.
+
+        Returns:
+            False if another process is writing.
+
+        Raises:
+            Cancelled, OSError: The old index is unchanged.
         """
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             if alone:
@@ -205,9 +220,15 @@ class WhooshIndex:
         removed: Collection[str] = (),
         report: Report = silent,
     ) -> bool:
-        """Index new and changed documents and forget others.
+        """Index new and changed documents and remove others.
 
-        False when nothing was done: there is no index, or another process is writing it.
+        Args:
+            added: Documents that are new or changed.
+            removed: Refs of documents to remove.
+            report: Is given the postings written.
+
+        Returns:
+            False if nothing was done: there is no index, or another process is writing it.
         """
         from memtui.search.whoosh_format import commit
 
@@ -223,10 +244,10 @@ class WhooshIndex:
             return True
 
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
-            return alone and bool(self._trying(change))
+            return alone and bool(self._discard_on_error(change))
 
     def _write_stamp(self, generation: int) -> None:
-        """Say what the folder holds now. Raises OSError."""
+        """Write the stamp of what the folder holds now. Raises OSError."""
         known = {}
         if self._stamp.exists():
             known = json.loads(self._stamp.read_text(encoding="ascii"))["files"]
@@ -235,14 +256,14 @@ class WhooshIndex:
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
                 files[path.name] = known.get(path.name) or cache_files.checksum(path)
-        told = {**_versions(), "generation": generation, "files": files}
+        stamped = {**_versions(), "generation": generation, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
-        cache_files.write_text(draft, json.dumps(told))
+        cache_files.write_text(draft, json.dumps(stamped))
         draft.replace(self._stamp)
 
 
 def _versions() -> dict[str, Any]:
-    """Whatever decides what the files mean."""
+    """Everything that decides what the files mean."""
     from whoosh import versionstring
 
     from memtui.search.whoosh_format import FORMAT_VERSION
@@ -259,9 +280,14 @@ def _versions() -> dict[str, Any]:
 
 
 def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
-    """What the terms look for (`every`: all of them) and what they leave out, as two queries.
+    """Build the Whoosh queries for what the terms look for, and for what they exclude.
 
-    Two, because AndNot over several segments was seen to let through what it should leave out.
+    They are two queries because AndNot over several segments was seen to let excluded ones through.
+
+    Args:
+        terms: The terms of the query.
+        reader: A Whoosh reader, to expand word forms.
+        every: Whether all terms must match, not only one.
     """
     asked = analyze_terms(terms)
     wanted = [_build_query(query_term, reader) for query_term in asked.wanted]
@@ -320,7 +346,7 @@ def _words(query_term: QueryTerm, reader: Any) -> Any:
 
 
 def _forms(word: str, reader: Any) -> Any:
-    """Every word in the index with the stem of this one."""
+    """A query for all words in the index with the stem of this one."""
     stem = analysis.stem(word)
     if stem == word and not analysis.has_forms(word):
         return wq.Term(TEXT, word)

@@ -1,4 +1,4 @@
-"""What a change asks for, checked before a store plans it."""
+"""Check the fields of a change before it is planned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memtui.stores.values import from_iso, is_number
 
 
 def content_of(change: Change) -> str:
-    """The text that is to be written. Raises Refused when there is none."""
+    """The text to write. Raises Refused when there is none."""
     content = change.fields.get("content")
     if not isinstance(content, str) or not content.strip():
         raise Refused("there is no text to write", do="write what should be remembered")
@@ -23,7 +23,7 @@ def content_of(change: Change) -> str:
 
 
 def word_of(change: Change, name: str, otherwise: str) -> str:
-    """A field that is one line of text; `otherwise` when it is not given."""
+    """A field that is one line of text; `otherwise` when it is not given. Raises Refused."""
     value = change.fields.get(name)
     if value is None or value == "":
         return otherwise
@@ -40,7 +40,7 @@ def importance_of(change: Change, otherwise: str) -> str:
 
 
 def created_of(change: Change, otherwise: datetime) -> datetime:
-    """When it was first written down: given by an import, else now."""
+    """The time of creation that an import gives, else `otherwise`."""
     value = change.fields.get("created")
     if isinstance(value, datetime):
         return value if value.tzinfo else value.replace(tzinfo=UTC)
@@ -48,7 +48,7 @@ def created_of(change: Change, otherwise: datetime) -> datetime:
 
 
 def changed_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
-    """The fields that the change would make different.
+    """The fields whose values the change would alter.
 
     A field that already is as asked is left out, so that a form may hand in all it shows. Raises
     Refused for a field that the format cannot hold.
@@ -68,7 +68,7 @@ def changed_values(change: Change, memory: Memory, editable: Collection[str]) ->
 
 
 def check_unchanged(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
-    """Raises Conflict when the text changed since the person saw it."""
+    """Raise Conflict if the text changed since the person saw it."""
     if content_now != memory.content:
         raise Conflict(
             "another program changed this memory since it was read",
@@ -84,7 +84,7 @@ UNADDRESSABLE = "unaddressable"
 
 
 def with_unique_ids(memories: Sequence[Memory]) -> list[Memory]:
-    """The memories in their order, each with an id of its own."""
+    """Give each memory an id of its own, in order: repeated ids become `id#2`, `id#3`."""
     total = Counter(memory.id for memory in memories)
     seen: dict[str, int] = defaultdict(int)
     found = []
@@ -112,7 +112,7 @@ RATING_OF = {"high": 5, "medium": 3, "low": 1}
 
 
 def importance_of_rating(rating: object) -> str:
-    """High, medium or low; empty when there is no rating."""
+    """The importance that a rating from 1 to 5 means; empty when there is none."""
     if not is_number(rating) or rating != rating:
         return ""
     return "high" if rating >= HIGH else "medium" if rating >= MEDIUM else "low"

@@ -13,12 +13,12 @@ Rules = TypeVar("Rules")
 
 
 def configure(store: Any, table: Mapping[str, Any]) -> None:
-    """Lay the table over the `rules` of an open store. Raises ConfigError."""
+    """Override rules of an open store with a table of config.toml. Raises ConfigError."""
     store.rules = overridden(store.rules, table, f"rules.{store.format}")
 
 
 def overridden(rules: Rules, table: Mapping[str, Any], where: str = "") -> Rules:
-    """The rules with the values of the table, each of the kind that it replaces.
+    """Override fields of a rules dataclass; each value must be of the kind it replaces.
 
     A list takes the place of a list as a whole. Raises ConfigError for a name that is no constant
     and for a value of another kind.
@@ -51,7 +51,7 @@ def _of_kind(default: object, value: object, where: str) -> object:
 
 
 def lazy_function(module: str, name: str) -> Callable[..., Any]:
-    """A function that does what `module.name` does."""
+    """A function that imports `module` when it is called and calls `name` there."""
 
     def call(*arguments: Any) -> Any:
         return getattr(import_module(module), name)(*arguments)

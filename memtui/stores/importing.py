@@ -24,18 +24,18 @@ MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
 
 
 def is_import(change: Change) -> bool:
-    """Whether an ADD brings a memory that exists elsewhere."""
+    """Whether an ADD imports a memory, which has an id already."""
     return bool(change.fields.get("id"))
 
 
 def extra_in(change: Change) -> Mapping[str, Any]:
-    """What no field of the memory held."""
+    """The `extra` of the imported memory."""
     extra = change.fields.get("extra")
     return extra if isinstance(extra, Mapping) else {}
 
 
 def native_keys(change: Change, told: Collection[str]) -> dict[str, Any]:
-    """The keys of `extra` that a record gets back: all but those that are `told` otherwise."""
+    """The keys of `extra` that become keys of the record: all but those `told` elsewhere."""
     items = extra_in(change).items()
     return {key: value for key, value in items if key not in told and key not in MEMTUI_KEYS}
 
@@ -45,14 +45,14 @@ def links_in(change: Change) -> list[Link]:
 
 
 def texts_in(change: Change, name: str) -> list[str]:
-    """The ids or words of a field that is a list."""
+    """The texts of a field that is a list."""
     return [str(item) for item in change.fields.get(name) or ()]
 
 
 def sidecar_values(
     change: Change, tags: Collection[str] = (), links: Collection[Link | None] = ()
 ) -> dict[str, Any]:
-    """What a sidecar entry can say of the memory, but for the tags and links it has natively."""
+    """The keys of the sidecar entry, without tags and links that the record itself holds."""
     extra = extra_in(change)
     return {
         "tags": [tag for tag in texts_in(change, "tags") if tag not in tags],
@@ -82,7 +82,7 @@ LONGEST_SLUG = 60
 
 
 def uuid_of(store: str, id: str) -> str:
-    """The id itself where it is a uuid, else one that follows from store and id."""
+    """The id itself if it is a uuid, else a uuid derived from store and id."""
     try:
         return str(uuid.UUID(id))
     except ValueError:
@@ -90,7 +90,7 @@ def uuid_of(store: str, id: str) -> str:
 
 
 def short_hash(ref: str, digits: int) -> str:
-    """Hex digits that follow from a ref."""
+    """Hex digits derived from a ref."""
     return hashlib.sha256(_clean(ref).encode()).hexdigest()[:digits]
 
 
@@ -99,7 +99,7 @@ def _clean(text: str) -> str:
 
 
 def converted_ids(memory: Memory, ids: Iterable[str]) -> tuple[str, ...]:
-    """Ids of other memories of the same store, as they are called once adopted."""
+    """The ids that memories of the same store get when they are converted."""
     return tuple(uuid_of(memory.store, id) for id in ids)
 
 
@@ -108,14 +108,14 @@ def converted_links(memory: Memory) -> tuple[Link, ...]:
 
 
 def slug(text: str) -> str:
-    """A name of letters, digits and hyphens; empty when nothing is left."""
+    """Make a file name of letters, digits and hyphens; empty when nothing is left."""
     plain = unicodedata.normalize("NFC", text.partition("\n")[0]).lower()
     plain = "".join(letter for letter in plain if letter.isprintable())
     return _NO_NAME.sub("-", plain)[:LONGEST_SLUG].strip("-_")
 
 
 def entity_parts(memory: Memory) -> list[str]:
-    """The entity's parts as plain names; the store's label where there is none."""
+    """The parts of the entity as slugs; the store's label if there is none."""
     parts = [slug(part) for part in memory.entity.split("/")]
     return [part for part in parts if part] or [slug(memory.store) or "imported"]
 
@@ -129,7 +129,7 @@ def text_with_title(memory: Memory) -> str:
 
 
 def lost_fields(memory: Memory, *names: str, extra: bool = True) -> tuple[str, ...]:
-    """Those of these fields that say something, and the keys that only its own format knows."""
+    """The given fields that have a value, and the keys of `extra` that only its format knows."""
     found = [name for name in names if _has_value(memory, name)]
     keys = [f"extra.{key}" for key in memory.extra if key not in _REPEATED] if extra else []
     return (*found, *keys)

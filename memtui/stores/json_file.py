@@ -1,4 +1,4 @@
-"""A JSON file that holds a list of records: read whole, its sound records told from the others.
+"""Read a JSON file that holds a list of records, and make edits of its records.
 
 One bad record never hides its neighbours, and a file that is not valid JSON is unreadable as a
 whole, never empty.
@@ -38,21 +38,22 @@ class JsonFile:
     """False: nothing is there, and `text` is what would be made before its first record."""
 
     def key(self, index: int) -> str:
-        """Where the record lies, in the file's own terms: `[3]`, `events[12]`."""
+        """The path of a record in the file: `[3]`, `events[12]`."""
         return f"{'.'.join(self.array)}[{index}]"
 
     def edit(self, named: NamedRecord, after: str | None) -> RecordEdit:
-        """Give a record this text, or remove it; undoing puts it back where it was."""
+        """The edit that gives a record this text (None: removes it); undoing restores its place."""
         before, index = named.record.raw, named.index
         return RecordEdit(str(self.path), self.array, "id", named.id, before, after, index)
 
     def put(self, named: NamedRecord, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
-        """Set these keys of a record and no other byte of it; none when it says so already."""
+        """The edit that sets these keys of a record and changes no other byte; none if they are
+        set."""
         raw = with_members(named.record.raw, values)
         return () if raw == named.record.raw else (self.edit(named, raw),)
 
     def insert(self, value: Mapping[str, Any], indent: str) -> tuple[Edit, ...]:
-        """Put a new record at the end, laid out like the one before it.
+        """The edits that append a record, laid out like the one before it.
 
         `indent` is what stands before the first record of a list.
         """
@@ -61,14 +62,14 @@ class JsonFile:
         return self.insert_raw(str(value["id"]), raw)
 
     def insert_raw(self, id: str, raw: str, index: int | None = None) -> tuple[Edit, ...]:
-        """Put a record in that is written down already; a missing file is made first."""
+        """The edits that insert a record's raw text; a missing file is created first."""
         path = str(self.path)
         made = () if self.exists else (TextEdit(path, None, self.text),)
         return (*made, RecordEdit(path, self.array, "id", id, None, raw, index))
 
 
 def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
-    """Read a file whose records are the list that `array` leads to.
+    """Read a file whose records are the list at `array` (a path of keys).
 
     Raises UnreadableFile with a reason for a person.
     """
@@ -79,12 +80,12 @@ def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:
 
 
 def new_json_file(path: Path, array: tuple[str, ...] = (), text: str = "[]\n") -> JsonFile:
-    """A file that is not there, and what it would hold before its first record."""
+    """A file that does not exist, with the text that would be created before its first record."""
     return JsonFile(path, text, array, (), {}, exists=False)
 
 
 def read_or_new(path: Path, root: Path) -> JsonFile:
-    """A file that is the list itself, as it is now. Raises Refused when it cannot be read.
+    """Read a file that is a list, or prepare a new one. Raises Refused if it cannot be read.
 
     Where there is none it can be made; a link that leads nowhere is not made to lead somewhere.
     """
@@ -105,7 +106,7 @@ def with_members(raw: str, values: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamedRecord:
-    """A sound record and the id it goes by."""
+    """A valid record and its id."""
 
     index: int
     record: Record
@@ -136,7 +137,7 @@ def _name(record: Record, index: int, folder: str) -> NamedRecord:
 
 
 def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[Unreadable]]:
-    """The records that are objects, each with an id, and a line for each that is not whole.
+    """The records that are objects, each with an id, and a fault for each malformed one.
 
     `folder` (a slug, a project key) keeps made-up ids of different folders apart.
     """

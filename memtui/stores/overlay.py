@@ -1,4 +1,4 @@
-"""Memories as their store has them, with what memtui keeps beside the store laid over them.
+"""Combine the memories of a store's files with the entries of its sidecar.
 
 Memories that the store itself no longer holds are added from the sidecar, which keeps them whole.
 """
@@ -22,7 +22,7 @@ def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
 
 
 def overlay(memory: Memory, entry: Entry) -> Memory:
-    """The memory as its store has it, with what memtui keeps about it laid over it.
+    """Add to a memory what its sidecar entry holds.
 
     A retired memory whose successor only memtui knows is superseded.
     """
@@ -47,12 +47,12 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
 
 
 def kept_value(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:
-    """The value of `kept` for a memory that is about to leave its store."""
+    """The value of the key `kept` for a memory that is removed from its store's files."""
     return {"memory": to_record(memory), "places": [dict(place) for place in places]}
 
 
 def kept_memory(entry: Entry, label: str) -> Memory | None:
-    """The memory that an entry keeps, under the label its store has now; None without a sound one.
+    """The memory that an entry keeps, under the store's present label; None if malformed.
 
     It is marked `kept` in `extra`: the store's own files no longer hold it.
     """
@@ -75,7 +75,7 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
 def apply_overlay(
     memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
 ) -> tuple[Memory, ...]:
-    """The memories of one shard with their entries laid over, then those that only memtui keeps."""
+    """Add the sidecar entries to the memories of a shard, then the memories only they keep."""
     if not sidecar.entries:
         return tuple(memories)
     shown = [overlay(memory, sidecar.entry(memory.id)) for memory in memories]
@@ -92,7 +92,7 @@ KEPT_SHARD = ".memtui"
 
 
 def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[Shard, ...]:
-    """The shard of what is kept of shards that exist no more, such as a project that was deleted.
+    """The shard of memories kept of shards that no longer exist, such as a deleted project.
 
     None as long as every entry's own shard is there.
     """

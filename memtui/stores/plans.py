@@ -22,7 +22,7 @@ def plan_one(
     *,
     ends: bool = False,
 ) -> Plan:
-    """The plan of a change that touches this memory alone; without edits there is nothing to do.
+    """The plan of a change to this memory alone; outcome NOTHING without edits.
 
     `ends`: it would stop being current.
     """
@@ -38,7 +38,7 @@ def plan_one(
 
 
 def plan_duplicate(change: Change, what: str) -> Plan:
-    """The plan of an arrival under an id that is taken: what is there stays as it is."""
+    """The plan of an import whose id is taken: what is there stays."""
     return Plan((change,), outcome=Outcome.DEDUPE, reason=f"{what} is there already")
 
 
@@ -49,7 +49,7 @@ def plan_merge(
     edits: tuple[Edit, ...],
     warnings: tuple[str, ...] = (),
 ) -> Plan:
-    """The plan of making one of several: this memory stays, the others are no longer current."""
+    """The plan of merging others into this memory, which stays."""
     refs = tuple(other.ref for other in others)
     return Plan(
         changes=(change,),
@@ -62,7 +62,7 @@ def plan_merge(
 
 
 def dangling_warnings(memory: Memory, among: Iterable[Memory]) -> tuple[str, ...]:
-    """A warning for each of these that names a memory which is about to be deleted."""
+    """Warn of each of these memories that names one which is about to be deleted."""
     return tuple(
         f"{other.id} names it and will point nowhere"
         for other in among
@@ -71,7 +71,7 @@ def dangling_warnings(memory: Memory, among: Iterable[Memory]) -> tuple[str, ...
 
 
 def successor_warnings(memory: Memory) -> tuple[str, ...]:
-    """A warning that what took the place of a memory stays current when that one is restored."""
+    """Warn that the successors of a restored memory stay current."""
     if not memory.superseded_by:
         return ()
     return (f"{', '.join(memory.superseded_by)} took its place and stays active too",)
@@ -83,7 +83,7 @@ _IDENTITY_FIELDS = ("kind", "title", "content", "type", "entity")
 
 @dataclass(frozen=True, slots=True)
 class BatchView:
-    """What a store may ask while it plans one of them: the memories, and the plans so far."""
+    """The memories of the store, and the plans of this action so far."""
 
     view: StoreView
     planned: Sequence[Plan]
@@ -93,17 +93,17 @@ class BatchView:
         return self.view.get(ref)
 
     def memories(self, store: str) -> Iterable[Memory]:
-        """All memories that are there; what is only planned is not among them."""
+        """All memories that exist; planned ones are not among them."""
         return self.view.memories(store)
 
 
 def planned_before(view: StoreView) -> Sequence[Plan]:
-    """The plans so far of the action that this view is of."""
+    """The plans made so far for the action that this view belongs to."""
     return view.planned if isinstance(view, BatchView) else ()
 
 
 def repeated_add(change: Change, planned: Iterable[Plan]) -> Plan | None:
-    """The plan of an ADD that asks for what one before it asks for: nothing. None for any other."""
+    """The plan of an ADD that repeats one of these plans: nothing to do. None for any other."""
     if change.act is not Act.ADD or change.force or change.fields.get("id"):
         return None
     for plan in planned:

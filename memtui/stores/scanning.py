@@ -28,7 +28,7 @@ class FoundShard:
 
 
 def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
-    """A shard for each find, stamped by its files and by what the sidecar says of it.
+    """Make a shard of each find, stamped by its files and by its sidecar entries.
 
     A root that is gone is one fault, whatever a format would say of its folders.
     """
@@ -49,7 +49,7 @@ def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unread
 
 
 def stamp_shards(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
-    """The shard of each find."""
+    """Make shards of the finds, with their stamps."""
     return [
         Shard(each.key, each.files, (each.mark or file_stamp(each.files)) + sidecar.mark(each.key))
         for each in found
@@ -57,17 +57,17 @@ def stamp_shards(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
 
 
 def sidecar_faults(root: Path, sidecar: Sidecar) -> tuple[Unreadable, ...]:
-    """That the sidecar cannot be read, where it cannot."""
+    """The fault of a sidecar that cannot be read, if any."""
     return (Unreadable(str(sidecar_path(root)), sidecar.fault),) if sidecar.fault else ()
 
 
 def as_unreadable(error: UnreadableFile, path: Path) -> Unreadable:
-    """The error as an entry of the list of what could not be read."""
+    """The error as an entry of the list of unreadable files."""
     return Unreadable(error.where or str(path), error.what, gone=isinstance(error, MissingFile))
 
 
 def as_refused(error: UnreadableFile, path: Path) -> Refused:
-    """The error as the reason why nothing is written there."""
+    """The error as the reason why the file is not written."""
     return Refused(
         f"the file cannot be read, so it is not written: {error.what}",
         where=str(path),
@@ -83,7 +83,7 @@ Entry = os.DirEntry[str]
 
 
 def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
-    """Does one of the first entries of this folder fit? Never raises."""
+    """Whether one of the folder's first entries fits. Never raises."""
     try:
         with os.scandir(folder) as listing:
             looked_at = zip(range(MOST_LOOKED_AT), listing, strict=False)
@@ -93,7 +93,7 @@ def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
 
 
 def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
-    """The entries of a folder by name, or why there are none."""
+    """The entries of a folder by name, or the fault why they cannot be listed."""
     try:
         with os.scandir(folder) as listing:
             return sorted(listing, key=lambda entry: entry.name), []
@@ -102,7 +102,7 @@ def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
 
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
-    """The folders in it that are not hidden, by name; what of them is closed as `Unreadable`."""
+    """Find the folders in a folder, by name, without hidden ones; closed ones as `Unreadable`."""
     entries, faults = list_folder(folder)
     yield from faults
     for entry in entries:
@@ -124,13 +124,13 @@ def _check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
 
 
 def why_closed(folder: str) -> str:
-    """Why this folder cannot be looked into; empty when it can."""
+    """Why this folder cannot be read; empty when it can."""
     may = os.access(folder, os.R_OK | os.X_OK)
     return "" if may else "there is no permission to read this folder"
 
 
 def is_link_into(link: str, folder: str | Path) -> bool:
-    """Does a link lead to a place in the folder? A circle of links leads to itself."""
+    """Whether a link leads to a place inside the folder."""
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 
 
@@ -138,7 +138,7 @@ Value = TypeVar("Value")
 
 
 class LastRead(Generic[Value]):
-    """Remembers one thing: for what is asked over and over, as by the plans of one action.
+    """Caches one value made from files until one of them changes.
 
     A save compares the content itself, so a file that hides its change costs no more than that.
     """
@@ -147,7 +147,7 @@ class LastRead(Generic[Value]):
         self._held: tuple[str, str, Value] | None = None
 
     def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
-        """What `make` gives; `key` tells what has the same files, or none, from other such."""
+        """The cached value, or a new one of `make`; `key` tells values of the same files apart."""
         mark = file_stamp(files)
         held = self._held
         if held is None or held[:2] != (key, mark):
@@ -157,7 +157,7 @@ class LastRead(Generic[Value]):
 
 
 class SidecarReader:
-    """The sidecar of one store, read again only when its file changed."""
+    """Reads the sidecar of one store again when its file changed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -169,7 +169,7 @@ class SidecarReader:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFile(Generic[Value]):
-    """What the file says, or why it says nothing."""
+    """The parsed content of a file, or why there is none."""
 
     value: Value
     digest: str = ""
@@ -178,7 +178,7 @@ class ParsedFile(Generic[Value]):
 
 
 class CachedFile(Generic[Value]):
-    """One file of a store. `parse` may raise UnreadableFile; `empty` stands in for no file."""
+    """One file of a store, parsed again when it changed."""
 
     def __init__(self, path: Path, root: Path, parse: Callable[[str], Value], empty: Value) -> None:
         self.path = path
@@ -188,7 +188,7 @@ class CachedFile(Generic[Value]):
         self._last: LastRead[ParsedFile[Value]] = LastRead()
 
     def current(self) -> ParsedFile[Value]:
-        """What the file says now. Never raises."""
+        """The content of the file as it is now. Never raises."""
         return self._last.get([self.path], self._read)
 
     def _read(self) -> ParsedFile[Value]:

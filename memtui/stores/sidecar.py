@@ -1,4 +1,4 @@
-"""What memtui itself keeps about memories, for everything a store's format cannot hold.
+"""The sidecar: memtui's own data about memories, for what a store's format cannot hold.
 
 Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a store that is a single
 file has `.memtui/<file name>.jsonl` in that file's folder. Made on the first write that needs it,
@@ -55,7 +55,7 @@ def _empty() -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class ShardEntries:
-    """The entries that are about one shard."""
+    """The entries of one shard's memories."""
 
     ids: tuple[str, ...]
     """In the order they were first made."""
@@ -80,11 +80,11 @@ class Sidecar:
     """Changes whenever an entry does that has named several shards."""
 
     def entry(self, id: str) -> Entry:
-        """What is kept about one memory; empty when nothing is."""
+        """The entry of one memory; empty if there is none."""
         return self.entries.get(id, _EMPTY)
 
     def mark(self, shard: str) -> str:
-        """Changes whenever an entry about this shard does; part of the shard's stamp.
+        """A digest of the shard's entries, part of the shard's stamp.
 
         An entry is laid over whatever has its id. One that has named several shards may be laid
         over memories of each, as when another program has put back a fact that was moved.
@@ -93,7 +93,7 @@ class Sidecar:
         return own + of_any + self._wanderers
 
     def of_shard(self, shard: str) -> Iterator[tuple[str, Entry]]:
-        """The entries that name this shard, in the order they were first made."""
+        """The entries that name this shard, oldest first."""
         for id in self._shards.get(shard, _NO_ENTRIES).ids:
             yield id, self.entries[id]
 
@@ -119,7 +119,7 @@ def _parse(line: str) -> tuple[str, Entry | None] | None:
 
 
 def _by_shard(entries: Mapping[str, Entry]) -> dict[str, ShardEntries]:
-    """The entries by the shard that they name; empty for those that name none."""
+    """Group the entries by the shard they name; key "" for those that name none."""
     found: dict[str, dict[str, Entry]] = {}
     for id, entry in entries.items():
         shard = entry.get("shard")
@@ -135,7 +135,7 @@ def _mark(entries: Mapping[str, Entry]) -> str:
 
 
 def parse_sidecar(text: str) -> Sidecar:
-    """The sidecar that this text holds. Never raises."""
+    """Parse the text of a sidecar. Never raises."""
     entries: dict[str, Entry] = {}
     named: dict[str, set[str]] = {}
     damaged = 0
@@ -155,7 +155,7 @@ def parse_sidecar(text: str) -> Sidecar:
 
 
 def read_sidecar(root: Path) -> Sidecar:
-    """Read the sidecar of the store at this root; an empty one without a file. Never raises."""
+    """Read the sidecar of a store; an empty one if there is no file. Never raises."""
     path = sidecar_path(root)
     try:
         if not path.exists():
@@ -168,7 +168,7 @@ def read_sidecar(root: Path) -> Sidecar:
 
 
 def entry_ids(entry: Entry, key: str) -> tuple[str, ...]:
-    """The ids under `supersedes` or `superseded_by`; what is not one is left out."""
+    """The ids under `supersedes` or `superseded_by`, without values of another type."""
     return texts_of(entry.get(key))
 
 
@@ -198,14 +198,14 @@ def _link(value: object) -> Link | None:
 
 
 def entry_links(entry: Entry) -> tuple[Link, ...]:
-    """The links an entry holds; what is not one is left out."""
+    """The links of an entry, without malformed ones."""
     values = entry.get("links")
     found = (_link(value) for value in values) if isinstance(values, list) else ()
     return tuple(link for link in found if link is not None)
 
 
 def link_to_json(link: Link) -> dict[str, Any]:
-    """A link as an entry holds it."""
+    """A link as a JSON object of an entry."""
     value: dict[str, Any] = {"relation": link.relation, "target": link.target}
     if link.valid_from:
         value["valid_from"] = link.valid_from.isoformat()
@@ -219,7 +219,7 @@ def link_to_json(link: Link) -> dict[str, Any]:
 def sidecar_edits(
     root: Path, sidecar: Sidecar, id: str, shard: str, **values: Any
 ) -> tuple[SidecarEdit, ...]:
-    """The edit that sets these keys of one entry (None or empty takes a key away).
+    """The edit that sets these keys of one entry (None or empty removes a key).
 
     None at all when the entry already says so. An entry that is about another shard says where the
     memory is now, also when nothing else is left of it: that shard must be read again.

@@ -1,4 +1,4 @@
-"""Acts whose whole result lies in the sidecar, in every store: pins, tags, links, ratings.
+"""Plan the acts whose result lies in the sidecar, in every store: pins, tags, links, ratings.
 
 A store asks here for what its own format cannot write down.
 """
@@ -28,7 +28,7 @@ RATINGS = (1, 5)
 
 @dataclass(frozen=True, slots=True)
 class SidecarEntry:
-    """One memory and the sidecar it has its entry in."""
+    """One memory and the sidecar that holds its entry."""
 
     memory: Memory
     root: Path
@@ -37,11 +37,11 @@ class SidecarEntry:
     """Key of the shard that holds the memory."""
 
     def set(self, **values: object) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of the memory's entry; none when it says so already."""
+        """The edit that sets these keys of the entry; none if they are set."""
         return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
 
     def removal(self) -> tuple[SidecarEdit, ...]:
-        """The edit that takes the entry away, with a memory that is deleted."""
+        """The edit that removes the entry, for a memory that is deleted."""
         before = self.sidecar.entries.get(self.memory.id)
         if before is None:
             return ()
@@ -51,7 +51,7 @@ class SidecarEntry:
 def tag_edits(
     beside: SidecarEntry, wanted: object, native: Iterable[str] = ()
 ) -> tuple[SidecarEdit, ...]:
-    """Set the tags; those that the store itself gives (`native`) are not kept twice."""
+    """The edit that sets the tags, without `native` ones, which the store's files give."""
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         raise Refused("tags are a list of words")
     own = set(native)
@@ -60,7 +60,7 @@ def tag_edits(
 
 
 def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
-    """The relation and the target that LINK or UNLINK names, the target as the store names it."""
+    """The relation and the target of a LINK or UNLINK, the target without the store's label."""
     relation = str(change.fields.get("relation") or "")
     target = str(change.fields.get("target") or "").removeprefix(f"{memory.store}:")
     return relation, target
@@ -118,7 +118,7 @@ def plan_sidecar_act(
     now: datetime,
     native_tags: Iterable[str] = (),
 ) -> Plan:
-    """The plan of an act of `SIDECAR_ACTS`. Raises Refused."""
+    """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:
         case Act.PIN:
             edits = () if beside.memory.pinned else beside.set(pinned=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 
 def text_of(value: object) -> str:
-    """A value as text: a text itself, nothing for null, the JSON of anything else."""
+    """A text itself, "" for null, the JSON of any other value."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -20,12 +20,12 @@ def text_of(value: object) -> str:
 
 
 def texts_of(value: object) -> tuple[str, ...]:
-    """The texts in a list."""
+    """The texts in a list; () for another value."""
     return tuple(item for item in list_of(value) if isinstance(item, str))
 
 
 def lower_word(value: object) -> str:
-    """A text without the blanks around it, in lower case."""
+    """A text stripped and in lower case; "" for another value."""
     return value.strip().lower() if isinstance(value, str) else ""
 
 
@@ -34,7 +34,7 @@ def list_of(value: object) -> list[Any]:
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """JSON's numbers only; to Python true is a number too."""
+    """Whether the value is a JSON number; bool, a number to Python, is not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -46,12 +46,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def utc_now() -> datetime:
-    """The time by the clock of this machine: a store may be given another clock."""
+    """The system time; tests and stores may use another clock."""
     return datetime.now(UTC)
 
 
 def from_iso(value: object) -> datetime | None:
-    """An ISO date or time as aware UTC; UTC where no zone is named. None if it is neither."""
+    """Parse an ISO date or time as aware UTC, the zone where none is named; None on failure."""
     if not isinstance(value, str):
         return None
     try:
@@ -62,7 +62,7 @@ def from_iso(value: object) -> datetime | None:
 
 
 def from_milliseconds(value: object) -> datetime | None:
-    """Milliseconds since 1970 as aware UTC; None if it is no number, or none a calendar has."""
+    """Convert milliseconds since 1970 to aware UTC; None if that is no valid time."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -72,7 +72,7 @@ def from_milliseconds(value: object) -> datetime | None:
 
 
 def to_milliseconds(time: datetime) -> int:
-    """What JavaScript's `Date.now()` would have said at this time."""
+    """Milliseconds since 1970, as JavaScript's `Date.now()`."""
     return (time - _EPOCH) // timedelta(milliseconds=1)
 
 

@@ -25,7 +25,7 @@ class ActionPalette(Provider):
         for action in ACTIONS:
             if action.palette and not screen.refusal(action.id):
                 shown = key_bindings.show_keys(action, keys)
-                yield action, action.tooltip, f"{action.words}  {shown}"
+                yield action, action.tooltip, f"{action.label}  {shown}"
 
     async def discover(self) -> Hits:
         for action, words, help in self._offers():
@@ -34,7 +34,7 @@ class ActionPalette(Provider):
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action, words, help in self._offers():
-            if (score := matcher.match(f"{words} {action.words}")) > 0:
+            if (score := matcher.match(f"{words} {action.label}")) > 0:
                 yield Hit(score, matcher.highlight(words), self._doing(action), help=help)
 
     def _doing(self, action: Action) -> partial[None]:

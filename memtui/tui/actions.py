@@ -1,15 +1,18 @@
-"""Every act a person can do on the screen, in one place.
+"""The table of actions: one entry for everything a person can do, by key or by command.
 
-Key bindings, footer, help, command palette, key overrides and the documentation are all derived
-from this registry. An action says where it works, when it is allowed, and if not, why not. What
-it does, the controllers know by its id.
+Key bindings, footer, help, command palette, key overrides, docs/keys.md, the words of toasts and
+questions, and the lines of `memtui --help` are derived from it. An entry says where an action
+works, when it is allowed and why not, which `Act` it makes, what it asks and what is said once it
+is done. Controllers carry it out by its id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from memtui.changes import Act
 from memtui.tui import action_context
 from memtui.tui.action_context import Allowed
 from memtui.tui.layout import Pane
@@ -26,16 +29,16 @@ _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do, by key, by palette or by mouse."""
+    """One thing to do, by key, palette, mouse or command."""
 
     id: str
-    """How config.toml names it under [keys]."""
+    """Its name under [keys] in config.toml."""
     keys: tuple[str, ...]
     """Textual key names; the first is the one shown."""
-    words: str
-    """One or two words for the footer."""
+    label: str
+    """One or two words for the footer and for hints in toasts."""
     tooltip: str
-    """One sentence for help and palette."""
+    """One sentence for help, palette and docs/keys.md."""
     scopes: tuple[str, ...] = (ANYWHERE,)
     """Panes where it works, or `ANYWHERE` (every pane), `EVERYWHERE` (every pane and dialog),
     `MOVING` (every list), `SEARCH` (the search line)."""
@@ -44,279 +47,198 @@ class Action:
     allowed: Allowed = action_context.always
     """The reason why it cannot be done now; empty when it can."""
     palette: bool = True
+    done: str = ""
+    """The toast's first word once it is done."""
+    act: Act | None = None
+    """The act of the `Change` it makes."""
+    inverse: Act | None = None
+    """The act it makes where the memory is that way already: unpin for pin."""
+    inverse_done: str = ""
+    single: bool = False
+    """It is about the memory under the cursor only, whatever is marked."""
+    confirm: str = ""
+    """Label of the key that confirms; empty: asked only where more than one memory or something
+    that agents would be told goes away."""
+    command: str = ""
+    """The command of `memtui` that does the same."""
+    command_help: str = ""
+    """Its line in `memtui --help`."""
 
 
-def _act(
+def _action(
     id: str,
     keys: str,
-    words: str,
+    label: str,
     tooltip: str,
     scopes: Iterable[str] = (ANYWHERE,),
     footer: Iterable[str] = (),
     allowed: Allowed = action_context.always,
-    palette: bool = True,
+    **more: Any,
 ) -> Action:
     return Action(
-        id,
-        tuple(keys.split()),
-        words,
-        tooltip,
-        tuple(scopes),
-        tuple(footer),
-        allowed,
-        palette=palette,
+        id, tuple(keys.split()), label, tooltip, tuple(scopes), tuple(footer), allowed, **more
     )
 
 
-def _changing(
+def _change(
     id: str,
     keys: str,
-    words: str,
+    label: str,
     tooltip: str,
     footer: Iterable[str] = (),
     scopes: Iterable[str] = _ON_MEMORY,
+    **more: Any,
 ) -> Action:
-    """An act that changes memories: the store is asked whether it can be done."""
-    return _act(id, keys, words, tooltip, scopes, footer, lambda now: now.refused(id))
+    """An action that writes: the library is asked whether it can be done."""
+    return _action(id, keys, label, tooltip, scopes, footer, lambda now: now.refused(id), **more)
 
 
+# fmt: off
 ACTIONS: tuple[Action, ...] = (
-    _act("search", "/", "search", "Search as you type", footer=_PANES),
-    _act(
-        "open",
-        "enter",
-        "open",
-        "Open: go on to the detail, or choose what the cursor stands on",
-        _PANES,
-        footer=_PANES,
-        palette=False,
-    ),
-    _changing(
-        "again",
-        "W",
-        "apply again",
-        "Apply again what another program took back",
-        _PANES,
-        (ANYWHERE,),
-    ),
-    _changing(
-        "drafts",
-        "K",
-        "draft",
-        "Open a draft that an earlier run left unsaved",
-        _PANES,
-        (ANYWHERE,),
-    ),
-    _changing("edit", "e", "edit", "Edit here", _ON_MEMORY),
-    _changing("edit.outside", "E", "$EDITOR", "Edit in $EDITOR"),
-    _changing("new", "n", "new", "Write a new memory", _ON_MEMORY, (ANYWHERE,)),
-    _changing("supersede", "S", "supersede", "Write the successor", _ON_MEMORY),
-    _changing("retire", "d", "retire", "Retire, or delete where there is no other way", _ON_MEMORY),
-    _changing("restore", "D", "restore", "Bring back what was retired or deleted", _ON_MEMORY),
-    _changing("accept", "A", "accept", "Accept a proposal, edited or as it is", _ON_MEMORY),
-    _changing("decline", "X", "decline", "Decline a proposal", _ON_MEMORY),
-    _changing("pin", "p", "pin", "Pin, or no longer", _ON_MEMORY),
-    _changing("tag", "#", "tags", "Change the tags"),
-    _changing("link", "L", "link", "Link to another memory"),
-    _changing("merge", "&", "merge", "Merge the marked memories into one", _ON_MEMORY),
-    _changing("retype", "ctrl+t", "give type", "Give another type, to documents by pattern too"),
-    _changing("rate", "*", "rate", "Rate from 1 to 5"),
-    _changing("review", "R", "reviewed", "Mark as reviewed today"),
-    _changing("copy.to", "c", "copy to", "Copy or move to another store"),
-    _changing("delete", "delete", "delete", "Delete for good; undo still brings it back"),
-    _act("filter.type", "t", "type", "Filter by type", footer=_ON_MEMORY),
-    _act("filter.importance", "i", "importance", "Filter by importance", footer=_ON_MEMORY),
-    _act("filter.recency", "r", "recency", "Filter by how recent it is", footer=_ON_MEMORY),
-    _act("filter.status", "s", "status", "Filter by status", footer=_ON_MEMORY),
-    _act("filter.saved", "f", "saved", "Saved filters: use one, keep the current one"),
-    _act(
-        "filter.clear",
-        "F",
-        "clear",
-        "Take all filters away",
-        footer=_PANES,
-        allowed=action_context.filters,
-    ),
-    _act("order", "v", "order", "Order by time, importance or priority", footer=_ON_MEMORY),
-    _act(
-        "mark",
-        "space",
-        "mark",
-        "Mark this memory, or take the mark away",
-        (Pane.MEMORIES,),
-        (Pane.MEMORIES,),
-        action_context.memory,
-    ),
-    _act(
-        "mark.all",
-        "a",
-        "mark all",
-        "Mark all shown, or none",
-        (Pane.MEMORIES,),
-        (),
-        action_context.memory,
-    ),
-    _act(
-        "follow",
-        "]",
-        "next reference",
-        "Go to the next memory this one refers to",
-        (Pane.DETAIL,),
-        (Pane.DETAIL,),
-        action_context.targets,
-    ),
-    _act(
-        "follow.back",
-        "[",
-        "previous reference",
-        "Go to the previous reference",
-        (Pane.DETAIL,),
-        (),
-        action_context.targets,
-    ),
-    _act(
-        "back",
-        "backspace",
-        "back",
-        "Back to the memory you came from",
-        _ON_MEMORY,
-        (Pane.DETAIL,),
-        action_context.back,
-    ),
-    _act(
-        "history",
-        "H",
-        "history",
-        "What it replaced, and what replaced it",
-        _ON_MEMORY,
-        _ON_MEMORY,
-        action_context.memory,
-    ),
-    _act(
-        "source",
-        "o",
-        "source",
-        "Open its file at the line in $EDITOR",
-        _ON_MEMORY,
-        _ON_MEMORY,
-        action_context.memory,
-    ),
-    _act(
-        "similar", "M", "alike", "More like this", _ON_MEMORY, (Pane.DETAIL,), action_context.memory
-    ),
-    _act(
-        "why",
-        "w",
-        "why",
-        "Why this hit is here, and why above the next",
-        _ON_MEMORY,
-        _ON_MEMORY,
-        action_context.ranked,
-    ),
-    _act(
-        "copy",
-        "y",
-        "copy",
-        "Copy the text of the memory, without hidden characters",
-        _ON_MEMORY,
-        _ON_MEMORY,
-        action_context.memory,
-    ),
-    _act(
-        "copy.exact",
-        "Y",
-        "copy exactly",
-        "Copy the text of the memory to the last character, hidden ones too",
-        _ON_MEMORY,
-        (),
-        action_context.memory,
-    ),
-    _act(
-        "fresh",
-        "N",
-        "next new",
-        "Jump to the next memory that is new",
-        allowed=action_context.fresh,
-    ),
-    _act(
-        "collapse",
-        "left h",
-        "fold",
-        "Fold the branch, or go to its parent",
-        (Pane.ENTITIES,),
-        palette=False,
-    ),
-    _act(
-        "expand",
-        "right l",
-        "unfold",
-        "Unfold the branch",
-        (Pane.ENTITIES,),
-        (Pane.ENTITIES,),
-        palette=False,
-    ),
-    _act(
-        "bar.previous",
-        "left h",
-        "earlier",
-        "The bar before",
-        (Pane.TIMELINE,),
-        (Pane.TIMELINE,),
-        palette=False,
-    ),
-    _act(
-        "bar.next",
-        "right l",
-        "later",
-        "The bar after",
-        (Pane.TIMELINE,),
-        (Pane.TIMELINE,),
-        palette=False,
-    ),
-    _act("bar.first", "home g", "first", "The first bar", (Pane.TIMELINE,), palette=False),
-    _act("bar.last", "end G", "last", "The last bar", (Pane.TIMELINE,), palette=False),
-    _act("bar.finer", "+ =", "finer", "Shorter bars: days", (Pane.TIMELINE,), (Pane.TIMELINE,)),
-    _act("bar.coarser", "-", "coarser", "Longer bars: months", (Pane.TIMELINE,), (Pane.TIMELINE,)),
-    _act("right", "right l", "detail", "On to the detail", (Pane.MEMORIES,), palette=False),
-    _act("left", "left h", "list", "Back to the list", (Pane.DETAIL,), palette=False),
-    _act("pane.entities", "1", "entities", "Go to the entities"),
-    _act("pane.memories", "2", "memories", "Go to the memories"),
-    _act("pane.detail", "3", "detail", "Go to the detail"),
-    _act("pane.timeline", "4", "timeline", "Go to the timeline"),
-    _act("pane.statistics", "5", "statistics", "Go to the statistics"),
-    _act("pane.next", "tab", "next pane", "Go to the next pane", palette=False),
-    _act("pane.previous", "shift+tab", "previous pane", "Go to the pane before", palette=False),
-    _act("zoom", "z", "zoom", "Give the whole screen to this pane, and back", footer=_PANES),
-    _changing("undo", "u", "undo", "Undo the last change", (), (ANYWHERE,)),
-    _changing("redo", "ctrl+r", "redo", "Redo what was undone", (), (ANYWHERE,)),
-    _changing("export", "x", "export", "Export memories to a file", (), (ANYWHERE,)),
-    _changing("import", "I", "import", "Import a bundle, a backup or JSON lines", (), (ANYWHERE,)),
-    _changing(
-        "broken",
-        "B",
-        "broken",
-        "Broken files: look at the fault, restore the last good copy",
-        (),
-        (ANYWHERE,),
-    ),
-    _changing("log", "C", "changes", "All changes: go to them, take them back", (), (ANYWHERE,)),
-    _act("theme", "T", "theme", "Choose the colours"),
-    _act("reload", "f5", "reload", "Read what changed on disk, now"),
-    _act("redraw", "ctrl+l", "redraw", "Draw the whole screen anew", (EVERYWHERE,)),
-    _act("suspend", "ctrl+z", "suspend", "Back to the shell for a while; fg comes back here"),
-    _act("unreadable", "U", "unreadable", "Files that could not be read, and why"),
-    _act("palette", ": ctrl+p", "commands", "All commands", palette=False),
-    _act("help", "?", "help", "The keys that work here, and the search words"),
-    _act("escape", "escape", "back", "Back: leave the search, the zoom, the words", palette=False),
-    _act("quit", "q ctrl+c", "quit", "Leave memtui"),
-    _act("complete", "tab", "take", "Take what is offered in grey", (SEARCH,), palette=False),
-    _act("move.down", "down j", "down", "Down", (MOVING,), palette=False),
-    _act("move.up", "up k", "up", "Up", (MOVING,), palette=False),
-    _act("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,), palette=False),
-    _act("move.page_up", "pageup ctrl+b", "page up", "Page up", (MOVING,), palette=False),
-    _act("move.half_down", "ctrl+d", "half down", "Half a page down", (MOVING,), palette=False),
-    _act("move.half_up", "ctrl+u", "half up", "Half a page up", (MOVING,), palette=False),
-    _act("move.first", "home g", "first", "To the first", (MOVING,), palette=False),
-    _act("move.last", "end G", "last", "To the last", (MOVING,), palette=False),
+    _action("search", "/", "search", "Search as you type", footer=_PANES),
+    _action("open", "enter", "open",
+        "Open the memory in the detail, or choose the value under the cursor", _PANES,
+        footer=_PANES, palette=False),
+    _change("again", "W", "reapply", "Reapply my overwritten change", _PANES, (ANYWHERE,),
+        done="Reapplied"),
+    _change("drafts", "K", "draft", "Open an unsaved draft", _PANES, (ANYWHERE,)),
+    _change("edit", "e", "edit", "Edit", _ON_MEMORY, act=Act.EDIT, done="Edited", single=True,
+        command="edit", command_help="Edit a memory's text, type, importance, entity or tags."),
+    _change("edit.outside", "E", "$EDITOR", "Edit in $EDITOR", act=Act.EDIT, single=True),
+    _change("new", "n", "new", "Add a memory", _ON_MEMORY, (ANYWHERE,), act=Act.ADD, done="Added",
+        command="add", command_help="Add a memory by the rules of its store."),
+    _change("supersede", "S", "supersede", "Supersede with a new version", _ON_MEMORY,
+        act=Act.SUPERSEDE, done="Superseded", single=True, command="supersede",
+        command_help="Supersede a memory with a new version."),
+    _change("retire", "d", "retire", "Retire (delete where the store cannot retire)", _ON_MEMORY,
+        act=Act.RETIRE, done="Retired", confirm="retire", command="retire",
+        command_help="Take a memory out of use."),
+    _change("restore", "D", "restore", "Restore", _ON_MEMORY, act=Act.RESTORE, done="Restored",
+        command="restore", command_help="Restore a retired, superseded or deleted memory."),
+    _change("accept", "A", "accept", "Accept a proposal, after editing it if needed", _ON_MEMORY,
+        act=Act.ACCEPT, done="Accepted", single=True, command="accept",
+        command_help="Accept a proposal."),
+    _change("decline", "X", "decline", "Decline a proposal", _ON_MEMORY, act=Act.DECLINE,
+        done="Declined", confirm="decline", command="decline", command_help="Decline a proposal."),
+    _change("pin", "p", "pin", "Pin / unpin", _ON_MEMORY, act=Act.PIN, done="Pinned",
+        inverse=Act.UNPIN, inverse_done="Unpinned", command="pin",
+        command_help="Pin or unpin a memory."),
+    _change("tag", "#", "tags", "Change tags", act=Act.TAG, done="Tagged"),
+    _change("link", "L", "link", "Link to another memory", act=Act.LINK, done="Linked",
+        inverse=Act.UNLINK, inverse_done="Unlinked", single=True, command="link",
+        command_help="Link a memory to another memory or to an entity."),
+    _change("merge", "&", "merge", "Merge the marked memories", _ON_MEMORY, act=Act.MERGE,
+        done="Merged", command="merge", command_help="Merge memories into one."),
+    _change("retype", "ctrl+t", "type", "Change type (documents: also by path pattern)",
+        act=Act.RETYPE, done="Retyped"),
+    _change("rate", "*", "rate", "Rate from 1 to 5", act=Act.RATE, done="Rated", command="rate",
+        command_help="Rate a memory from 1 to 5."),
+    _change("review", "R", "reviewed", "Mark as reviewed today", act=Act.REVIEW,
+        done="Marked as reviewed", command="review",
+        command_help="Mark a memory as reviewed today."),
+    _change("copy.to", "c", "copy to", "Copy or move to another store"),
+    _change("delete", "delete", "delete", "Delete (undo restores it)", act=Act.DELETE,
+        done="Deleted", confirm="delete", command="delete",
+        command_help="Delete a memory from its store."),
+    _action("filter.type", "t", "type", "Filter by type", footer=_ON_MEMORY),
+    _action("filter.importance", "i", "importance", "Filter by importance", footer=_ON_MEMORY),
+    _action("filter.recency", "r", "recency", "Filter by recency", footer=_ON_MEMORY),
+    _action("filter.status", "s", "status", "Filter by status", footer=_ON_MEMORY),
+    _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
+    _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
+        allowed=action_context.filters),
+    _action("order", "v", "order", "Order by time, importance or priority", footer=_ON_MEMORY),
+    _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
+        action_context.memory),
+    _action("mark.all", "a", "mark all", "Mark all / none", (Pane.MEMORIES,), (),
+        action_context.memory),
+    _action("follow", "]", "next reference", "Go to the next reference", (Pane.DETAIL,),
+        (Pane.DETAIL,), action_context.targets),
+    _action("follow.back", "[", "previous reference", "Go to the previous reference",
+        (Pane.DETAIL,), (), action_context.targets),
+    _action("back", "backspace", "back", "Back to the previous memory", _ON_MEMORY, (Pane.DETAIL,),
+        action_context.back),
+    _action("history", "H", "history", "History: earlier and later versions", _ON_MEMORY,
+        _ON_MEMORY, action_context.memory),
+    _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
+        action_context.memory),
+    _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
+        action_context.memory),
+    _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
+        action_context.ranked),
+    _action("copy", "y", "copy", "Copy text without hidden characters", _ON_MEMORY, _ON_MEMORY,
+        action_context.memory),
+    _action("copy.exact", "Y", "copy exactly", "Copy text exactly, hidden characters included",
+        _ON_MEMORY, (), action_context.memory),
+    _action("fresh", "N", "next new", "Go to the next new memory", allowed=action_context.fresh),
+    _action("collapse", "left h", "collapse", "Collapse, or go to the parent", (Pane.ENTITIES,),
+        palette=False),
+    _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
+        palette=False),
+    _action("bar.previous", "left h", "earlier", "Previous bar", (Pane.TIMELINE,),
+        (Pane.TIMELINE,), palette=False),
+    _action("bar.next", "right l", "later", "Next bar", (Pane.TIMELINE,), (Pane.TIMELINE,),
+        palette=False),
+    _action("bar.first", "home g", "first", "First bar", (Pane.TIMELINE,), palette=False),
+    _action("bar.last", "end G", "last", "Last bar", (Pane.TIMELINE,), palette=False),
+    _action("bar.finer", "+ =", "finer", "Shorter bars: days", (Pane.TIMELINE,), (Pane.TIMELINE,)),
+    _action("bar.coarser", "-", "coarser", "Longer bars: months", (Pane.TIMELINE,),
+        (Pane.TIMELINE,)),
+    _action("right", "right l", "detail", "Go to the detail", (Pane.MEMORIES,), palette=False),
+    _action("left", "left h", "list", "Go to the list", (Pane.DETAIL,), palette=False),
+    _action("pane.entities", "1", "entities", "Go to the entities"),
+    _action("pane.memories", "2", "memories", "Go to the memories"),
+    _action("pane.detail", "3", "detail", "Go to the detail"),
+    _action("pane.timeline", "4", "timeline", "Go to the timeline"),
+    _action("pane.statistics", "5", "statistics", "Go to the statistics"),
+    _action("pane.next", "tab", "next pane", "Go to the next pane", palette=False),
+    _action("pane.previous", "shift+tab", "previous pane", "Go to the previous pane",
+        palette=False),
+    _action("zoom", "z", "zoom", "Toggle zoom", footer=_PANES),
+    _change("undo", "u", "undo", "Undo the last change", (), (ANYWHERE,), done="Undone",
+        command="undo", command_help="Undo the last change."),
+    _change("redo", "ctrl+r", "redo", "Redo the last undone change", (), (ANYWHERE,),
+        done="Redone", command="redo", command_help="Redo the last undone change."),
+    _change("export", "x", "export", "Export memories to a file", (), (ANYWHERE,)),
+    _change("import", "I", "import", "Import from a bundle, a backup or JSON lines", (),
+        (ANYWHERE,)),
+    _change("broken", "B", "broken", "Broken files: view the error, restore the last good copy",
+        (), (ANYWHERE,)),
+    _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
+    _action("theme", "T", "theme", "Change theme"),
+    _action("reload", "f5", "reload", "Reload from disk"),
+    _action("redraw", "ctrl+l", "redraw", "Redraw screen", (EVERYWHERE,)),
+    _action("suspend", "ctrl+z", "suspend", "Suspend (fg resumes)"),
+    _action("unreadable", "U", "unreadable", "Stores and unreadable files"),
+    _action("palette", ": ctrl+p", "commands", "All commands", palette=False),
+    _action("help", "?", "help", "Help: keys and search syntax"),
+    _action("escape", "escape", "back", "Back: leave search, zoom, or clear the query",
+        palette=False),
+    _action("quit", "q ctrl+c", "quit", "Quit"),
+    _action("complete", "tab", "accept", "Accept suggestion", (SEARCH,), palette=False),
+    _action("move.down", "down j", "down", "Down", (MOVING,), palette=False),
+    _action("move.up", "up k", "up", "Up", (MOVING,), palette=False),
+    _action("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,),
+        palette=False),
+    _action("move.page_up", "pageup ctrl+b", "page up", "Page up", (MOVING,), palette=False),
+    _action("move.half_down", "ctrl+d", "half down", "Half page down", (MOVING,), palette=False),
+    _action("move.half_up", "ctrl+u", "half up", "Half page up", (MOVING,), palette=False),
+    _action("move.first", "home g", "first", "First", (MOVING,), palette=False),
+    _action("move.last", "end G", "last", "Last", (MOVING,), palette=False),
 )
+# fmt: on
 BY_ID = {action.id: action for action in ACTIONS}
+_BY_ACT = {action.act: action for action in reversed(ACTIONS) if action.act is not None} | {
+    action.inverse: action for action in ACTIONS if action.inverse is not None
+}
+
+
+def for_act(act: Act) -> Action:
+    """The action that makes changes of this act."""
+    return _BY_ACT[act]
+
+
+def done_word(act: Act) -> str:
+    """What a toast says first once the act is done: `Retired`."""
+    action = for_act(act)
+    return action.inverse_done if act is action.inverse else action.done

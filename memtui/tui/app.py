@@ -18,11 +18,11 @@ from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.action_palette import ActionPalette
 from memtui.tui.app_interface import AppInterface, Launch
-from memtui.tui.changed_cells import BLANK_TERMINAL, Painting
-from memtui.tui.colours import Colours, Palette
+from memtui.tui.appearance import Palette, ThemeRegistry
+from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
-from memtui.tui.output_filter import OutputFilter
+from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.themed_widget import ThemedWidget
@@ -49,10 +49,10 @@ class MemtuiApp(AppInterface):
 
     def __init__(self, launch: Launch) -> None:
         self._backstop = OutputFilter()
-        self._painting = Painting()
+        self._screen_buffer = ScreenBuffer()
         self.launch = launch
         self.settings = launch.loaded.settings
-        self.colours = Colours(launch.themes)
+        self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
@@ -116,20 +116,20 @@ class MemtuiApp(AppInterface):
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate):
-            renderable = self._painting.reduced(renderable)
+            renderable = self._screen_buffer.reduced(renderable)
         super()._display(screen, renderable)
 
     def on_resize(self) -> None:
-        self._painting.forget()
+        self._screen_buffer.forget()
 
     def _resumed(self, _: App[Any]) -> None:
-        self._painting.forget()
+        self._screen_buffer.forget()
         self.refresh()
 
     def redraw(self) -> None:
         """Draw every widget and write every cell anew: another program may have written on the
         terminal, and nothing that was drawn before is trusted."""
-        self._painting.forget()
+        self._screen_buffer.forget()
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 if isinstance(widget, ThemedWidget):

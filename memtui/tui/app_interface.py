@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from signal import Signals
 
     from memtui.library import Library
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
     from memtui.tui.key_queue import KeyQueue
 
 

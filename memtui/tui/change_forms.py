@@ -1,4 +1,4 @@
-"""The forms of the acts that ask for something first: pure values between a memory and a change."""
+"""The form of each action that asks for input: which fields it has, and the changes they make."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from memtui.tui.form import (
 def _field(name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = "") -> Field:
     kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
     offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
-    hint = "words, parted by commas" if name == "tags" else ""
+    hint = "comma-separated tags" if name == "tags" else ""
     return Field(name, LABELS[name], kind, value, offered, locked, hint)
 
 
 def _locked(name: str, store: WritableStore) -> str:
-    return "" if name in store.editable else f"{store.format} cannot change it"
+    return "" if name in store.editable else f"read-only in {store.format}"
 
 
 _ORDER = ("title", "content", "type", "importance", "entity", "tags")
@@ -43,7 +43,7 @@ def edit(
     act: Act = Act.EDIT,
     content: str | None = None,
 ) -> Form:
-    """Edit a memory, or accept a proposal as edited; `content` puts another text in."""
+    """Edit a memory, or accept a proposal as edited; `content` replaces the initial text."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
@@ -55,11 +55,11 @@ def edit(
         _field(name, value_of(memory, name), known, locked=_locked(name, store)) for name in _ORDER
     ]
     if content is not None:
-        fields = [_with(one, content) if one.name == "content" else one for one in fields]
+        fields = [_with_value(one, content) if one.name == "content" else one for one in fields]
     word = "Accept" if act is Act.ACCEPT else "Edit"
     return Form(
         f"{word} in {memory.store}",
-        tuple(one for one in fields if _worth(one)),
+        tuple(one for one in fields if _is_shown(one)),
         changes,
         memory,
         save="accept" if act is Act.ACCEPT else "save",
@@ -69,17 +69,17 @@ def edit(
     )
 
 
-def _worth(field: Field) -> bool:
-    """A field that the format has not and the memory does not fill is left out: no title."""
+def _is_shown(field: Field) -> bool:
+    """Whether the form shows the field: not an empty title that the format does not have."""
     return not (field.locked and field.name == "title" and not field.value)
 
 
-def _with(one: Field, value: str) -> Field:
+def _with_value(one: Field, value: str) -> Field:
     return Field(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
 
 
 def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
-    """Write the successor, beginning with the old text."""
+    """Supersede a memory with a new version, starting from the old text."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
@@ -92,7 +92,7 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
         names.remove("title")
     fields = [_field(name, value_of(memory, name), known) for name in names]
     return Form(
-        f"Write the successor in {memory.store}",
+        f"Supersede in {memory.store}",
         tuple(fields),
         changes,
         memory,
@@ -111,7 +111,7 @@ def add(
     type: str = "",
     kinds: Sequence[str] = (),
 ) -> Form:
-    """A new memory in this store."""
+    """Add a memory to a store."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         if not values.get("content", "").strip():
@@ -139,7 +139,7 @@ def add(
 
 
 def tag(memories: Sequence[Memory]) -> Form:
-    """All tags of one memory; for several, what to add and (with a minus) take away."""
+    """Replace the tags of one memory; for several, add tags and (with a minus) remove them."""
     one = memories[0] if len(memories) == 1 else None
 
     def changes(values: Values, force: bool) -> list[Change]:
@@ -151,7 +151,7 @@ def tag(memories: Sequence[Memory]) -> Form:
                 made.append(Change(Act.TAG, memory.store, memory.ref, {"tags": wanted}, force))
         return made
 
-    hint = "words, parted by commas" if one else "word to add, -word to take away"
+    hint = "comma-separated tags" if one else "tag to add, -tag to remove"
     value = ", ".join(one.tags) if one else ""
     title = "Tags" if one else f"Tags of {len(memories)} memories"
     return Form(
@@ -173,7 +173,7 @@ def _retagged(tags: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
-    """Another type; for documents by a pattern, whose reach is shown before it is saved."""
+    """Change the type; of documents also by a path pattern, previewed before saving."""
     first = memories[0]
     by_pattern = first.kind == "document" and len(memories) == 1
 
@@ -192,7 +192,7 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
     types = Field("type", "Type", Kind.LINE, first.type, tuple(known))
     fields = [types]
     if by_pattern:
-        hint = "this document, or a pattern such as knowledge/**/*.md"
+        hint = "this document, or a glob such as knowledge/**/*.md"
         fields.append(Field("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
     title = "Type" if len(memories) == 1 else f"Type of {len(memories)} memories"
     return Form(
@@ -207,7 +207,7 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
 
 
 def rate(memories: Sequence[Memory]) -> Form:
-    """A rating from 1 to 5, or none."""
+    """Rate memories from 1 to 5, or remove the rating."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         rating = 0 if values["rating"] == "none" else int(values["rating"])
@@ -234,7 +234,7 @@ def rate(memories: Sequence[Memory]) -> Form:
 
 
 def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
-    """One memory that stays, with a text of its own; the others give way to it."""
+    """Merge memories into `keeper`, with an edited text."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields: dict[str, Any] = {"others": [other.id for other in others]}
@@ -244,7 +244,7 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
 
     content = Field("content", "Text", Kind.PROSE, keeper.content)
     return Form(
-        f"Merge {len(others) + 1} memories into one",
+        f"Merge {len(others) + 1} memories",
         (content,),
         changes,
         keeper,
@@ -258,7 +258,7 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
 def again(
     act: Act, store: WritableStore, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]
 ) -> Form:
-    """The form of an act, made anew; without memories, that of a new one."""
+    """Build the form of an action again, as for a draft; without memories, that of adding one."""
     if not memories or act is Act.ADD:
         return add(store, known, kinds=known.get("kind", ()))
     if act is Act.SUPERSEDE:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.changes import Change
 from memtui.errors import ForeignOwner, MemtuiError
-from memtui.tui.diff_lines import DiffLine, lines_of
+from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 
@@ -40,7 +40,7 @@ def preview(library: Library, changes: Sequence[Change], title: str = "") -> Pre
 
 
 def preview_of(planned: Planned) -> Preview:
-    return Preview(planned, tuple(lines_of(planned.diffs())))
+    return Preview(planned, tuple(diff_files(planned.diffs())))
 
 
 class ChangeWorker:

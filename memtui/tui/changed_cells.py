@@ -1,11 +1,12 @@
-"""What the terminal is told: only the cells that changed.
+"""Write only the cells that changed to the terminal.
 
-Textual writes every line of a widget that was drawn, and the whole screen (40 KB and more) when
-anything was laid out anew. Over a slow line that is felt. Here every frame is compared with what
-the terminal shows already; what is left is a few hundred bytes for a step of the cursor.
+Textual writes every line of a redrawn widget, and the whole screen (40 KB and more) after a layout,
+which is slow over a network. Here every frame is compared with what the terminal shows; a step of
+the cursor then takes a few hundred bytes.
 
-A piece of a line with a sign whose width terminals disagree about (wide letters, emoji, joined
-signs) is written whole or not at all, so that a misjudged width goes no further than in Textual.
+A segment with characters whose width differs between terminals (wide letters, emoji, joined
+characters) is written whole or not at all, so that a wrong width causes no more damage than in
+Textual.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual.strip import Strip
 
-CERTAIN = re.compile(
+FIXED_WIDTH = re.compile(
     "[ -~\xa0-\xac\xae-\u02ff\u0370-\u0377\u037a-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
     "\u2190-\u2193\u2500-\u25fc]*"
 )
-"""Signs that are one cell wide wherever a terminal shows them."""
+"""Characters that are one cell wide in every terminal."""
 BLANK_TERMINAL = "\x0f\x1b(B\x1b[?6l\x1b[r\x1b[4l\x1b[?7l\x1b[?25l\x1b[0m\x1b[2J"
-"""Takes back what noise may have switched on: line-drawing letters, a scrolling region, insert
-mode, wrapping, the cursor, colours. Then an empty screen."""
-BRIDGED = 4
-"""Unchanged cells between two changed ones that are written again: going around costs more."""
+"""Resets what stray output may have changed (character set, scrolling region, insert mode,
+wrapping, cursor, colours) and clears the screen."""
+MAX_GAP = 4
+"""Unchanged cells between two changes that are rewritten, since moving the cursor costs more."""
 _ATTRIBUTES = (
     ("bold", "1"),
     ("dim", "2"),
@@ -48,33 +49,33 @@ _ATTRIBUTES = (
 )
 
 Piece = tuple[int, int, Strip]
-"""Column, line, and what is to stand from there."""
+"""Column, line, and the strip to show from there."""
 Cell = tuple[str, Style | None]
 Codes = tuple[str, str, str]
-"""Attributes, colour of the text, colour of the ground, each as a terminal takes it."""
+"""SGR codes of attributes, text colour and background."""
 PLAIN: Codes = ("", "39", "49")
 
 
-class Painting:
-    """What the terminal shows, as far as it was told."""
+class ScreenBuffer:
+    """The cells that the terminal shows, as far as they were written."""
 
     def __init__(self) -> None:
         self._lines: dict[int, list[Cell | None]] = {}
 
     def forget(self) -> None:
-        """Somebody else may have written on the terminal: the next frame is written whole."""
+        """Forget the cells, as another program may have written; rewrite the next frame."""
         self._lines.clear()
 
     def reduced(self, update: CompositorUpdate) -> CompositorUpdate:
-        """The same update, without what the terminal shows already."""
+        """Return the update without the cells that the terminal already shows."""
         if isinstance(update, LayoutUpdate | ChopsUpdate):
-            return Reduced(update, self)
+            return ChangedCellsUpdate(update, self)
         self.forget()
         return update
 
     def write(self, pieces: Iterator[Piece], console: Console) -> str:
-        """What makes the terminal show these pieces; from now on they count as shown."""
-        brush = Brush(console._color_system or ColorSystem.TRUECOLOR)
+        """Return the output that shows these pieces, and remember them as shown."""
+        output = OutputBuilder(console._color_system or ColorSystem.TRUECOLOR)
         for x, y, strip in pieces:
             line = self._lines.setdefault(y, [])
             fresh, whole = _cells(strip)
@@ -86,29 +87,29 @@ class Painting:
                 continue
             line[x:end] = fresh
             if whole or not all(map(_is_certain, shown)):
-                brush.put_whole(x, y, strip, console)
+                output.put_whole(x, y, strip, console)
             else:
                 for first, last in _runs(shown, fresh):
-                    brush.put(x + first, y, fresh[first:last])
-        return brush.finish()
+                    output.put(x + first, y, fresh[first:last])
+        return output.finish()
 
 
-class Reduced(CompositorUpdate):
-    """An update that writes what differs from the painting."""
+class ChangedCellsUpdate(CompositorUpdate):
+    """An update that writes what differs from the buffer."""
 
-    def __init__(self, update: LayoutUpdate | ChopsUpdate, painting: Painting) -> None:
+    def __init__(self, update: LayoutUpdate | ChopsUpdate, buffer: ScreenBuffer) -> None:
         self._update = update
-        self._painting = painting
+        self._buffer = buffer
 
     def render_segments(self, console: Console) -> str:
         update = self._update
         if isinstance(update, LayoutUpdate):
-            return self._painting.write(_pieces_of_layout(update), console)
-        return self._painting.write(_pieces_of_chops(update), console)
+            return self._buffer.write(_pieces_of_layout(update), console)
+        return self._buffer.write(_pieces_of_chops(update), console)
 
 
-class Brush:
-    """Collects what is written, and knows which colours the terminal is writing in."""
+class OutputBuilder:
+    """Builds the output, tracking the current SGR state of the terminal."""
 
     def __init__(self, colours: ColorSystem) -> None:
         self._colours = colours
@@ -116,7 +117,7 @@ class Brush:
         self._now = PLAIN
 
     def put(self, x: int, y: int, cells: Sequence[Cell | None]) -> None:
-        """Write these cells from there on."""
+        """Write cells from a position."""
         self._written.append(f"\x1b[{y + 1};{x + 1}H")
         words: list[str] = []
         style: Style | None = None
@@ -131,20 +132,20 @@ class Brush:
         self._put_words("".join(words), style)
 
     def put_whole(self, x: int, y: int, strip: Strip, console: Console) -> None:
-        """Write a piece as Textual does."""
-        self._dress(PLAIN)
+        """Write a strip as Textual does."""
+        self._set_style(PLAIN)
         self._written.append(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}")
 
     def finish(self) -> str:
-        """Everything, in the plain colours at the end."""
-        self._dress(PLAIN)
+        """Return the output, with the SGR state reset at the end."""
+        self._set_style(PLAIN)
         return "".join(self._written)
 
     def _put_words(self, words: str, style: Style | None) -> None:
-        self._dress(PLAIN if style is None else _codes(style, self._colours))
+        self._set_style(PLAIN if style is None else _codes(style, self._colours))
         self._written.append(words)
 
-    def _dress(self, codes: Codes) -> None:
+    def _set_style(self, codes: Codes) -> None:
         before, self._now = self._now, codes
         if codes == before:
             return
@@ -177,13 +178,13 @@ def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
 
 
 def _cells(strip: Strip) -> tuple[list[Cell | None], bool]:
-    """One cell a column, and whether the piece can only be written whole.
+    """Split a strip into one cell per column; True if it can only be written whole.
 
-    A piece that cannot be taken apart is one cell that holds everything, and fillers behind it.
+    The cells of such a strip all hold its whole content as their key.
     """
     cells: list[Cell | None] = []
     for words, style, control in strip:
-        if control or not CERTAIN.fullmatch(words) or (style is not None and style.link):
+        if control or not FIXED_WIDTH.fullmatch(words) or (style is not None and style.link):
             return _block(strip), True
         style = _ground_of(style) if words.isspace() else style
         cells.extend([(sign, style) for sign in words])
@@ -201,11 +202,11 @@ def _is_certain(cell: Cell | None) -> bool:
 
 
 def _runs(shown: Sequence[Cell | None], fresh: Sequence[Cell | None]) -> list[tuple[int, int]]:
-    """The stretches that differ, near ones as one."""
+    """Spans of cells that differ, near ones joined."""
     runs: list[tuple[int, int]] = []
     pairs = zip(shown, fresh, strict=True)
     for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
-        if runs and at - runs[-1][1] <= BRIDGED:
+        if runs and at - runs[-1][1] <= MAX_GAP:
             runs[-1] = (runs[-1][0], at + 1)
         else:
             runs.append((at, at + 1))
@@ -214,7 +215,7 @@ def _runs(shown: Sequence[Cell | None], fresh: Sequence[Cell | None]) -> list[tu
 
 @lru_cache(1024)
 def _ground_of(style: Style | None) -> Style | None:
-    """What can be seen of a style where there is only blank: mostly its ground."""
+    """The visible part of a style on blank cells, usually only its background."""
     if style is None or style.underline or style.reverse or style.strike or style.overline:
         return style
     if style.underline2 or style.frame or style.encircle:

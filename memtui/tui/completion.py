@@ -1,7 +1,7 @@
-"""What the last word of the search line may become: a field name, or the value of a filter.
+"""Completion of the last word of the search text: a field name, or the value of a filter.
 
-Values come from what was found last, most frequent first, then from everything that is known,
-which is kept in order so that a beginning is looked up and not searched for.
+Values come from the latest results, most frequent first, then from all known values, which are
+sorted so that a prefix is found by bisection.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
 from memtui.query import FIELDS, Sort
 from memtui.text import has_hidden
 
-OFFERS = 4
-"""Completions that are shown at once."""
-FREQUENT = 48
-"""Values of what was found last that are compared, the most frequent ones."""
-KNOWN = 24
-"""Values looked up among all that are known."""
+MAX_COMPLETIONS = 4
+MAX_FREQUENT = 48
+"""Most frequent values of the latest results that are compared."""
+MAX_KNOWN = 24
+"""Values taken from all known ones."""
 LONGEST = 60
-"""Characters of a value that is still offered: a longer one is no name."""
+"""Longest value that is suggested, in characters."""
 NAMES = (*FIELDS, "since", "until", "sort")
 CLOSED: Mapping[str, tuple[str, ...]] = {
     "importance": IMPORTANCES,
@@ -34,25 +33,25 @@ CLOSED: Mapping[str, tuple[str, ...]] = {
     "since": ("7d", "24h", "30d", "2w", "1y"),
     "until": ("7d", "24h", "30d", "2w", "1y"),
 }
-"""Values that there are whatever the stores hold; of times, examples."""
+"""Values that do not depend on the stores; examples for times."""
 _OPEN = re.compile(
     r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):(?P<value>"[^"]*|[^\s"]*)'
     r"|(?P<name>[A-Za-z]+))$"
 )
 
 Counts = Mapping[str, Mapping[str, int]]
-"""Field -> value -> how often it was found, the most frequent first."""
+"""Field -> value -> count, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """Every value there is of a field, in the order of their folded forms."""
+    """All values per field, sorted by their folded forms."""
 
     values: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fields: Mapping[str, Iterable[str]]) -> Vocabulary:
-        """Costs what sorting costs; not for the event loop."""
+        """Sort the values of fields; too slow for the event loop."""
         return cls(
             {
                 name: tuple(sorted({(value.casefold(), value) for value in values}))
@@ -61,7 +60,7 @@ class Vocabulary:
         )
 
     def starting(self, name: str, beginning: str) -> Iterator[str]:
-        """The values of a field that begin so (folded), in order."""
+        """The values of a field that start with a folded prefix, in order."""
         values = self.values.get(name, ())
         for at in range(bisect_left(values, (beginning, "")), len(values)):
             if not values[at][0].startswith(beginning):
@@ -71,16 +70,16 @@ class Vocabulary:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One way to go on."""
+    """One completion."""
 
     words: str
-    """What it would add, as a name: `type:`, `decision`."""
+    """Its label: `type:`, `decision`."""
     line: str
-    """The whole search line once it is taken."""
+    """The whole search text when it is accepted."""
 
 
 def offers(line: str, found: Counts, known: Vocabulary) -> tuple[Offer, ...]:
-    """Ways to go on from the end of the line, the likeliest first; empty where none is known."""
+    """Completions at the end of a search text, the likeliest first."""
     token = _OPEN.search(line)
     if token is None:
         return ()
@@ -91,12 +90,14 @@ def offers(line: str, found: Counts, known: Vocabulary) -> tuple[Offer, ...]:
 
 
 def _names(line: str, typed: str) -> tuple[Offer, ...]:
-    """Fields are offered from two letters on: one letter begins every other word."""
+    """Field names, suggested from two letters on."""
     beginning = typed.lower()
     if len(typed) < 2:
         return ()
     names = [name for name in NAMES if name.startswith(beginning)]
-    return tuple(Offer(f"{name}:", f"{line}{name[len(typed) :]}:") for name in names[:OFFERS])
+    return tuple(
+        Offer(f"{name}:", f"{line}{name[len(typed) :]}:") for name in names[:MAX_COMPLETIONS]
+    )
 
 
 def _values(
@@ -111,40 +112,40 @@ def _values(
     made: dict[str, Offer] = {}
     for value in _candidates(name, beginning, found, known):
         folded = value.casefold()
-        if folded == beginning or folded in taken or folded in made or not _can_be_typed(value):
+        if folded == beginning or folded in taken or folded in made or not _is_typable(value):
             continue
         if quoted or " " in value:
             if several:
                 continue  # the query language has no list of quoted values
             made[folded] = Offer(value, f'{before}"{value}"')
         else:
-            # What was typed stays as it is where it is as long: case does not matter to a filter.
+            # Keep the typed letters if the lengths match: filters ignore case.
             same = len(folded) == len(value) and len(beginning) == len(last)
             made[folded] = Offer(value, f"{before}{last + value[len(last) :] if same else value}")
-        if len(made) == OFFERS:
+        if len(made) == MAX_COMPLETIONS:
             break
     return tuple(made.values())
 
 
 def _candidates(name: str, beginning: str, found: Counts, known: Vocabulary) -> Iterator[str]:
-    frequent = (value or UNTYPED for value in islice(found.get(name, {}), FREQUENT))
+    frequent = (value or UNTYPED for value in islice(found.get(name, {}), MAX_FREQUENT))
     near = chain(frequent, CLOSED.get(name, ()))
     yield from (value for value in near if value.casefold().startswith(beginning))
     if name == "entity" and beginning:
         yield from _parts(beginning, found)
-    yield from islice(known.starting(name, beginning), KNOWN)
+    yield from islice(known.starting(name, beginning), MAX_KNOWN)
 
 
 def _parts(beginning: str, found: Counts) -> Iterator[str]:
-    """A part of an entity's path names it too: `alice` of `people/alice`."""
-    for path in islice(found.get("entity", {}), FREQUENT):
+    """Parts of entity paths, which name them too: `alice` of `people/alice`."""
+    for path in islice(found.get("entity", {}), MAX_FREQUENT):
         for part in path.split("/")[1:]:
             if part.casefold().startswith(beginning):
                 yield part
 
 
-def _can_be_typed(value: str) -> bool:
-    """Whether the query language can name it, and a person can see what it says."""
+def _is_typable(value: str) -> bool:
+    """Whether the query language can express the value, and all of it is visible."""
     if not value or len(value) > LONGEST or '"' in value or "," in value or has_hidden(value):
         return False
     return value.isprintable()

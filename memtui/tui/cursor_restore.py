@@ -1,4 +1,4 @@
-"""What stays the same when the list changes: the cursor's memory, and memories read again."""
+"""Restore the cursor and marks when the list changes."""
 
 from __future__ import annotations
 
@@ -11,67 +11,73 @@ from memtui.model import Memory, Place
 if TYPE_CHECKING:
     from memtui.library.snapshot import Rows
 
-LOOKED_NEAR = 50
-"""Rows around the cursor, and at the top, among which a changed memory is looked for."""
+SEARCHED_ROWS = 50
+"""Rows at the top and around the cursor that are searched for a changed memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class CursorPosition:
-    """Where the cursor stood."""
+    """The position of the cursor in a list."""
 
     serial: int
-    """Of the row; -1 where there was none."""
+    """Serial of its row; -1 for none."""
     memory: Memory | None
     cursor: int
     top: int
 
 
-def place(stand: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
-    """Cursor and top line in the new list."""
-    if stand.serial < 0 or not slots:
+def restore_cursor(position: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
+    """Return cursor and top line for a new list."""
+    if position.serial < 0 or not slots:
         return 0, 0
     try:
-        cursor = slots.index(rows.slot(stand.serial))
+        cursor = slots.index(rows.slot(position.serial))
     except ValueError:
-        cursor = _same_ref(stand, slots, rows)
-    # Who looks at the top of the list wants to see what comes in there.
-    if stand.cursor == 0 and stand.top == 0:
+        cursor = _find_same_ref(position, slots, rows)
+    # At the top of the list, stay there to show new memories.
+    if position.cursor == 0 and position.top == 0:
         return cursor, 0
-    return cursor, max(0, cursor - (stand.cursor - stand.top))
+    return cursor, max(0, cursor - (position.cursor - position.top))
 
 
-def _same_ref(stand: CursorPosition, slots: Sequence[int], rows: Sequence[Memory]) -> int:
-    """Where a changed memory stands now: it has another slot but the same ref."""
+def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequence[Memory]) -> int:
+    """Find a changed memory, which has another slot but the same ref."""
     count = len(slots)
-    if stand.memory is not None:
-        near = range(max(0, stand.cursor - LOOKED_NEAR), min(count, stand.cursor + LOOKED_NEAR))
-        for index in (*range(min(LOOKED_NEAR, count)), *near):
-            if rows[slots[index]].ref == stand.memory.ref:
+    if position.memory is not None:
+        near = range(
+            max(0, position.cursor - SEARCHED_ROWS), min(count, position.cursor + SEARCHED_ROWS)
+        )
+        for index in (*range(min(SEARCHED_ROWS, count)), *near):
+            if rows[slots[index]].ref == position.memory.ref:
                 return int(index)
-    return int(min(stand.cursor, count - 1))
+    return int(min(position.cursor, count - 1))
 
 
-def fresh(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
-    """Of the rows that came, by serial, those whose memory is new or says something else.
+def find_changed(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
+    """Return the serials of new rows whose memory is new or changed.
 
-    A file that is read again gives all its memories new rows; most of them did not change.
+    A file that is read again gives all its memories new rows, mostly unchanged ones.
+
+    Args:
+        gone: Memories of removed rows, by serial.
+        come: Memories of new rows, by serial.
     """
-    before = {memory.ref: _said(memory) for memory in gone.values()}
-    changed = (serial for serial, now in come.items() if before.get(now.ref) != _said(now))
+    before = {memory.ref: _without_place(memory) for memory in gone.values()}
+    changed = (serial for serial, now in come.items() if before.get(now.ref) != _without_place(now))
     return frozenset(changed)
 
 
-def read_again(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
-    """For each row that went the one that has its memory now; -1 where none has."""
+def map_replaced(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
+    """Map each removed row to the new row of the same memory, -1 if there is none."""
     now = {memory.ref: serial for serial, memory in come.items()}
     return {serial: now.get(memory.ref, -1) for serial, memory in gone.items()}
 
 
-def followed(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
-    """Marks on rows, gone on with where their memories were read again."""
+def follow_serials(serials: Collection[int], again: Mapping[int, int]) -> set[int]:
+    """Map serials to the new rows of their memories, dropping those without one."""
     return {again.get(serial, serial) for serial in serials} - {-1}
 
 
-def _said(memory: Memory) -> Memory:
-    """The memory apart from where it lies: lines move when something is written above them."""
+def _without_place(memory: Memory) -> Memory:
+    """The memory without its location, since lines move when text above them changes."""
     return replace(memory, origin=Place(""), also=())

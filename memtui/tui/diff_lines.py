@@ -1,8 +1,12 @@
-"""Unified diffs of planned files as values to draw; fast also where a file is large."""
+"""Unified diffs of files as drawable lines, and word-by-word diffs of two texts.
+
+Fast for large files: the common beginning and end are cut off before difflib compares the rest.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,21 +19,22 @@ LONGEST_LINE = 4_000
 """Characters of a line that are shown."""
 MOST_LINES = 20_000
 """Lines of all diffs together that are shown."""
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """One line of a diff; its text is visible already."""
+    """One line of a diff, its text already made visible."""
 
     kind: str
     """`file`, `hunk`, `same`, `gone`, `new` or `note`."""
     words: str
     pieces: tuple[tuple[bool, str], ...] = ()
-    """The same words in pieces, each told whether it changed; empty: the whole line did."""
+    """The same words as (changed, piece) pairs; empty when the whole line changed."""
 
 
-def lines_of(diffs: Iterable[FileDiff]) -> list[DiffLine]:
-    """Every file's change, file after file."""
+def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
+    """Diff every file that changed, one after the other."""
     lines: list[DiffLine] = []
     for diff in diffs:
         if diff.before == diff.after:
@@ -42,7 +47,7 @@ def lines_of(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     return lines
 
 
-def counted(lines: Sequence[DiffLine]) -> tuple[int, int, int]:
+def count_lines(lines: Sequence[DiffLine]) -> tuple[int, int, int]:
     """How many files, how many lines added, how many taken away."""
     kinds = [line.kind for line in lines]
     return kinds.count("file"), kinds.count("new"), kinds.count("gone")
@@ -57,8 +62,8 @@ def _headline(diff: FileDiff) -> str:
 
 def _file_lines(diff: FileDiff) -> list[DiffLine]:
     before, after = _split(diff.before), _split(diff.after)
-    head = _same(before, after)
-    tail = _same(before[head:][::-1], after[head:][::-1])
+    head = _common_prefix(before, after)
+    tail = _common_prefix(before[head:][::-1], after[head:][::-1])
     first = max(0, head - CONTEXT)
     old = before[first : len(before) - max(0, tail - CONTEXT)]
     new = after[first : len(after) - max(0, tail - CONTEXT)]
@@ -70,26 +75,35 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
         lines.append(DiffLine("hunk", f"line {start_old}{moved}"))
         for kind, a, b, c, d in group:
             if kind == "equal":
-                lines += [DiffLine("same", _shown(line)) for line in old[a:b]]
+                lines += [DiffLine("same", _visible(line)) for line in old[a:b]]
             else:
                 lines += _changed(old[a:b], new[c:d])
-    if _ends(diff.before) != _ends(diff.after) and None not in (diff.before, diff.after):
-        word = "without" if _ends(diff.before) else "with"
+    if _ends_with_newline(diff.before) != _ends_with_newline(diff.after) and None not in (
+        diff.before,
+        diff.after,
+    ):
+        word = "without" if _ends_with_newline(diff.before) else "with"
         lines.append(DiffLine("note", f"the file now ends {word} a newline"))
     return lines
 
 
 def _changed(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
-    """Lines that went and came; as many of both are set against each other word by word."""
+    """Removed and added lines; with equally many of both, changed pieces are marked in pairs."""
     if len(old) != len(new):
         return [
-            *(DiffLine("gone", _shown(line)) for line in old),
-            *(DiffLine("new", _shown(line)) for line in new),
+            *(DiffLine("gone", _visible(line)) for line in old),
+            *(DiffLine("new", _visible(line)) for line in new),
         ]
-    pairs = [_pieces(_shown(a), _shown(b)) for a, b in zip(old, new, strict=True)]
+    pairs = [_pieces(_visible(a), _visible(b)) for a, b in zip(old, new, strict=True)]
     return [
-        *(DiffLine("gone", _shown(line), gone) for line, (gone, _) in zip(old, pairs, strict=True)),
-        *(DiffLine("new", _shown(line), came) for line, (_, came) in zip(new, pairs, strict=True)),
+        *(
+            DiffLine("gone", _visible(line), gone)
+            for line, (gone, _) in zip(old, pairs, strict=True)
+        ),
+        *(
+            DiffLine("new", _visible(line), came)
+            for line, (_, came) in zip(new, pairs, strict=True)
+        ),
     ]
 
 
@@ -97,9 +111,9 @@ Pieces = tuple[tuple[bool, str], ...]
 
 
 def _pieces(old: str, new: str) -> tuple[Pieces, Pieces]:
-    """Both lines in pieces; nothing when they have too little in common to be compared."""
-    head = _same(old, new)
-    tail = _same(old[head:][::-1], new[head:][::-1])
+    """Split both lines into common and changed pieces; () when they have too little in common."""
+    head = _common_prefix(old, new)
+    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
     if head + tail < 4 or (head + tail) * 4 < min(len(old), len(new)):
         return (), ()
 
@@ -111,8 +125,8 @@ def _pieces(old: str, new: str) -> tuple[Pieces, Pieces]:
     return cut(old), cut(new)
 
 
-def _same(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many elements both begin with."""
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
+    """Count the elements that both have in common at their beginning."""
     count = 0
     for a, b in zip(one, other, strict=False):
         if a != b:
@@ -128,10 +142,37 @@ def _split(content: str | None) -> list[str]:
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def _ends(content: str | None) -> bool:
+def _ends_with_newline(content: str | None) -> bool:
     return content is not None and content.endswith("\n")
 
 
-def _shown(line: str) -> str:
+def _visible(line: str) -> str:
     cut = line[:LONGEST_LINE] + ("…" if len(line) > LONGEST_LINE else "")
     return text.visible(cut.removesuffix("\r"))
+
+
+def diff_words(before: str, after: str) -> list[tuple[str, str]]:
+    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
+
+    A space between two changes counts as changed, so that a changed phrase stays in one piece.
+    """
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    pieces: list[tuple[str, str]] = []
+    gone = added = ""
+    for at, (kind, a, b, c, d) in enumerate(steps):
+        same = "".join(new[c:d])
+        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
+            pieces += _removed_and_added(gone, added)
+            pieces.append(("same", same))
+            gone = added = ""
+            continue
+        gone += "".join(old[a:b])
+        added += same
+    return pieces + _removed_and_added(gone, added)
+
+
+def _removed_and_added(gone: str, added: str) -> list[tuple[str, str]]:
+    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
+    pieces = [("gone", gone), *between, ("new", added)]
+    return [(kind, piece) for kind, piece in pieces if piece]

@@ -1,4 +1,4 @@
-"""What a form is: fields to fill in, and what the answers come to beside a memory."""
+"""Forms as values: fields, and the changes that their values make to a memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = Mapping[str, str]
 
 
 class Kind(StrEnum):
-    """How a field is filled in."""
+    """The kind of input of a field."""
 
     PROSE = "prose"
     LINE = "line"
@@ -31,20 +31,20 @@ class Field:
     kind: Kind = Kind.LINE
     value: str = ""
     known: tuple[str, ...] = ()
-    """Values to choose from, or to offer."""
+    """Values to choose from, or suggestions."""
     locked: str = ""
-    """Why it cannot be changed; empty when it can."""
+    """Why the field is read-only; empty when it can be edited."""
     hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a person is asked, and what the answers mean."""
+    """The fields of a dialog, and the changes that saving it makes."""
 
     title: str
     fields: tuple[Field, ...]
     changes: Callable[[Values, bool], list[Change]]
-    """Values by field and whether to force -> the changes; none when nothing is wanted yet."""
+    """(values by field, force) -> the changes; empty when there is nothing to save."""
     base: Memory | None = None
     """The memory as it was when the form was opened."""
     focus: str = "content"
@@ -53,7 +53,7 @@ class Form:
     store: str = ""
     """Label of the store it writes to."""
     about: tuple[Memory, ...] = ()
-    """The memories it changes; none for a new one."""
+    """The memories it changes; empty when adding one."""
 
 
 TEXT_FIELDS = ("title", "type", "entity")
@@ -66,29 +66,29 @@ LABELS = {
     "tags": "Tags",
     "kind": "Kind",
 }
-"""Fields of a memory that a form can ask for, and what it calls them."""
+"""The label of each memory field that a form can have."""
 
 
 def tags_of(words: str) -> tuple[str, ...]:
-    """`a, b` as (a, b)."""
+    """Split `a, b` into (a, b)."""
     return tuple(dict.fromkeys(tag.strip() for tag in words.split(",") if tag.strip()))
 
 
 def value_of(memory: Memory, name: str) -> str:
-    """A field of the memory as the form shows it."""
+    """A field of a memory as the form shows it."""
     value = getattr(memory, name)
     return ", ".join(value) if isinstance(value, tuple) else str(value or "")
 
 
 def asked(name: str, words: str) -> Any:
-    """What a change is given for a field that says these words."""
+    """The value of a change's field for an input."""
     if name == "tags":
         return tags_of(words)
     return words if name == "content" else words.strip()
 
 
 def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
-    """The fields of which the form says something else than the memory did."""
+    """The fields whose input differs from the memory, with their new values."""
     found: dict[str, Any] = {}
     for name, words in values.items():
         if name in LABELS and words != value_of(base, name):
@@ -97,13 +97,13 @@ def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
 
 
 def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
-    """The conflict, when a field that the person changed was changed by another program too."""
+    """Return the conflict if a field changed in the form was also changed on disk, else None."""
     wanted = changed_fields(base, values)
     both = [name for name in wanted if getattr(now, name) != getattr(base, name)]
     if not both:
         return None
 
-    def told(memory: Memory | None) -> str:
+    def joined(memory: Memory | None) -> str:
         if both == ["content"]:
             return values["content"] if memory is None else memory.content
         parts = [
@@ -113,22 +113,22 @@ def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | 
         return "\n\n".join(parts)
 
     return Conflict(
-        "another program changed this memory while you wrote",
+        "another program changed this memory while you were editing",
         where=now.origin.file,
-        base=told(base),
-        theirs=told(now),
-        yours=told(None),
+        base=joined(base),
+        theirs=joined(now),
+        yours=joined(None),
     )
 
 
 def both_texts(conflict: Conflict) -> str:
-    """Their text and ours, one after the other, to be made one by hand."""
+    """Both texts of a conflict, one after the other, to be merged by hand."""
     parts = [part for part in (conflict.theirs, conflict.yours) if part]
     return "\n\n".join(parts)
 
 
 def resumed(form: Form, values: Values, before: Values) -> Form:
-    """The form with what was written in it before; `before`: what the memory said then."""
+    """Fill a form with the values of a draft; `before`: the memory's fields when it was written."""
     fields = tuple(replace(one, value=values.get(one.name, one.value)) for one in form.fields)
     base = form.base
     if base is not None:

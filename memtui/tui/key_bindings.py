@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from memtui.keymap import key_name
 from memtui.tui.action_context import ActionContext
-from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, Action
+from memtui.tui.actions import ACTIONS, ANYWHERE, BY_ID, EVERYWHERE, MOVING, Action
 from memtui.tui.layout import Pane
 
 
@@ -33,7 +33,7 @@ def bindings(*scopes: str) -> list[Binding]:
         Binding(
             ",".join(action.keys),
             _binds(action),
-            action.words,
+            action.label,
             show=False,
             tooltip=action.tooltip,
             id=action.id,
@@ -84,6 +84,13 @@ def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
     """The key to show for an action in the footer; empty when it has none."""
     keys = overrides.get(action.id, action.keys)
     return show_key(keys[0]) if keys else ""
+
+
+def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
+    """The end of a toast that names a key: ` · u undo`; empty when the action has none."""
+    action = BY_ID[action_id]
+    key = first_key(action, overrides)
+    return f" · {key} {action.label}" if key else ""
 
 
 def show_keys(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""Which panes a terminal of some size shows. Pure: sizes and focus in, panes out."""
+"""Which panes are shown at a terminal size. Pure: size and focus in, panes out."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from enum import StrEnum
 
 MIN_WIDTH = 40
 MIN_HEIGHT = 12
-"""Below this a message is shown and no key acts (design: 40x12 does not break)."""
+"""Below this size only a message is shown."""
 WIDE = 120
 MEDIUM = 80
 STATISTICS_FROM = 26
-"""Rows from which the entities leave room for the statistics below them."""
+"""Rows from which the statistics fit below the entities."""
 TIMELINE_FROM = 28
-"""Rows from which the timeline strip is always there on a wide screen."""
+"""Rows from which a wide screen always shows the timeline."""
 STACKED_FROM = 18
 """Rows from which the detail fits below the list."""
 
 
 class Pane(StrEnum):
-    """The five panes; their order gives their numbers."""
+    """The five panes, numbered in this order."""
 
     ENTITIES = "entities"
     MEMORIES = "memories"
@@ -56,7 +56,7 @@ def shape_of(width: int, height: int) -> Shape:
 
 
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool) -> Layout:
-    """What to show so that the focused pane is always among it."""
+    """Choose the panes to show; the focused one is always among them."""
     shape = shape_of(width, height)
     if shape is Shape.TINY:
         return Layout(shape, frozenset())

@@ -140,7 +140,10 @@ class LibraryWorker:
         went, came = library.diff_memories(before, self._present)
         gone = before.rows.with_serials(went) if before is not None else {}
         come = self._present.rows.with_serials(came)
-        fresh, again = cursor_restore.fresh(gone, come), cursor_restore.read_again(gone, come)
+        fresh, again = (
+            cursor_restore.find_changed(gone, come),
+            cursor_restore.map_replaced(gone, come),
+        )
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _learn(self, library: Library, job: Job) -> None:

@@ -1,6 +1,6 @@
-"""Everything about one memory as lines to draw: text, fields, where it lies, what it refers to.
+"""One memory as lines to draw: text, fields, location, references.
 
-Pure: a memory and a width in, styled lines out. Every string of the store passes `text.visible`.
+Pure: a memory and a width in, styled lines out. Every string of a store passes `text.visible`.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from rich.style import Style
 
 from memtui import text
 from memtui.model import UNTYPED, Memory, Place
-from memtui.tui import glyphs
-from memtui.tui.colours import Palette, marked_segments
+from memtui.tui import appearance
+from memtui.tui.appearance import Palette, marked_segments
 
 LONGEST = 60_000
-"""Characters of one content that are laid out; the rest is for $EDITOR."""
+"""Characters of a content that are shown."""
 LONGEST_VALUE = 4_000
 LABEL_MAX = 18
 AGO_FROM = 44
-"""Columns from which a time has room for "8 months ago" behind it."""
+"""Columns from which a time is followed by its age, such as "8 months ago"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Another memory that this one names."""
+    """A memory that this one refers to."""
 
     relation: str
     """`replaces`, `replaced by`, or the link's own word."""
     words: str
-    """Its headline, or its id when it is not here."""
+    """Its headline, or its id if it is not in the open stores."""
     ref: str = ""
-    """Empty: it dangles."""
+    """Empty if it is not in the open stores."""
     note: str = ""
     age: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class DetailLine:
-    """One line of the card; `ref` where it leads to another memory."""
+    """One line; `ref` if it is a reference to another memory."""
 
     segments: tuple[Segment, ...]
     ref: str = ""
 
 
 class MemoryDetail:
-    """Lays one memory out for a width."""
+    """Lays out one memory for a width."""
 
     def __init__(
         self,
@@ -88,16 +88,16 @@ class MemoryDetail:
         bits = [
             (kind, palette.type(memory.type) if memory.type else palette.faint),
             (
-                f"{glyphs.IMPORTANCE.get(memory.importance, '')} {memory.importance}",
+                f"{appearance.IMPORTANCE_GLYPHS.get(memory.importance, '')} {memory.importance}",
                 palette.importance(memory.importance),
             ),
             (
-                f"{glyphs.STATUS_SHOWN.get(memory.status, '')} {memory.status}",
+                f"{appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, '')} {memory.status}",
                 palette.status(memory.status),
             ),
         ]
         if memory.pinned:
-            bits.append((f"{glyphs.PINNED} pinned", palette.pin))
+            bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
         if memory.when:
             bits.append((text.ago(memory.when, self._now), palette.dim))
         yield from self._flow(bits)
@@ -108,7 +108,7 @@ class MemoryDetail:
             yield _line(Segment(text.cut(badge, self._width), palette.badge))
 
     def _flow(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
-        """Short pieces, separated by dots, on as many lines as they need."""
+        """Short pieces separated by dots, wrapped to lines."""
         line: list[Segment] = []
         used = 0
         for words, style in bits:
@@ -128,7 +128,7 @@ class MemoryDetail:
         content = self._memory.content
         shown = text.visible(content[:LONGEST])
         style, match = self._palette.text, self._palette.match
-        if self._memory.status in glyphs.QUIET:
+        if self._memory.status in appearance.INACTIVE_STATUSES:
             style = self._palette.dim
         if not shown.strip():
             if not self._memory.title:
@@ -137,7 +137,7 @@ class MemoryDetail:
         for part in text.wrap(shown.strip("\n"), self._width):
             yield _line(*marked_segments(part, self._words, style, match))
         if len(content) > LONGEST:
-            more = f"… {text.number(len(content) - LONGEST)} characters more: o opens the file"
+            more = f"… {text.number(len(content) - LONGEST)} more characters · o open file"
             yield _line(Segment(text.cut(more, self._width), self._palette.warning))
 
     def _fields(self) -> Iterator[DetailLine]:
@@ -168,11 +168,11 @@ class MemoryDetail:
     def _extra(self) -> Iterator[DetailLine]:
         pairs = [(str(key), _value(value)) for key, value in self._memory.extra.items()]
         if pairs:
-            yield _line(Segment("Also stored", self._palette.heading))
+            yield _line(Segment("Other fields", self._palette.heading))
             yield from self._table(pairs)
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
-        """Labels in one column, values wrapped in the other; one below the other when narrow."""
+        """Labels in one column, values wrapped in the other."""
         palette = self._palette
         shown = [(text.one_line(label), text.visible(value)) for label, value in pairs]
         column = min(LABEL_MAX, max((text.width(label) for label, _ in shown), default=0)) + 2
@@ -198,7 +198,7 @@ class MemoryDetail:
                 words = text.cut(text.one_line(heading), self._width)
                 yield _line(Segment(words[:1].upper() + words[1:], palette.heading))
             if not reference.ref:
-                words = f"{text.one_line(reference.words)} (not here)"
+                words = f"{text.one_line(reference.words)} (not found)"
                 yield _line(Segment(text.cut(f"  {words}", self._width), palette.faint))
                 continue
             words = text.cut(text.one_line(reference.words), self._width - 3 - len(reference.age))
@@ -227,7 +227,7 @@ def _place(place: Place) -> str:
 
 
 def _value(value: Any) -> str:
-    """A JSON value as a person reads it."""
+    """A JSON value as readable text."""
     if isinstance(value, str):
         return value[:LONGEST_VALUE]
     if (isinstance(value, Mapping) and not value) or (isinstance(value, list) and not value):
@@ -238,6 +238,6 @@ def _value(value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)[:LONGEST_VALUE]
     if value is None:
         return "–"
-    if isinstance(value, bool):  # asked of the type: 1 and 1.0 are equal to True
+    if isinstance(value, bool):  # by type, since 1 and 1.0 are equal to True
         return "yes" if value else "no"
     return f"{value}"

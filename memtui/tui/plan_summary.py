@@ -1,8 +1,9 @@
-"""What a plan comes to, as lines for a person."""
+"""What a planned change, import or restore would do, as lines to show."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.changes import Outcome
@@ -13,28 +14,32 @@ from memtui.stores.base import WritableStore
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
-MOST = 200
-"""Warnings and memories named one by one."""
+if TYPE_CHECKING:
+    from memtui.bundle.import_plan import ImportPlan, StoreImport
+    from memtui.bundle.restoring import Restoration
+
+MAX_LISTED = 200
+"""Warnings and memories listed one by one."""
 _GOOD = frozenset({Outcome.ADDED, Outcome.DONE})
 
 
-def told(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
-    """Outcome and reason, what it replaces, what to be warned of."""
+def describe_plan(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
+    """Outcome and reason of a plan, what it supersedes, and its warnings."""
     said = [*_outcome(planned)]
     said += [
-        OutcomeLine(_headline(ref, get), Tone.WARNING, "no longer current:")
-        for ref in planned.supersedes[:MOST]
+        OutcomeLine(_headline(ref, get), Tone.WARNING, "supersedes:")
+        for ref in planned.supersedes[:MAX_LISTED]
     ]
-    said += _rest(len(planned.supersedes))
-    said += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MOST]]
-    said += _rest(len(planned.warnings))
+    said += _more(len(planned.supersedes))
+    said += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MAX_LISTED]]
+    said += _more(len(planned.warnings))
     return tuple(said)
 
 
 def _outcome(planned: Planned) -> list[OutcomeLine]:
     outcome, reason = planned.outcome, planned.reason
     if outcome is Outcome.NOTHING and not planned.has_edits:
-        return [OutcomeLine(reason or "nothing would change", Tone.QUIET)]
+        return [OutcomeLine(reason or "no changes", Tone.QUIET)]
     if outcome is Outcome.DONE:
         return [OutcomeLine(reason, Tone.QUIET)] if reason else []
     tone = Tone.GOOD if outcome in _GOOD else Tone.WARNING
@@ -43,15 +48,15 @@ def _outcome(planned: Planned) -> list[OutcomeLine]:
     return [OutcomeLine(reason, tone, str(outcome))]
 
 
-def named(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
-    """The memories that an act on several is about, one by one."""
+def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
+    """The memories that a plan changes, one per line."""
     refs = [change.ref for plan in planned.plans for change in plan.changes if change.ref]
-    said = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MOST]]
-    return (*said, *_rest(len(refs)))
+    said = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
+    return (*said, *_more(len(refs)))
 
 
-def _rest(count: int) -> list[OutcomeLine]:
-    return [OutcomeLine(f"and {count - MOST} more", Tone.QUIET)] if count > MOST else []
+def _more(count: int) -> list[OutcomeLine]:
+    return [OutcomeLine(f"and {count - MAX_LISTED} more", Tone.QUIET)] if count > MAX_LISTED else []
 
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
@@ -61,10 +66,10 @@ def _headline(ref: str, get: Callable[[str], Memory]) -> str:
         return ref
 
 
-def places(
+def describe_files(
     planned: Planned, lines: Sequence[DiffLine], stores: Sequence[WritableStore]
 ) -> tuple[OutcomeLine, ...]:
-    """Which files would change, as they are called in their store."""
+    """The first file that would change, relative to its store, and how many more."""
     files = [line.words for line in lines if line.kind == "file"]
     roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
     for root in reversed(roots):
@@ -75,6 +80,93 @@ def places(
     return (OutcomeLine(f"{files[0]}{more}", Tone.QUIET, "changes"),)
 
 
-def failure(error: MemtuiError) -> OutcomeLine:
-    """Why it cannot be saved."""
-    return OutcomeLine(str(error), Tone.BAD, "not possible:")
+def describe_failure(error: MemtuiError) -> OutcomeLine:
+    """The error that prevents a plan or a save."""
+    return OutcomeLine(str(error), Tone.BAD, "error:")
+
+
+MAX_PER_GROUP = 100
+"""Memories listed one by one in each group of an import."""
+
+
+def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
+    """Counts per store, fields lost, then the memories one by one."""
+    said: list[OutcomeLine] = []
+    for part in plan.imports:
+        said += _describe_store(part)
+    if plan.lost:
+        said.append(OutcomeLine("", Tone.PLAIN))
+        said.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
+        said += [
+            OutcomeLine(f"{name}  (of {_count_memories(count)})", Tone.WARNING, "  –")
+            for name, count in plan.lost.items()
+        ]
+    for part in plan.imports:
+        said += _list_group("New", Tone.GOOD, (_short(item.memory.headline) for item in part.new))
+        said += _list_group(
+            "Skipped (conflict)",
+            Tone.WARNING,
+            (f"{_short(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
+        )
+        said += _list_group(
+            "Rejected",
+            Tone.WARNING,
+            (f"{_short(r.memory.headline)}: {r.why}" for r in part.refused),
+        )
+    warnings = plan.warnings
+    said += _list_group("Warnings", Tone.WARNING, iter(warnings))
+    return said
+
+
+def describe_restore(plan: Restoration) -> list[OutcomeLine]:
+    """The stores that restoring into a new folder would create."""
+    said = []
+    for placed in plan.stores:
+        count = _count_memories(len(placed.store.memories))
+        where = text.one_line(str(placed.root))
+        said.append(
+            OutcomeLine(f"{count} in {where}", Tone.GOOD, f"creates {placed.store.format}:")
+        )
+    said.append(
+        OutcomeLine(f"{text.number(plan.files)} files, identical to the exported ones", Tone.QUIET)
+    )
+    return said
+
+
+def _describe_store(part: StoreImport) -> list[OutcomeLine]:
+    counts = [f"{text.number(len(part.new))} new"]
+    if part.same:
+        counts.append(f"{text.number(len(part.same))} unchanged")
+    if part.conflicts:
+        counts.append(f"{text.number(len(part.conflicts))} conflicting")
+    if part.refused:
+        counts.append(f"{text.number(len(part.refused))} rejected")
+    head = f"{part.source} → {part.target}"
+    said = [OutcomeLine(", ".join(counts), Tone.GOOD if part.new else Tone.PLAIN, head)]
+    if part.reason:
+        said.append(OutcomeLine(part.reason, Tone.QUIET))
+    return said
+
+
+def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLine]:
+    every = list(rows)
+    if not every:
+        return []
+    said = [
+        OutcomeLine("", Tone.PLAIN),
+        OutcomeLine("", tone, f"{heading} ({text.number(len(every))})"),
+    ]
+    said += [OutcomeLine(row, Tone.PLAIN, "  –") for row in every[:MAX_PER_GROUP]]
+    if len(every) > MAX_PER_GROUP:
+        said.append(
+            OutcomeLine(f"    and {text.number(len(every) - MAX_PER_GROUP)} more", Tone.QUIET)
+        )
+    return said
+
+
+def _short(headline: str) -> str:
+    return text.cut(text.one_line(headline, 400), 60)
+
+
+def _count_memories(count: int) -> str:
+    return f"{text.number(count)} memor{'y' if count == 1 else 'ies'}"

@@ -1,23 +1,23 @@
-"""Two neighbouring hits part by part: why the first is here, and why above the second."""
+"""Compare the scores of two neighbouring results part by part."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-TELLS = 0.0005
-"""Less than this is shown as nothing: values have three places."""
+MIN_VISIBLE = 0.0005
+"""Smaller values are shown as zero: three decimal places."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One hit as it stands in the list."""
+    """One search result with the parts of its score."""
 
     headline: str
     place: int
-    """From 1."""
+    """Rank in the results, from 1."""
     parts: Mapping[str, float]
-    """They add up to the score."""
+    """Name -> value; their sum is the score."""
 
     @property
     def score(self) -> float:
@@ -25,8 +25,8 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """One part of the score in both hits."""
+class ScorePart:
+    """One part of the score of two results."""
 
     name: str
     value: float
@@ -37,17 +37,17 @@ class Weighed:
         return self.value - self.other
 
 
-def weigh(hit: Hit, after: Hit | None) -> list[Weighed]:
-    """Every part that either has, in the order of the score."""
+def compare_parts(hit: Hit, after: Hit | None) -> list[ScorePart]:
+    """The parts of both scores, in the order of the first."""
     theirs: Mapping[str, float] = after.parts if after is not None else {}
     return [
-        Weighed(name, hit.parts.get(name, 0.0), theirs.get(name, 0.0))
+        ScorePart(name, hit.parts.get(name, 0.0), theirs.get(name, 0.0))
         for name in _in_order(tuple(hit.parts), tuple(theirs))
     ]
 
 
 def _in_order(one: Sequence[str], other: Sequence[str]) -> list[str]:
-    """The names of both, each list in its own order as far as the first allows."""
+    """Merge two lists of names; where their orders differ, the first wins."""
     names = list(one)
     for at, name in enumerate(other):
         if name not in names:
@@ -56,24 +56,24 @@ def _in_order(one: Sequence[str], other: Sequence[str]) -> list[str]:
     return names
 
 
-def verdict(hit: Hit, after: Hit | None) -> str:
-    """Why the hit stands above the next, in one sentence."""
+def explain_rank(hit: Hit, after: Hit | None) -> str:
+    """One sentence on why a result ranks above the next."""
     if after is None:
-        return "It is the last hit."
+        return "This is the last result."
     ahead = hit.score - after.score
-    if ahead < TELLS:
-        return "Both count the same; the newer stands first."
-    weighed = sorted(weigh(hit, after), key=lambda part: -abs(part.difference))
-    for_it = [part.name for part in weighed if part.difference >= TELLS]
-    against = [part.name for part in weighed if part.difference <= -TELLS]
-    words = f"Above the next by {ahead:.3f}, for {_listed(for_it[:2])}"
-    return f"{words}, in spite of {_listed(against[:2])}." if against else f"{words}."
+    if ahead < MIN_VISIBLE:
+        return "Same score as the next result; the newer one comes first."
+    weighed = sorted(compare_parts(hit, after), key=lambda part: -abs(part.difference))
+    for_it = [part.name for part in weighed if part.difference >= MIN_VISIBLE]
+    against = [part.name for part in weighed if part.difference <= -MIN_VISIBLE]
+    words = f"Ranks {ahead:.3f} above the next: more for {_listed(for_it[:2])}"
+    return f"{words}, less for {_listed(against[:2])}." if against else f"{words}."
 
 
 def _listed(names: Sequence[str]) -> str:
-    return " and ".join(names) or "many small things"
+    return " and ".join(names) or "several small parts"
 
 
-def scale(weighed: Sequence[Weighed]) -> float:
-    """What a whole bar stands for; never 0."""
+def full_bar(weighed: Sequence[ScorePart]) -> float:
+    """The value of a full bar; never 0."""
     return max((abs(v) for part in weighed for v in (part.value, part.other)), default=0.0) or 1.0

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from memtui.tui.layout import Pane
     from memtui.tui.library_worker import LibraryWorker
     from memtui.tui.view_state import ViewState
-    from memtui.tui.widgets.chips import ChipLine
     from memtui.tui.widgets.detail import Detail
     from memtui.tui.widgets.entity_tree import EntityTree
     from memtui.tui.widgets.memory_list import MemoryList
     from memtui.tui.widgets.search_bar import SearchBar
     from memtui.tui.widgets.statistics import StatisticsPane
+    from memtui.tui.widgets.status_lines import ChipLine
     from memtui.tui.widgets.timeline import TimelinePane
 
 

@@ -1,4 +1,4 @@
-"""Where the person left off, read before the first paint and written when the app ends."""
+"""Session state: read before the first paint, saved when the app ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SessionState:
-    """Between the session file and the screen."""
+    """Loads, restores and saves the session of a set of stores."""
 
     def __init__(self, launch: Launch) -> None:
         self._launch = launch
@@ -28,7 +28,7 @@ class SessionState:
             self.last = session.load(launch.state, self._key)
 
     def view(self, now: datetime) -> ViewState:
-        """What was asked for when the last session ended, else what the settings say."""
+        """The view of the last session, or the default one of the settings."""
         if self.last.query:
             return ViewState(self.last.query).settled(now)
         settings = self._launch.loaded.settings
@@ -42,27 +42,27 @@ class SessionState:
 
     @property
     def seen(self) -> datetime | None:
-        """When the stores were last looked at."""
+        """When the last session ended; None if unknown."""
         try:
             return datetime.fromisoformat(self.last.seen)
         except ValueError:
             return None
 
     def restore(self, screen: ScreenInterface) -> None:
-        """The pane that had the keys, the zoom, the former searches."""
+        """Restore focus, zoom and search history."""
         if self.last.focus in list(Pane):
             screen.pane = Pane(self.last.focus)
         screen.zoomed = bool(self.last.zoomed)
-        screen.search_bar.line.former = list(self.last.searches)
+        screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
-        """Remember what the screen looks like."""
+        """Save the state of the screen."""
         if self._launch.state is None:
             return
         now = screen.now()
         memory = screen.memories.memory
         view = screen.view.settled(now)
-        # As it was typed: the last word matches as a prefix in the next session by itself.
+        # As typed: the next session makes the last word a prefix by itself.
         query = replace(view.query(now), terms=queries.parse_query(view.text, now).terms)
         kept = Session(
             query=queries.format_query(query),
@@ -70,7 +70,7 @@ class SessionState:
             focus=screen.pane,
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
-            searches=tuple(screen.search_bar.line.former),
+            searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
         session.save(self._launch.state, self._key, kept)

@@ -1,4 +1,4 @@
-"""The words around the panes: what is going on, how many were found, what to do next."""
+"""Status texts of the browse screen: progress, counts, empty states, statistics, references."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.progress import Progress
-from memtui.tui import glyphs
+from memtui.tui import appearance
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import ORDER_WORDS
 from memtui.tui.widgets.statistics import Row
@@ -26,21 +26,21 @@ TYPES_SHOWN = 12
 
 
 class StatusText:
-    """Makes sentences and rows from values, and hands them to the widgets of the screen."""
+    """Formats values as texts and rows, and passes them to the widgets of the screen."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._progress = ""
         self._complete = False
 
-    # What is going on
+    # Progress
 
-    def opening(self) -> None:
-        self._screen.memories.explain("Opening the stores …")
+    def show_opening(self) -> None:
+        self._screen.memories.explain("Opening stores…")
         self._screen.chips.show((), "", "", "")
 
-    def progressed(self, progress: Progress | None) -> None:
-        """Show how far the work is, calmly, at the end of the search line."""
+    def show_progress(self, progress: Progress | None) -> None:
+        """Show the progress of long work at the end of the search bar."""
         words = ""
         if progress is not None:
             share = f" {progress.done * 100 // progress.total} %" if progress.total else " …"
@@ -50,19 +50,19 @@ class StatusText:
             self._screen.search_bar.set_activity(words)
 
     def rows_changed(self, *, complete: bool) -> None:
-        """From now on an empty list means that there is nothing."""
+        """Note whether all stores have been read, so that an empty list means no memories."""
         self._complete = self._complete or complete
 
-    # What was found
+    # Results
 
-    def found(self, found: SearchResult) -> None:
-        """Chips, hint, order and counts beside them; what to say when there is nothing."""
+    def show_results(self, found: SearchResult) -> None:
+        """Show filter chips, hint, order and counts; an explanation if nothing was found."""
         screen = self._screen
         library = screen.worker.library
         total = library.snapshot.count if library else 0
         right = f"{text.number(found.total)} of {text.number(total)}"
         if found.how == "scan":
-            right = f"scanning, the index is not ready · {right}"
+            right = f"index not ready, scanning · {right}"
         order = ORDER_WORDS[found.query.order]
         status = (
             "current memories" if not queries.filter_values(found.query, "status") else "memories"
@@ -77,17 +77,17 @@ class StatusText:
     def _nothing(self, found: SearchResult, total: int) -> tuple[str, ...]:
         if not total:
             if not self._complete:
-                return ("Reading the stores …",)
+                return ("Reading stores…",)
             if self._unreadable():
-                return ("No memory can be read.", "U lists what cannot be read, and why.")
-            return ("These stores hold no memories yet.", "n writes the first one.")
-        lines = ["Nothing matches."]
+                return ("No readable memories.", "Press U to list unreadable files.")
+            return ("No memories yet.", "Press n to add one.")
+        lines = ["No matches."]
         if found.hint:
             lines.append(found.hint)
         if self._screen.view.is_filtered:
-            lines.append("Press F to clear the filters.")
+            lines.append("Press F to clear all filters.")
         elif self._screen.view.text:
-            lines.append("Press / to search for something else, ? for how to search.")
+            lines.append("Press / to change the search, ? for help.")
         return tuple(lines)
 
     def _unreadable(self) -> int:
@@ -99,7 +99,7 @@ class StatusText:
     # Statistics and references
 
     def statistics(self, statistics: Statistics, found: SearchResult) -> list[Row]:
-        """The rows of the statistics pane: counts with bars, then sizes and times."""
+        """Rows of the statistics pane: counts with bars, then times and sizes."""
         query, facets = found.query, found.facets
         groups = [
             ("Type", "type", facets.type),
@@ -126,13 +126,13 @@ class StatusText:
         if statistics.oldest:
             facts.append(Row("oldest", fact=text.ago(statistics.oldest, now)))
         if statistics.undated:
-            facts.append(Row("without a time", fact=text.number(statistics.undated)))
+            facts.append(Row("undated", fact=text.number(statistics.undated)))
         if statistics.disk:
             facts.append(Row("on disk", fact=text.size(statistics.bytes)))
         return facts
 
     def references(self, lineage: Lineage) -> list[Reference]:
-        """What a memory refers to, for the detail: successors first, they matter most."""
+        """References of a memory for the detail pane, superseding memories first."""
         found = [self._reference("replaced by", relative) for relative in lineage.successors]
         found += [self._reference("replaces", relative) for relative in lineage.supersedes]
         for relative in lineage.links:
@@ -150,8 +150,8 @@ class StatusText:
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
 
 
-def losses_told(report: StoreLosses) -> tuple[str, str]:
-    """Title and words of the toast about what a store has lost."""
+def describe_losses(report: StoreLosses) -> tuple[str, str]:
+    """Title and text of the toast about files of a store that became unreadable."""
     first, *others = report.losses
     name = os.path.relpath(first.path, report.root)
     name = text.file_name(first.path if name in (".", "..") else name)
@@ -162,9 +162,9 @@ def losses_told(report: StoreLosses) -> tuple[str, str]:
     title = f"{label}: unreadable"
     if report.memories:
         plural = "y" if report.memories == 1 else "ies"
-        title = f"{label}: {text.number(report.memories)} memor{plural} can no longer be read"
+        title = f"{label}: {text.number(report.memories)} memor{plural} became unreadable"
     listed = any(loss.is_listed for loss in report.losses)
-    return title, f"{words} U lists what cannot be read." if listed else words
+    return title, f"{words} Press U to list unreadable files." if listed else words
 
 
 def _relation(relative: Relative) -> str:
@@ -172,10 +172,13 @@ def _relation(relative: Relative) -> str:
 
 
 def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Row]:
-    """One row a value: in their own order where they have one, the rest by count."""
+    """One row per value, in its own order if it has one, else by count."""
     order = {"importance": IMPORTANCES, "status": STATUSES}.get(field)
     values = [v for v in order if counts.get(v)] if order else list(counts)
-    marks = {"importance": glyphs.IMPORTANCE, "status": glyphs.STATUS_SHOWN}.get(field, {})
+    marks = {
+        "importance": appearance.IMPORTANCE_GLYPHS,
+        "status": appearance.VISIBLE_STATUS_GLYPHS,
+    }.get(field, {})
     longest = max(counts.values(), default=0) or 1
     rows = [
         Row(

@@ -1,7 +1,7 @@
-"""Textual's driver of a Unix terminal, which also ends well when it is told to or left alone.
+"""The terminal: its Textual driver, running other programs on it, suspending to the shell.
 
-SIGTERM and SIGHUP end the app as `quit` does, so that the terminal is given back and what was
-written is kept. A terminal that was closed takes nothing more: writing to it must not block.
+The driver ends the app on SIGTERM and SIGHUP as `quit` does, so that the terminal is restored and
+drafts are kept. Writing to a terminal that was closed must not block.
 """
 
 from __future__ import annotations
@@ -10,26 +10,34 @@ import asyncio
 import os
 import select
 import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from textual.drivers.linux_driver import LinuxDriver
+
+from memtui import text
+from memtui.errors import SaveError
+from memtui.model import Place
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-LOOK = 1.0
-"""Seconds between two looks at whether the terminal is still there; for who ignores SIGHUP."""
+CHECK_INTERVAL = 1.0
+"""Seconds between two checks that the terminal still exists, for when SIGHUP is ignored."""
 
 
 class TerminalDriver(LinuxDriver):
-    """Reads and writes the terminal that memtui was started on."""
+    """Textual's Unix driver that also handles a closed terminal and termination signals."""
 
     _app: AppInterface
 
     def __init__(self, app: AppInterface, **options: Any) -> None:
         super().__init__(app, **options)
-        self._file: Any = _Lossy(self._file)
+        self._file: Any = _OutputFile(self._file)
         self._is_watched = False
 
     def start_application_mode(self) -> None:
@@ -39,20 +47,20 @@ class TerminalDriver(LinuxDriver):
                 loop.add_signal_handler(number, self._app.end_by, number)
         if not self._is_watched:
             self._is_watched = True
-            self._look(loop)
+            self._check_hangup(loop)
         super().start_application_mode()  # type: ignore[no-untyped-call]
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check_hangup(self, loop: asyncio.AbstractEventLoop) -> None:
         poll = select.poll()
         poll.register(self.fileno, 0)
-        if poll.poll(0):  # only a hang-up or an error is told without having been asked for
+        if poll.poll(0):  # with no event requested, poll reports only hang-ups and errors
             self._app.end_by(signal.SIGHUP)
         else:
-            loop.call_later(LOOK, self._look, loop)
+            loop.call_later(CHECK_INTERVAL, self._check_hangup, loop)
 
 
-class _Lossy:
-    """The terminal as a file; once it is gone, what is written goes nowhere."""
+class _OutputFile:
+    """The terminal as a file; once the terminal is closed, output is discarded."""
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
@@ -61,15 +69,15 @@ class _Lossy:
         try:
             self._file.write(words)
         except OSError:
-            self._lose()
+            self._discard_output()
 
     def flush(self) -> None:
         try:
             self._file.flush()
         except OSError:
-            self._lose()
+            self._discard_output()
 
-    def _lose(self) -> None:
+    def _discard_output(self) -> None:
         # What is still buffered would fail once more when Python ends, with exit code 120.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())
@@ -77,3 +85,64 @@ class _Lossy:
 
     def fileno(self) -> int:
         return self._file.fileno()
+
+
+def open_source(app: AppInterface, place: Place) -> None:
+    """Open a memory's file in the editor, at its line, and wait for it."""
+    from textual.app import SuspendNotSupported
+
+    from memtui.files import external_editor
+
+    if not Path(place.file).is_absolute() or not Path(place.file).exists():
+        app.notify(f"{text.file_name(place.file)} no longer exists.", severity="warning")
+        return
+    try:
+        run_program(
+            app, external_editor.editor_command(app.settings.editor, place.file, place.line)
+        )
+    except SuspendNotSupported:
+        app.notify("This terminal cannot run an editor.", severity="warning")
+    except OSError as error:
+        reason = text.one_line(error.strerror or str(error))
+        app.notify(f"Cannot start the editor: {reason}. Set $EDITOR.", severity="error")
+    except SaveError as error:
+        app.notify(str(error), severity="error")
+
+
+def run_program(app: AppInterface, arguments: Sequence[str]) -> int:
+    """Run another program on the terminal and return its exit status.
+
+    Raises:
+        OSError: it cannot be started.
+        SuspendNotSupported: Textual cannot leave this terminal.
+    """
+    failed: OSError | None = None
+    status = 0
+    with app.suspend(), _ignored_interrupts():
+        # Textual takes the terminal back only if nothing is raised inside `suspend`.
+        try:
+            status = subprocess.run(arguments, check=False).returncode
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    return status
+
+
+@contextmanager
+def _ignored_interrupts() -> Iterator[None]:
+    """Ignore ^C, which reaches every program on the terminal, while another one runs there."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def suspend() -> str:
+    """Stop until the shell continues memtui; returns the reason if no shell could."""
+    if os.getsid(os.getppid()) != os.getsid(0):
+        return "No shell to suspend to."
+    # To the whole process group, so that a program that started memtui (uv run) stops too.
+    os.kill(0, signal.SIGTSTP)
+    return ""

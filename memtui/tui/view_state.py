@@ -1,4 +1,4 @@
-"""What the person asks to see: words in the search line and chips. Pure values and functions."""
+"""The current view: search text, filter chips and order, as pure values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import UTC, datetime, time
 from memtui import query as queries
 from memtui.model import UNTYPED
 from memtui.query import Condition, Query, Sort, TimeCondition
-from memtui.tui.widgets.chips import Chip
+from memtui.tui.widgets.status_lines import Chip
 
 ORDERS = (Sort.NEW, Sort.OLD, Sort.IMPORTANCE, Sort.PRIORITY)
 ORDER_WORDS = {
@@ -24,23 +24,23 @@ _LABELS = {"importance": "importance", "entity": "entity", "store": "store"}
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """The search line as it stands, and the filters that were taken out of it or chosen."""
+    """The text of the search bar, and the filters and order that are chips."""
 
     text: str = ""
     chips: Query = field(default_factory=Query)
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
-        """Both together: every filter must hold.
+        """Combine text and chips into one query.
 
-        The last word goes on matching as a prefix when typing has ended: what was found while it
-        was typed does not go away on Enter. A blank or quotes end it.
+        The last word stays a prefix when typing has ended, so that enter does not remove results;
+        a space or quotes end it.
         """
         typed = queries.parse_query(self.text, now, typing=typing)
         begun = queries.parse_query(self.text, now, typing=True).terms
         if len(begun) == len(typed.terms):
             typed = replace(typed, terms=begun)
         conditions = {(part.field, part.negated): part for part in self.chips.conditions}
-        # Typed last: two filters on one field cannot both be meant, so the newer one holds.
+        # A typed filter replaces the chip on the same field.
         conditions |= {(part.field, part.negated): part for part in typed.conditions}
         return replace(
             typed,
@@ -51,7 +51,7 @@ class ViewState:
         )
 
     def settled(self, now: datetime) -> ViewState:
-        """The filters in the search line become chips; the words stay."""
+        """Turn the filters in the text into chips; words stay in the text."""
         query = self.query(now)
         typed = queries.parse_query(self.text, now)
         words = queries.format_query(replace(queries.without_filters(typed), sort=None))
@@ -59,11 +59,11 @@ class ViewState:
         return ViewState(words if understood else self.text, replace(query, terms=(), hint=""))
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
-        """This field filtered by exactly these values."""
+        """Filter this field by exactly these values."""
         return replace(self, chips=queries.with_filter_values(self.chips, field, values))
 
     def toggled(self, field: str, value: str) -> ViewState:
-        """Filtered by this value alone, or no longer when that is so already."""
+        """Filter by this value alone, or remove the filter if it is that already."""
         wanted = "" if field == "type" and value == UNTYPED else value.casefold()
         if queries.filter_values(self.chips, field) == (wanted,) or (
             field == "entity" and not value
@@ -72,18 +72,18 @@ class ViewState:
         return self.with_values(field, (wanted,))
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
-        """Only what lies between these moments."""
+        """Filter by a time span."""
         return replace(self, chips=replace(self.chips, since=since, until=until))
 
     def cleared(self) -> ViewState:
-        """No filter; words and order stay."""
+        """Remove all filters; text and order stay."""
         return replace(self, chips=queries.without_filters(self.chips))
 
     def ordered(self, sort: Sort | None) -> ViewState:
         return replace(self, chips=replace(self.chips, sort=sort))
 
     def without(self, key: str) -> ViewState:
-        """The chip with this key taken away."""
+        """Remove the chip with this key."""
         chips = self.chips
         if key == "time":
             return self.between(None, None)
@@ -97,12 +97,12 @@ class ViewState:
         return bool(self.chips.conditions or self.chips.since or self.chips.until)
 
     def has_typed_filters(self, now: datetime) -> bool:
-        """The search line holds filters besides words."""
+        """Whether the text contains filters besides words."""
         typed = queries.parse_query(self.text, now)
         return queries.without_filters(typed) != typed
 
     def chip_list(self) -> list[Chip]:
-        """Every filter that is not in the search line, as people read it."""
+        """Every filter and order outside the text, as chips."""
         chips = [_chip(part) for part in self.chips.conditions]
         if self.chips.since or self.chips.until:
             chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
@@ -112,14 +112,14 @@ class ViewState:
 
 
 def day(text: str, *, end: bool = False) -> TimeCondition:
-    """The beginning (or the end) of an ISO date, in UTC."""
+    """The start (or end) of an ISO date as a time condition, in UTC."""
     start = datetime.fromisoformat(text)
     moment = datetime.combine(start.date(), time.max if end else time.min, tzinfo=UTC)
     return TimeCondition(text, moment)
 
 
 def next_order(sort: Sort | None) -> Sort | None:
-    """The order after this one; None (by itself: newest, or best match) comes round again."""
+    """The order after this one, cyclic; None is the default (newest, or best match)."""
     if sort is None:
         return Sort.OLD
     at = ORDERS.index(sort) + 1 if sort in ORDERS else len(ORDERS)

@@ -1,1 +1,1 @@
-"""What may be wrong with memories: findings for a person to judge, never acted on by themselves."""
+"""Checks for what may be wrong with memories; findings are for a person to judge."""

@@ -1,4 +1,4 @@
-"""What `memtui check` looks for in memories that can be read: pure functions, findings out."""
+"""The checks of `memtui check` over memories that can be read, as pure functions."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Finding:
     file: str
     line: int | None
     ref: str
-    """The memory; empty for a whole file."""
+    """The ref of the memory; empty for a whole file."""
     message: str
-    """Holds text of the store: show it through `visible`."""
+    """May contain text of the store: show it through `visible`."""
 
 
 def _at(kind: FindingKind, memory: Memory, message: str, place: Place | None = None) -> Finding:
@@ -48,7 +48,7 @@ def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding
 
 
 def check_duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
-    """Two memories of one store under one id (one memory in two places is not two)."""
+    """Different memories of a store with the same id; one memory in two places is not reported."""
     seen: dict[tuple[str, str], Memory] = {}
     for memory in memories:
         first = seen.setdefault((memory.store, memory.id), memory)
@@ -58,7 +58,7 @@ def check_duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
 
 
 def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """`supersedes` that names nothing in the store, and links to nothing but an entity's name."""
+    """References to a memory, and links to a memory or entity, that are not in the store."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
         ids[memory.store].add(memory.id)
@@ -84,7 +84,7 @@ def check_secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
 
 
 def check_instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """Memories that speak to the agent instead of stating something, with the reasons."""
+    """Memories that instruct the agent instead of stating something, with the reasons."""
     named = Counter(domain for memory in memories for domain in find_domains(memory.content))
     known = {domain for domain, count in named.items() if count > 1}
     for memory in memories:
@@ -94,7 +94,7 @@ def check_instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
 
 
 def check_hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
-    """Characters that a person does not see: escapes, zero-width, bidi."""
+    """Characters that are not visible: escapes, zero-width, bidi."""
     for memory in memories:
         count = hidden_count(memory.title) + hidden_count(memory.content)
         if count:
@@ -103,7 +103,7 @@ def check_hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
 
 
 def check_all(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
-    """Every check, the gravest first."""
+    """Run all checks, the most serious first."""
     yield from check_unreadable_files(unreadable)
     yield from check_secrets(memories)
     yield from check_instructions(memories)

@@ -1,7 +1,9 @@
-"""Find memories that speak to the agent instead of stating something: planted instructions.
+"""Find memories that instruct the agent instead of stating something: planted instructions.
 
-A help for a person who looks through memories, never a verdict: each finding says why, nothing is
-blocked by it, and no memory is called safe because nothing was found.
+A memory states facts; these phrases tell an agent what to do, unseen by the person. Measured
+elsewhere, single trigger words are wrong as often as right, so each phrase names a verb and its
+object. A finding helps a person who reviews memories and gives its reasons. It blocks nothing, and
+a memory without findings is not thereby safe.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ _SENDS = (
 )
 _ADDRESS = r"(?:https?://|ftp://|wss?://|[\w.+-]+@[\w-]+\.)"
 
-SIGNS: dict[str, tuple[str, ...]] = {
+PHRASES: dict[str, tuple[str, ...]] = {
     "sets aside earlier instructions": (
         rf"\b(?:ignore|disregard|forget|override|overrule|discard|drop|supersede)s?\b[^.\n]{{0,30}}"
         rf"\b{_EARLIER}[^.\n]{{0,30}}\b{_RULES}",
@@ -163,7 +165,7 @@ SIGNS: dict[str, tuple[str, ...]] = {
 }
 
 TO_A_NEW_ADDRESS = "names an address that stands nowhere else"
-"""Only together with a verb that sends, fetches or trusts."""
+"""Reported only after a verb that sends, fetches or trusts."""
 SENDING = (
     r"(?:^|[.,;:!?]\s+|\b(?:and|then|must|always|first|please|you)\s+)"
     rf"(?:{_SENDS})\b[^\n]{{0,100}}?"
@@ -173,7 +175,9 @@ SENDING = (
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 
-_SIGNS = {reason: re.compile("|".join(phrases), re.IGNORECASE) for reason, phrases in SIGNS.items()}
+_PATTERNS = {
+    reason: re.compile("|".join(phrases), re.IGNORECASE) for reason, phrases in PHRASES.items()
+}
 _SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(
     r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?|(?<=[\w.+-])@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})"
@@ -198,22 +202,24 @@ def _domain(host: str) -> str:
 
 
 def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[str, ...]:
-    """Why this may be an instruction to the agent: no reason, or several.
+    """Find the reasons why a text may instruct the agent.
 
-    `known` are domains that other memories name too; without them no address is called new.
+    Args:
+        text: The title and content of a memory.
+        known: Domains that several memories name; None: addresses are not checked.
     """
     return tuple(dict.fromkeys(_reasons(text, known)))
 
 
 def _reasons(text: str, known: Collection[str] | None) -> Iterator[str]:
-    unhidden, spelled = _plain(text), _tags(text)
-    yield from (reason for reason, phrases in _SIGNS.items() if phrases.search(unhidden))
+    unhidden, spelled = _normalize(text), _decode_tags(text)
+    yield from (reason for reason, phrases in _PATTERNS.items() if phrases.search(unhidden))
     if spelled:
         yield IN_TAGS
     if known is not None and _sends_elsewhere(unhidden, known):
         yield TO_A_NEW_ADDRESS
     for coded in _BASE64.finditer(text):
-        decoded = _decoded(coded[0])
+        decoded = _decode_base64(coded[0])
         if decoded and any(_reasons(decoded, None)):
             yield IN_BASE64
 
@@ -223,8 +229,8 @@ def _sends_elsewhere(text: str, known: Collection[str]) -> bool:
     return any(_SENDING.search(text[max(0, found.start() - 160) : found.start()]) for found in new)
 
 
-def _plain(text: str) -> str:
-    """As a model reads it: forms folded, look-alike letters as Latin, what takes no room gone."""
+def _normalize(text: str) -> str:
+    """Normalize a text as a model reads it: forms folded, look-alikes as Latin, invisibles gone."""
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFKC", text)
@@ -232,14 +238,14 @@ def _plain(text: str) -> str:
     return shown.translate(_LATIN) if re.search("[A-Za-z]", shown) else shown
 
 
-def _tags(text: str) -> str:
-    """Words spelled in tag characters or in variation selectors, which no terminal shows."""
+def _decode_tags(text: str) -> str:
+    """Decode words in tag characters or variation selectors, which no terminal shows."""
     tags = "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
     bytes_ = [ord(c) - 0xE0100 + 16 for c in text if 0xE0100 <= ord(c) <= 0xE01EF]
     return tags + bytes(bytes_).decode("utf-8", "ignore")
 
 
-def _decoded(coded: str) -> str:
+def _decode_base64(coded: str) -> str:
     try:
         return base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""Find credentials in text by the shapes their issuers give them, or the name beside them.
+"""Find credentials in text by the formats of their issuers, or by a name before them.
 
-A secret is always shown masked. What only holds the place of one (`ghp_xxxx`, `${TOKEN}`, a path
-in a vault) is none.
+Only anchored patterns are used: measured elsewhere, entropy rules report plain sentences. A secret
+is always shown masked. Placeholders (`ghp_xxxx`, `${TOKEN}`, a path in a vault) are not reported.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ ISSUED = {
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,1000}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     "private key": r"\bPuTTY-User-Key-File-\d:",
 }
-"""Nobody writes these by chance. None has a blank in it, and none is shorter than SHORTEST."""
-SHORTEST = 15
+"""Issuer -> pattern. None matches a blank, or less than MIN_CHARS characters."""
+MIN_CHARS = 15
 PRIVATE_KEY = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 
 _WORDS = (
@@ -90,44 +90,48 @@ NAMED = (
     rf"(?i:(?:{_WORDS})(?![a-zA-Z])[\"'`*]*(?:\s*(?::=|=>|[=:])\s*|\s+(?:is|was|are|to|=)\s*:?\s*))"
     r"(?P<given>\"[^\"\n]{6,80}\"|'[^'\n]{6,80}'|`[^`\n]{6,80}`|[^\s\"'`<>{}\[\]()]{6,128})",
 )
-"""Values that a name before them calls secret: a password in an address, what a header authorises
-with, a password. The group is the value, which has to look like one."""
+"""Values after a name for a secret: a password in a URL, an authorization header, a password. The
+group is the value, which must look like a secret."""
 
 
 _ISSUED = re.compile("|".join(f"(?P<p{n}>{p})" for n, p in enumerate(ISSUED.values())))
-_LONG = re.compile(rf"[^\s,;()\"'`]{{{SHORTEST},}}")
+_LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ISSUED_NAMES = tuple(ISSUED)
 _NAMED = re.compile("|".join(NAMED))
 _NAMED_AS = {"inurl": "password in a URL", "header": "authorization header", "given": "password"}
-"""The group of a pattern that holds the value alone -> what is found by it."""
+"""Group of a pattern -> what it finds."""
 _HEAD, _TAIL = 4, 2
 """Characters of a masked secret that stay readable."""
 
-_FEWEST = 4
-"""Different characters in a value that was drawn by chance, at the least."""
-_BLANK = re.compile(r"(?i)x{5}|0{8}|\*{3}|\.{3}|…|your|redacted|placeholder|1234567|abcdefg")
-"""What stands in the blank of a form that has the shape of an issued secret."""
-_STANDS_IN = re.compile(
+_MIN_DIFFERENT = 4
+"""Different characters that a random value has at least."""
+_ISSUED_PLACEHOLDER = re.compile(
+    r"(?i)x{5}|0{8}|\*{3}|\.{3}|…|your|redacted|placeholder|1234567|abcdefg"
+)
+"""Placeholders in the format of an issued secret."""
+_PLACEHOLDER = re.compile(
     r"(?i)x{4}|\*{3}|\.{3}|…|<|^\$\w|\$[{(]|\{\{|%\(|example|sample|dummy|placeholder"
     r"|change[-_ ]?me|redacted|removed|your[-_ ]|12345|abcdef|foobar|todo|fake|none\b|null\b"
 )
-"""Words and signs of a place that is kept for a secret."""
-_ELSEWHERE = re.compile(
+"""Placeholders for a secret of any format."""
+_SOURCE = re.compile(
     r"(?i)(?:os\.|process\.|sys\.|self\.|env[.:(]|secrets?[./:]|vault[:/]|op://|arn:|ssm:|keyring|file:)"
     r"|^(?:/|\./|~/|https?:|[A-Z]:\\)|^[\w.]+\(|^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$|\.[a-z]{2,4}$"
 )
-"""Where a secret is to be got from: a variable, a path, an address, a call."""
-_USUAL = frozenset({"password", "pass", "passwd", "secret", "pwd", "token", "user", "changeme"})
+"""Sources of a secret instead of the secret: a variable, a path, a URL, a call."""
+_COMMON_WORDS = frozenset(
+    {"password", "pass", "passwd", "secret", "pwd", "token", "user", "changeme"}
+)
 _NO_SECRET = re.compile(r"\d{4}-\d\d-\d\d.*|v?\d+(?:\.\d+)+|[\d.,:/-]+(?:[a-z]{1,4})?")
 """Dates, versions, numbers with a unit."""
-_BASIC = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)*\d?")
-"""Words; one figure may follow."""
+_PLAIN_WORDS = re.compile(r"[A-Za-z]+(?:[-_ ][A-Za-z]+)*\d?")
+"""Words; one digit may follow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A stretch of text that looks like a credential."""
+    """A range of text that looks like a credential."""
 
     what: str
     start: int
@@ -142,17 +146,22 @@ def mask_secret(text: str) -> str:
 
 def find_secrets(text: str) -> Iterator[Secret]:
     """Every credential in the text, from left to right, not overlapping."""
-    known = list(_issued(text))
-    named = [s for s in _named(text) if not any(s.start < k.end and k.start < s.end for k in known)]
+    known = list(_find_issued(text))
+    named = [
+        s for s in _find_named(text) if not any(s.start < k.end and k.start < s.end for k in known)
+    ]
     yield from sorted([*known, *named], key=lambda secret: secret.start)
 
 
-def _issued(text: str) -> Iterator[Secret]:
-    """Looked for in long words alone: most texts have none, and that is quick to see."""
+def _find_issued(text: str) -> Iterator[Secret]:
+    """Only long words are searched; most texts have none, which is fast to find out."""
     for word in _LONG.finditer(text):
         for found in _ISSUED.finditer(text, *word.span()):
             whole = found[0]
-            if not _BLANK.search(whole) and len(set(whole[8:] or whole)) >= _FEWEST:
+            if (
+                not _ISSUED_PLACEHOLDER.search(whole)
+                and len(set(whole[8:] or whole)) >= _MIN_DIFFERENT
+            ):
                 name = _ISSUED_NAMES[int((found.lastgroup or "p0")[1:])]
                 yield Secret(name, *found.span(), mask_secret(whole))
     if "-----BEGIN" in text:
@@ -160,7 +169,7 @@ def _issued(text: str) -> Iterator[Secret]:
             yield Secret("private key", *found.span(), mask_secret(found[0]))
 
 
-def _named(text: str) -> Iterator[Secret]:
+def _find_named(text: str) -> Iterator[Secret]:
     for found in _NAMED.finditer(text):
         group = found.lastgroup or ""
         value = found[group]
@@ -169,10 +178,10 @@ def _named(text: str) -> Iterator[Secret]:
 
 
 def _is_secret(value: str, *, strict: bool) -> bool:
-    """Whether what stands where a secret is expected looks like one."""
+    """Whether a value in the place of a secret looks like one."""
     quoted = value[0] in "\"'`"
     bare = value.strip("\"'`").rstrip(".,;:!?")
-    if bare.lower() in _USUAL or _STANDS_IN.search(bare) or _ELSEWHERE.search(bare):
+    if bare.lower() in _COMMON_WORDS or _PLACEHOLDER.search(bare) or _SOURCE.search(bare):
         return False
     if _NO_SECRET.fullmatch(bare):
         return False
@@ -181,4 +190,4 @@ def _is_secret(value: str, *, strict: bool) -> bool:
     kinds = sum(bool(re.search(kind, bare)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[^\w\s]"))
     if quoted and " " in bare:  # a pass phrase: several words, nothing else
         return bool(re.fullmatch(r"[a-z]+(?: [a-z]+){3,}", bare))
-    return kinds >= 2 and not _BASIC.fullmatch(bare) and any(c.isdigit() for c in bare)
+    return kinds >= 2 and not _PLAIN_WORDS.fullmatch(bare) and any(c.isdigit() for c in bare)

@@ -14,9 +14,10 @@ import numpy as np
 
 from memtui.config import Embedding
 from memtui.search import embedding, fusion, ranking, vector_building
+from memtui.search.array_types import Floats
 from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
-from memtui.search.embedding import Embedder, Floats
+from memtui.search.embedding import Embedder
 from memtui.search.hits import Match
 from memtui.search.ordering import OrderedSlots
 

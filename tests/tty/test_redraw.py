@@ -112,6 +112,6 @@ def test_without_a_shell_it_does_not_stop(memtui: Start, tmp_path: Path) -> None
     with memtui([str(store(tmp_path))], tmp_path) as on:
         on.wait_for("1 of 9")
         on.send(SUSPEND)
-        on.wait_for("No shell would bring memtui back")
+        on.wait_for("No shell to suspend to")
         on.send("q")
         assert on.wait_for_end() == 0

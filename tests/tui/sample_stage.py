@@ -52,7 +52,7 @@ class ChangingStage(Stage):
         """Wait until the screen on top has nothing left to find out."""
         for _ in range(LONGEST_WAIT):
             await self.settle()
-            busy = ("judging", "searching", "working")
+            busy = ("is_previewing", "searching", "working")
             if not any(getattr(self.app.screen, name, False) for name in busy):
                 return
             await asyncio.sleep(0.01)

@@ -10,8 +10,7 @@ from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
 from memtui.tui.dialogs.history import HistoryScreen
-from memtui.tui.dialogs.picker import Picker
-from memtui.tui.dialogs.themes import ThemePicker
+from memtui.tui.dialogs.picker import Picker, ThemePicker
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from memtui.tui.layout import Pane
 
@@ -250,7 +249,7 @@ async def test_history_shows_what_changed_and_leads_there(root: Path) -> None:
         await find(on, "lisbon")
         await on.press("H")
         assert isinstance(on.app.screen, HistoryScreen)
-        await on.sees("this one")
+        await on.sees("current")
         await on.sees("superseded")
         await on.press("j", "enter")
         assert on.app.screen is on.browse

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memtui.tui.dialogs.confirm_dialog import ConfirmDialog
-from memtui.tui.dialogs.conflict import ConflictScreen
-from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.dialog import ConfirmDialog
+from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
@@ -34,7 +33,7 @@ def line(on: ChangingStage, name: str) -> LineInput:
 
 
 async def write(on: ChangingStage, text: str) -> None:
-    prose(on).put(text)
+    prose(on).set_raw(text)
     await on.rest()
 
 
@@ -59,7 +58,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.browse.detail.memory == on.memory(fact.ref)
         await on.keys("u")
         assert on.files() == before
-        assert "Took back" in on.toasts[-1]
+        assert "Undone" in on.toasts[-1]
         await on.keys("ctrl+r")
         assert on.files() == after
 
@@ -110,7 +109,7 @@ async def test_a_contradiction_is_named_before_it_is_saved(tmp_path: Path) -> No
         line(on, "entity").value = "people/wilma"
         await write(on, "Since May her house lives in Ostrava and she moved to it")
         assert "SUPERSEDED" in on.text()
-        assert "no longer current: Wilma lives in Porto" in on.text()
+        assert "supersedes: Wilma lives in Porto" in on.text()
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
         await on.keys("enter")
@@ -409,7 +408,7 @@ async def test_a_field_that_is_refused_keeps_the_form(tmp_path: Path) -> None:
         await on.keys("e")
         line(on, "entity").value = "one/two/three"
         await on.rest()
-        assert "not possible:" in on.text()
+        assert "error:" in on.text()
         await on.keys("ctrl+s")
         assert line(on, "entity").raw == "one/two/three"
         assert on.files() == before
@@ -467,7 +466,7 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         after = on.files()
         mine = on.memory(memory.ref).content
         await on.keys("W")
-        assert "No other program" in on.toasts[-1]
+        assert "None of your changes" in on.toasts[-1]
         (name,) = touched(before, after)
         (on.folder / name).write_bytes(before[name])
         clock = time.time
@@ -476,7 +475,7 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         await on.rest()
         assert "another program has put back what was there before" in on.toasts[-1]
         await on.keys("C")
-        assert "! lost" in on.text()
+        assert "! overwritten" in on.text()
         await on.keys("escape", "W")
         assert on.memory(memory.ref).content == mine
         assert store == "engram" or on.files() == after  # Engram dates and counts each change

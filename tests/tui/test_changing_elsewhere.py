@@ -18,12 +18,12 @@ from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
 from memtui.tui.dialogs import edit_form
-from memtui.tui.dialogs.broken import BrokenScreen
 from memtui.tui.dialogs.copy import CopyScreen
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.export import ExportScreen
 from memtui.tui.dialogs.import_ import ImportScreen
+from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing, touched
@@ -86,7 +86,7 @@ async def test_an_editor_that_fails_leaves_the_text_in_the_form(tmp_path: Path) 
 async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judged, judge = Event(), FormScreen._judge
+    judged, judge = Event(), FormScreen._update_preview
 
     def told(form: FormScreen) -> None:
         judge(form)
@@ -96,13 +96,13 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         judged.wait(5)  # until the typing comes to be judged
         return change_worker.preview(library, changes)
 
-    monkeypatch.setattr(FormScreen, "_judge", told)
+    monkeypatch.setattr(FormScreen, "_update_preview", told)
     monkeypatch.setattr(edit_form, "preview", preview)
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("e")
         judged.clear()
-        on.app.screen.query_one(TextInput).put("Saved at once.")
+        on.app.screen.query_one(TextInput).set_raw("Saved at once.")
         await on.keys("ctrl+s")
         assert not isinstance(on.app.screen, FormScreen)
         assert on.memory(fact.ref).content == "Saved at once."
@@ -157,7 +157,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         assert "cannot be started" in on.toasts[-1]
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
-        assert "Unchanged" in on.toasts[-1]
+        assert "No changes" in on.toasts[-1]
         assert not drafts(tmp_path)
         assert on.files() == before
 
@@ -201,18 +201,18 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert isinstance(screen, ImportScreen)
         screen._file.value = str(bundle)
         await on.keys("tab", "left")
-        assert "an empty folder" in on.text()
+        assert "new folder" in on.text()
         await on.keys("enter")
-        assert "name a folder" in on.text()
+        assert "enter a new or empty folder" in on.text()
         screen._folder.value = str(on.folder)
         await on.keys("enter")
-        assert "already" in on.text()  # one word: where a line is broken, the path decides
+        assert "holds" in on.text()  # one word: where a line is broken, the path decides
         screen._folder.value = str(place)
         await on.keys("enter")
-        assert f"makes {store}" in on.text()
+        assert f"creates {store}" in on.text()
         assert not place.exists(), "the plan comes first"
         await on.keys("enter")
-        assert "u takes it away" in on.toasts[-1]
+        assert "u undo" in on.toasts[-1]
         assert Library.open([place]).stores[0].format == store
         await on.keys("C")
         assert "import" in on.text()
@@ -265,7 +265,7 @@ async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> No
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("c")
         assert isinstance(on.app.screen, CopyScreen)
-        assert "Cannot be carried over" in on.text()
+        assert "Fields lost" in on.text()
         assert f"{AGENT} → simple-memory" in on.text()
         await on.keys("enter")
         copies = [m for m in on.library.memories("simple-memory") if fact.content in m.content]
@@ -304,7 +304,7 @@ async def test_a_file_that_an_agent_emptied_gets_its_last_good_copy_back(tmp_pat
         await on.keys("f5", "B")
         assert isinstance(on.app.screen, BrokenScreen)
         assert "▶" in on.text()
-        assert "the last good copy" in on.text()
+        assert "last good copy" in on.text()
         await on.keys("r")
         assert isinstance(on.app.screen, DiffScreen)
         assert file.read_bytes() == broken
@@ -336,7 +336,7 @@ async def test_the_cursor_stands_on_what_was_written_when_another_program_was_fa
         seen = await on.stand(on.first("engram", kind="observation", status="active").ref)
         await on.keys("S")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put(seen.content + " Newly said.")
+        on.app.screen.query_one(TextInput).set_raw(seen.content + " Newly said.")
         await on.rest()
         await on.keys("ctrl+s")
         assert isinstance(on.app.screen, DiffScreen)
@@ -361,7 +361,7 @@ async def test_an_engram_memory_is_edited_pinned_and_given_back(tmp_path: Path) 
         )
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put(seen.content + " And more.")
+        on.app.screen.query_one(TextInput).set_raw(seen.content + " And more.")
         await on.rest()
         await on.keys("ctrl+s")
         assert on.memory(seen.ref).content == seen.content + " And more."
@@ -385,7 +385,7 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         await on.stand(event.ref)
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
-        on.app.screen.query_one(TextInput).put("Said otherwise from now on")
+        on.app.screen.query_one(TextInput).set_raw("Said otherwise from now on")
         await on.rest()
         await on.keys("ctrl+s")
         assert len(touched(before, on.files())) == 1 + len(event.also)

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui.files.save_transaction import FileDiff
-from memtui.tui.diff_lines import counted, lines_of
-from memtui.tui.input_sanitizing import InputSanitizer
-from memtui.tui.output_filter import DANGEROUS
+from memtui.tui.diff_lines import count_lines, diff_files
+from memtui.tui.sanitizing import DANGEROUS, InputSanitizer
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -23,11 +22,11 @@ ANY_TEXT = st.text(
 @settings(max_examples=300)
 def test_any_text_comes_back_as_it_was_and_nothing_of_it_acts(raw: str) -> None:
     for lines in (True, False):
-        guard = InputSanitizer(lines=lines)
-        held = guard.inward(raw)
-        assert guard.outward(held) == raw
-        assert len(guard.shown(held)) == len(held)
-        assert not DANGEROUS.search(guard.shown(held).replace("\n", "").replace("\t", ""))
+        sanitizer = InputSanitizer(lines=lines)
+        held = sanitizer.encode(raw)
+        assert sanitizer.decode(held) == raw
+        assert len(sanitizer.display(held)) == len(held)
+        assert not DANGEROUS.search(sanitizer.display(held).replace("\n", "").replace("\t", ""))
         wanted = held.split("\n") if lines else [held]
         assert (held.splitlines() or [""]) == _without_last(wanted)
 
@@ -41,7 +40,7 @@ def _without_last(lines: list[str]) -> list[str]:
 @settings(max_examples=200)
 def test_a_diff_says_as_many_lines_as_differ(before: list[str], after: list[str]) -> None:
     old, new = "\n".join(before), "\n".join(after)
-    lines = lines_of([FileDiff("/a/file", old, new)])
+    lines = diff_files([FileDiff("/a/file", old, new)])
     assert bool(lines) == (old != new)
     assert not any(DANGEROUS.search(line.words) for line in lines)
     for line in lines:
@@ -52,6 +51,6 @@ def test_a_change_in_a_large_file_is_found_at_once() -> None:
     lines = [f'  "{number}": "memory number {number}",' for number in range(200_000)]
     changed = [*lines]
     changed[150_000] = '  "150000": "memory number one",'
-    diff = lines_of([FileDiff("/a/file", "\n".join(lines), "\n".join(changed))])
-    assert counted(diff) == (1, 1, 1)
+    diff = diff_files([FileDiff("/a/file", "\n".join(lines), "\n".join(changed))])
+    assert count_lines(diff) == (1, 1, 1)
     assert len(diff) == 2 + 2 + 6

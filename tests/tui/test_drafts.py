@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.tui.dialogs.conflict import ConflictScreen
+from memtui.tui.dialogs.diff import ConflictScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.widgets.text_inputs import TextInput
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
-from memtui.tui.dialogs.confirm_dialog import ConfirmDialog
+from memtui.tui.dialogs.dialog import ConfirmDialog
 
 from .sample_stage import ChangingStage, changing
 

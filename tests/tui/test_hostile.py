@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from memtui.tui.output_filter import DANGEROUS, OutputFilter
+from memtui.tui.sanitizing import DANGEROUS, OutputFilter
 
 from .stage import Stage, fact, stage
 

@@ -65,14 +65,14 @@ async def test_nothing_found_says_what_to_do(root: Path) -> None:
         await on.press("/")
         await on.type("zebra type:decision")
         await on.press("enter")
-        await on.sees("Nothing matches.")
-        await on.sees("Press F to clear the filters.")
+        await on.sees("No matches.")
+        await on.sees("Press F to clear all filters.")
 
 
 async def test_an_empty_store_says_so(tmp_path: Path) -> None:
     root = write_store(tmp_path, {"nobody": []})
     async with stage(root, (80, 24)) as on:
-        await on.sees("no memories yet")
+        await on.sees("No memories yet.")
 
 
 async def test_below_the_smallest_size_no_key_acts(root: Path) -> None:
@@ -138,4 +138,4 @@ async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
         choices = [Choice(f"value {n}", f"value {n}") for n in range(60)]
         on.app.push_screen(Picker("Many", choices))
         await on.sees("value 3")
-        assert "esc leave" in on.text()
+        assert "esc cancel" in on.text()

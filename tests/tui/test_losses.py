@@ -28,9 +28,9 @@ async def test_a_broken_file_is_announced_and_marked_until_it_is_mended(tmp_path
         await look(on)
         (toast,) = toasts(on)
         assert toast.startswith(
-            "agent-memory: 5 memories can no longer be read: entities/shop-api/items"
+            "agent-memory: 5 memories became unreadable: entities/shop-api/items"
         )
-        assert "U lists" in toast
+        assert "Press U" in toast
         assert "! 1 unreadable" in on.text().split("\n")[1]
         await look(on)
         assert len(toasts(on)) == 1, "said once"
@@ -46,12 +46,11 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
         shutil.rmtree(root)
         await look(on)
         (toast,) = toasts(on)
-        assert (
-            f"{len([f for facts in FACTS.values() for f in facts])} memories can no longer" in toast
-        )
+        count = sum(len(facts) for facts in FACTS.values())
+        assert f"{count} memories became unreadable" in toast
         assert "it is not there" in toast
         assert "! 1 unreadable" in on.text().split("\n")[1]
-        assert "No memory can be read." in on.text()
+        assert "No readable memories." in on.text()
 
 
 async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ class OnTerminal(MemtuiApp):
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate) and not self._batch_count:
-            written = self._painting.reduced(renderable).render_segments(CONSOLE)
+            written = self._screen_buffer.reduced(renderable).render_segments(CONSOLE)
             pyte.Stream(self.terminal).feed(written)
 
 

@@ -231,5 +231,5 @@ def test_the_registry_is_sound() -> None:
         keys = [k for a in actions.ACTIONS if pane in a.scopes for k in a.keys]
         assert len(keys) == len(set(keys)), f"two actions share a key in {pane}"
     for action in actions.ACTIONS:
-        assert action.words
+        assert action.label
         assert action.tooltip[0].isupper()

@@ -30,7 +30,7 @@ async def test_the_parts_of_both_hits_add_up_on_the_screen(tmp_path: Path) -> No
         shown = on.text()
         assert "this, 1 of 2: Alice prefers tea in the morning" in shown
         assert "next, 2 of 2: Bob drinks tea only when the coffee is out" in shown
-        assert re.search(r"Above the next by \d+\.\d+, for all words", shown)
+        assert re.search(r"Ranks \d+\.\d+ above the next: more for all words", shown)
         rows = {
             match[1].strip(): [
                 float(n) for n in re.findall(r"-?\d+\.\d+", match[2].replace("·", "0.0"))
@@ -52,7 +52,7 @@ async def test_the_last_hit_has_no_next(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
         await _search(on, "tea")
         await on.press("G", "w")
-        await on.sees("It is the last hit.")
+        await on.sees("This is the last result.")
         assert "next," not in on.text()
         await on.press("w")
         assert on.app.screen is on.browse
@@ -76,7 +76,7 @@ async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[i
     async with stage(write_store(tmp_path / "store", facts), size) as on:
         await _search(on, "tea")
         await on.press("w")
-        await on.sees("Above the next" if size[0] < 60 else "[bold]red[/bold]")
+        await on.sees("Ranks" if size[0] < 60 else "[bold]red[/bold]")
         shown = on.text()
         assert not {"\x1b", "\u202e"} & set(shown)
         assert all(len(line) <= size[0] for line in shown.splitlines())

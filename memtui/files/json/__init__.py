@@ -1,1 +1,1 @@
-"""JSON texts: where each value lies, how it is written, and edits of single values."""
+"""Locate and edit single values in a JSON text; all other bytes stay as they are."""

@@ -1,7 +1,7 @@
-"""Edit JSON where it lies: every byte outside the value that changes stays as it was.
+"""Edit single values of a JSON text; every other byte stays as it was.
 
-No JSON library keeps spelling, order, duplicates and spacing, so this splices text at the spans
-that `json_scan` finds. A "raw" text is a slice of a file that holds exactly one JSON value.
+No JSON library keeps spelling, order, duplicate keys and spacing, so this replaces text at the
+spans that `locating` finds. A "raw" text is a slice of a file that holds exactly one JSON value.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
-    """The text with each span [start, end) replaced; spans must not overlap."""
+    """Return the text with each span [start, end) replaced; spans must not overlap."""
     pieces, seen = [], 0
     for start, end, new in sorted(changes, key=lambda change: change[:2]):
         if start < seen:
@@ -70,7 +70,7 @@ def set_member(raw_object: str, key: str, value: Any) -> str:
     """The object with the value of `key` replaced, in the style of the old one.
 
     Nothing else changes by a byte, and an equal value changes nothing at all. Raises Refused when
-    the key is missing or stands there twice.
+    the key is missing or is there twice.
     """
     member = _only(raw_object, key)
     if member is None:
@@ -248,7 +248,7 @@ def insert_records(
 
 
 def _gap_after(raw: str, lead: str) -> str:
-    """What would stand between the only item and another: as before it, or as inside it."""
+    """Return the separator after an only item: spaced as before it, or as inside it."""
     if lead:
         return "," + lead
     layout = _layout(raw)
@@ -261,7 +261,7 @@ def insert_record(text: str, array: tuple[str, ...], raw: str, index: int | None
 
 def _editable(text: str, array: tuple[str, ...]) -> list[Record]:
     if array:
-        locate(text, array)  # refuses a way that leads over a duplicated key
+        locate(text, array)  # refuses a path with a duplicated key
     return load_records(text, array)
 
 

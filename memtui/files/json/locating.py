@@ -1,7 +1,7 @@
-"""Find where the values of a JSON text lie, with the standard library's own scanner.
+"""Locate the values of a JSON text, with the standard library's own scanner.
 
-Text is what `reading.decode` gives: a byte order mark may lead, stray bytes are lone surrogates.
-Whatever is wrong with a text comes out as UnreadableFile with line and column.
+Text is as `reading.decode` returns it: a byte order mark may lead, stray bytes are lone surrogates.
+Every fault of a text is an UnreadableFile with line and column.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One item of an array: what it says and where it lies."""
+    """One item of an array: its value and its place in the text."""
 
     value: Any
-    """A dict in every file worth the name; whatever stands there otherwise."""
+    """A dict in a sound file; any JSON value in others."""
     start: int
     """Offset of the first character in the text it was read from."""
     end: int
@@ -63,7 +63,7 @@ class Item:
 
 
 def load(text: str, where: str = "") -> Any:
-    """The value of a whole file. Raises UnreadableFile."""
+    """Return the value of a whole file. Raises UnreadableFile."""
     with _faults(text, where):
         value, end = value_at(text, begin(text))
         _nothing_follows(text, end)
@@ -79,7 +79,7 @@ def load_records(
     """The items of the array that `array` leads to, in order, on one pass over the whole file.
 
     The other members of the top object are put into `others`. Raises UnreadableFile when the file
-    is not valid JSON or has no such array. Of a key that stands there twice the last one counts, as
+    is not valid JSON or has no such array. Of a key that is there twice the last one counts, as
     it does for every JSON reader.
     """
     with _faults(text, where):
@@ -102,7 +102,7 @@ def locate(text: str, pointer: tuple[str, ...]) -> tuple[int, int]:
     """Start and end of the value that `pointer` leads to, in a text that is valid as a whole.
 
     A step is a key, or the index of an item. Raises UnreadableFile where there is no such place,
-    Refused where a key on the way stands there twice: nobody can say which one to edit.
+    Refused where a key on the way is there twice: nobody can say which one to edit.
     """
     with _faults(text):
         at = begin(text)
@@ -216,7 +216,7 @@ def _child(text: str, at: int, step: str) -> tuple[int, int]:
     elif text[at : at + 1] == "{":
         same = [member for member in _members(text, at)[0] if member.key == step]
         if len(same) > 1:
-            raise Refused(f"the key {step!r} stands there twice", do="mend the file by hand")
+            raise Refused(f"the key {step!r} is there twice", do="mend the file by hand")
         if same:
             return same[0].start, same[0].end
     raise UnreadableFile(f"there is no {step!r} where one belongs")

@@ -1,4 +1,4 @@
-"""How a piece of JSON is written: its spacing and its escapes, so that new text looks the same."""
+"""The spacing and escapes of a piece of JSON, to write new text in the same style."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ESCAPED_LETTER = re.compile(
     r"(?<!\\)(?:\\\\)*\\u(?:(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
     r"|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F])"
 )
-"""An escape that was a choice: not of a control character, not of half a character."""
+"""An escape that JSON does not require: neither of a control character nor a lone surrogate."""
 _UPPER_ESCAPE = re.compile(r"\\u(?=[0-9a-fA-F]{0,3}[A-F])[0-9A-F]{4}")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _ANY_ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.", re.DOTALL)
@@ -65,7 +65,7 @@ def _upper(match: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JsonStyle:
-    """The white space of an object, as found or as jq would put it."""
+    """The white space of an object, as found or as jq writes it."""
 
     opening: str
     """Between `{` and the first key."""
@@ -98,7 +98,7 @@ class JsonStyle:
         return cls(opening, "," + opening, ": ", "\n" + indent, unit)
 
     def deeper(self) -> JsonStyle:
-        """The layout of an object that is a value in this one."""
+        """The style of an object that is a value in this one."""
         if not self.unit:
             return JsonStyle("", self.between, self.colon, "", "")
         newline = "\r\n" if "\r\n" in self.opening else "\n"
@@ -107,7 +107,7 @@ class JsonStyle:
         return JsonStyle(opening, "," + opening, self.colon, newline + indent, self.unit)
 
     def write(self, value: Any, spelling: Spelling, like: JsonStyle | None = None) -> str:
-        """A value as it would stand in a container of this layout.
+        """Write a value as it would be in a container of this style.
 
         `like` is the layout of the container it replaces.
         """

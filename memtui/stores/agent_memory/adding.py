@@ -1,4 +1,4 @@
-"""A new fact: the rules are asked, then ADDED, DEDUPE, SUPERSEDED or REJECTED, and why."""
+"""Plan new facts by the program's rules: ADDED, DEDUPE, SUPERSEDED or REJECTED."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHOWN = 50
 
 
 def slug_and_type(entity: str) -> tuple[str, str]:
-    """`people/alice` as (alice, person); `alice` as (alice, ''). Raises Refused."""
+    """Split `people/alice` into (alice, person), and `alice` into (alice, ''). Raises Refused."""
     parts = entity.strip().strip("/").split("/")
     if len(parts) > 2 or not all(parts):
         raise Refused(
@@ -48,7 +48,7 @@ def slug_and_type(entity: str) -> tuple[str, str]:
 
 
 def new_fact(change: Change, file: FactFile, stated: str, now: datetime) -> dict[str, Any]:
-    """The fact's keys in the order in which the program writes them (add-fact.sh:43-52)."""
+    """Build the record of a new fact, keys in the program's order (add-fact.sh:43-52)."""
     return {
         "id": str(uuid.uuid4()),
         "content": content_of(change),
@@ -99,7 +99,7 @@ def _quoted(memory: Memory) -> str:
 
 
 def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: FactRules) -> Plan:
-    """The plan of an add that the rules stop; one with outcome ADDED when they do not."""
+    """The plan of an add that the rules reject; a plan with outcome ADDED when they accept it."""
     broken = asking.broken_rule(content, rules)
     if broken:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken)
@@ -112,7 +112,7 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
 
 
 def plan_add(change: Change, context: FactContext) -> Plan:
-    """What adding this fact would come to. Writes nothing."""
+    """Plan the addition of a fact or a note. Raises Refused."""
     if change.fields.get("kind") == "note":
         return plan_add_note(change, context)
     slug, stated = slug_and_type(word_of(change, "entity", ""))
@@ -160,7 +160,7 @@ def _reason(id: str, slug: str, old: list[Memory]) -> str:
 def _edits(
     change: Change, context: FactContext, file: FactFile, value: dict[str, Any], old: list[Memory]
 ) -> tuple[Edit, ...]:
-    """Old facts first, then the new one; what the file cannot hold goes beside.
+    """The edits of an add: old facts first, then the new one, then its sidecar entry.
 
     `supersedes` holds one id, the last; the others are kept in the sidecar.
     """

@@ -1,4 +1,4 @@
-"""Changes of facts that exist, as exact edits.
+"""Plan changes of existing facts.
 
 Nothing is deleted unless `delete` is said: retiring and superseding make a fact historical, and
 restoring makes it active again. A note is a file: its text can be changed, or the file deleted.
@@ -113,7 +113,7 @@ def _move(
     named: NamedRecord,
     raw: str,
 ) -> tuple[Edit, ...]:
-    """Take the fact out of one entity's file and put it into another's."""
+    """Move the fact from one entity's file to another's."""
     slug, stated = slug_and_type(word_of(change, "entity", memory.entity))
     if slug == file.slug:
         raise Refused(
@@ -139,7 +139,7 @@ def _move_warnings(memory: Memory, file: FactFile, named: NamedRecord) -> list[s
 
 
 def _path_warnings(file: FactFile, named: NamedRecord, raw: str | None) -> list[str]:
-    """A warning when the other facts get another path because this one changes (None: goes).
+    """Warn when the path of the entity changes because this fact does (`raw` None: is removed).
 
     The program's own index takes the type of the first fact too (build-entity-index.sh:81), so the
     path could only be kept by not doing what is asked.
@@ -212,7 +212,7 @@ def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
 
 
 def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
-    """Keep this fact, with a new text if one is given; the others become historical."""
+    """Keep this fact, with new text if given, and make the others historical."""
     others = context.others(change, memory)
     if any(other.kind != "fact" for other in others):
         raise Refused("only facts can be merged", where=memory.ref)
@@ -242,7 +242,7 @@ def _supersede_by_merge(other: Memory, into: Memory, context: FactContext) -> tu
 
 
 def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
-    """The change with an entity's path as its slug, which is what edges of the format name.
+    """Replace the path of an entity in the target by its slug, which the format's edges name.
 
     `companies/acme` becomes `acme`; the id of a memory, and a target that a link of this memory
     has already, stay as they are.
@@ -263,7 +263,7 @@ def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
 
 
 def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:
-    """A fact's own edge becomes null, which the format reads as none."""
+    """Remove a link; a fact's own edge becomes null, which the format reads as none."""
     change = _by_slug(change, memory, context)
     edge = edge_link(memory.extra.get("edge"))
     if edge is None or requested_link(change, memory) != (edge.relation, edge.target):

@@ -1,4 +1,4 @@
-"""Facts and notes that come from elsewhere with an id (see `carrying`), as their records.
+"""Import facts and notes that have an id already, and convert those of other formats.
 
 The keys of a record stand in the order in which the program writes them.
 """
@@ -50,14 +50,14 @@ def _status(change: Change) -> str:
 
 
 def _source(change: Change) -> tuple[str, str]:
-    """`source` and `sourceRef`, which a memory shows as one text."""
+    """Split the source that a memory shows into `source` and `sourceRef`."""
     reference = str(extra_in(change).get("sourceRef") or "")
     source = word_of(change, "source", MANUAL)
     return source.removesuffix(f" {reference}") if reference else source, reference
 
 
 def imported_fact(change: Change, entity_type: str, now: datetime) -> dict[str, Any]:
-    """The fact's record."""
+    """Build the record of an imported fact."""
     extra = extra_in(change)
     source, reference = _source(change)
     written = extra.get("createdAt")
@@ -77,7 +77,7 @@ def imported_fact(change: Change, entity_type: str, now: datetime) -> dict[str, 
 
 
 def fact_sidecar_values(change: Change) -> dict[str, Any]:
-    """What the sidecar keeps of the fact: all that its record cannot hold."""
+    """The keys of the sidecar entry: what the record of the fact cannot hold."""
     values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
     return values | {
         "supersedes": values["supersedes"][:-1],
@@ -86,12 +86,12 @@ def fact_sidecar_values(change: Change) -> dict[str, Any]:
 
 
 def _is_succeeded_elsewhere(change: Change) -> bool:
-    """Whether no other fact's record will name what it was replaced by."""
+    """Whether no other fact's record will name the successor."""
     return change.fields.get("status") == "superseded" and "createdAt" not in extra_in(change)
 
 
 def _note_path(root: Path, id: str) -> Path:
-    """Where the note with this id lies. Raises Refused for an id that is no note's."""
+    """The file of the note with this id. Raises Refused for an id that no note can have."""
     if id == layout.TACIT:
         return root.parent / layout.TACIT
     if layout.DAILY.fullmatch(id):
@@ -107,7 +107,7 @@ def _note_path(root: Path, id: str) -> Path:
 
 
 def plan_add_note(change: Change, context: PlanContext) -> Plan:
-    """A new daily note, summary or MEMORY.md; its id says which. Without one: today's note."""
+    """Plan a new daily note, summary or MEMORY.md, as its id says; without an id, today's note."""
     id = word_of(change, "id", f"{context.now:%Y-%m-%d}.md")
     path = _note_path(context.root, id)
     if os.path.lexists(path):
@@ -131,7 +131,7 @@ _STATUS = {"deleted": "retired", "proposed": "active"}
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """The fields of the fact: `people/alice` stays so, `shop-api/main` is the project shop-api."""
+    """Convert a memory to a fact: `people/alice` stays, `shop-api/main` is the project shop-api."""
     parts = entity_parts(memory)
     kind, name, rest = ENTITY, parts[0], parts[1:]
     if len(parts) > 1 and parts[0] in _KINDS:

@@ -1,4 +1,4 @@
-"""Where agent-memory keeps what: which folder is a store, and the files of each shard.
+"""Find a store of agent-memory and the files of its shards.
 
 Below MEMORY_HOME lie `entities/<slug>/items.json` and `summary.md`, and one `<YYYY-MM-DD>.md` a
 day; `MEMORY.md` lies one level up (setup.sh:42). `entities/index.json` is a cache that adding a
@@ -37,7 +37,7 @@ def _is_home(path: Path) -> bool:
 
 
 def detect(path: Path) -> Path | None:
-    """MEMORY_HOME, when this is it, the workspace around it, or its `entities` folder."""
+    """The MEMORY_HOME that this path is, holds as `memory`, or is the `entities` folder of."""
     homes = [path, path / "memory"]
     if path.name == ENTITIES:
         homes.append(path.parent)
@@ -50,7 +50,7 @@ def shard_key(slug: str) -> str:
 
 
 def entities(root: Path) -> Iterator[FoundShard | Unreadable]:
-    """Every entity folder that holds something, by name."""
+    """Find every entity folder that holds a file, by name."""
     for found in folders_in(root / ENTITIES, root):
         if isinstance(found, Unreadable):
             yield found
@@ -61,7 +61,7 @@ def entities(root: Path) -> Iterator[FoundShard | Unreadable]:
 
 
 def notes(root: Path) -> Iterator[FoundShard | Unreadable]:
-    """The daily notes by date, then MEMORY.md of the folder above."""
+    """Find the daily notes by date, then MEMORY.md of the folder above."""
     entries, faults = list_folder(root)
     yield from faults
     for entry in entries:

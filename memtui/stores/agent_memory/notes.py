@@ -1,4 +1,4 @@
-"""The prose of agent-memory as memories: entity summaries, daily notes and MEMORY.md.
+"""Entity summaries, daily notes and MEMORY.md as memories.
 
 The content is the whole file, without a byte order mark and, where every line ends in CRLF, with
 plain line feeds (`extra` then says so, and writing puts both back).
@@ -36,7 +36,7 @@ _HEAD_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class NoteText:
-    """One markdown file."""
+    """One markdown file, and how its bytes differ from its content."""
 
     path: Path
     content: str
@@ -56,7 +56,7 @@ class NoteText:
 
 
 def parse_note(path: Path, text: str) -> NoteText:
-    """A file's text as content, and how to get back to the text."""
+    """Strip the byte order mark and CRLF line ends from the text of a file."""
     marked = text.startswith(BYTE_ORDER_MARK)
     body = text.removeprefix(BYTE_ORDER_MARK)
     pairs = body.count("\r\n")
@@ -65,13 +65,13 @@ def parse_note(path: Path, text: str) -> NoteText:
 
 
 def note_to_text(content: str, like: NoteText) -> str:
-    """The file's text for new content, with the mark and line ends the file has."""
+    """The text of the file for new content, with the mark and line ends that the file has."""
     body = content.replace("\n", "\r\n") if like.crlf else content
     return BYTE_ORDER_MARK + body if like.has_bom else body
 
 
 def read_note(path: Path, root: Path) -> NoteText:
-    """Raises UnreadableFile."""
+    """Read a note. Raises UnreadableFile."""
     return parse_note(path, decode(read_bytes(path, root)))
 
 
@@ -162,7 +162,7 @@ NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
 
 
 def _read_again(memory: Memory) -> tuple[str, NoteText]:
-    """The file's text, and what it says. Raises Refused."""
+    """The current text of the note's file, and the note. Raises Refused."""
     path = Path(memory.origin.file)
     try:
         text = decode(read_bytes(path, path.parent))

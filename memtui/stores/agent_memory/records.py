@@ -50,12 +50,12 @@ _SHOWN_IN_FIELDS = frozenset({"id", "content", "source", "entityType", "status",
 
 
 def entity_path(entity_type: str, slug: str) -> str:
-    """`people/alice`: the path a person sees for an entity folder."""
+    """The path shown for an entity folder, such as `people/alice`."""
     return f"{PLURALS.get(entity_type, entity_type) or UNTYPED}/{slug}"
 
 
 def first_type(values: Iterable[Mapping[str, Any]]) -> str:
-    """The type of an entity: the first one that a fact of its file states."""
+    """The type of an entity: the first `entityType` in its file."""
     for value in values:
         entity_type = value.get("entityType")
         if isinstance(entity_type, str) and entity_type:
@@ -64,7 +64,7 @@ def first_type(values: Iterable[Mapping[str, Any]]) -> str:
 
 
 def edge_link(edge: object) -> Link | None:
-    """The relation that an edge states; None when it is null or not whole."""
+    """The link that an edge states; None when it is null or incomplete."""
     if not isinstance(edge, dict):
         return None
     predicate, target = edge.get("predicate"), edge.get("object")
@@ -74,7 +74,7 @@ def edge_link(edge: object) -> Link | None:
 
 
 def importance(value: Mapping[str, Any]) -> str:
-    """The derived importance; the rule stands at the top of this module."""
+    """The derived importance (rule in the module's docstring)."""
     if value.get("status") == HISTORICAL:
         return "low"
     return "high" if value.get("edge") or value.get("source") == MANUAL else "medium"
@@ -92,7 +92,7 @@ def _source(value: Mapping[str, Any]) -> str:
 
 
 def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Every key that no field shows as it is; empty and absent say the same in this format."""
+    """Every key that no field shows unchanged, without null and empty values."""
     extra = {
         key: item
         for key, item in value.items()
@@ -156,7 +156,7 @@ def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> 
 
 
 def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:
-    """The memories with what only the sidecar knows of their lineage said on both sides."""
+    """Complete lineage from the sidecar: `superseded_by` for each `supersedes`."""
     memories = tuple(memories)
     successors: dict[str, list[str]] = defaultdict(list)
     for memory in memories:
@@ -175,23 +175,23 @@ def _succeeded(memory: Memory, by: Iterable[str]) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class FactContext(PlanContext):
-    """One MEMORY_HOME, while one change is planned."""
+    """The context of planning a change in one MEMORY_HOME."""
 
     rules: FactRules
     last: LastRead[FactFile] = field(repr=False)
 
     def open(self, slug: str) -> FactFile:
-        """An entity's facts as they are now. Raises Refused."""
+        """Read an entity's facts as they are now. Raises Refused."""
         folder = safe_join(self.root / ENTITIES, slug)
         files = (folder / ITEMS, folder / SUMMARY)
         return self.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
 
     def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of one fact's entry; none when it says so already."""
+        """The edit that sets these keys of a fact's sidecar entry; none when they are set."""
         return self.entry_edits(id, shard_key(slug), **values)
 
     def successor_edits(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
-        """The edit that names one more successor of a fact."""
+        """The edit that adds a successor to a fact's sidecar entry."""
         known = entry_ids(self.sidecar.entry(id), "superseded_by")
         return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
 
@@ -202,7 +202,7 @@ INDENT = "  "
 
 @dataclass(frozen=True, slots=True)
 class FactFile:
-    """The facts of one entity."""
+    """The facts of one entity, read to plan a change."""
 
     items: JsonFile
     slug: str
@@ -212,7 +212,7 @@ class FactFile:
     memories: tuple[Memory, ...] = field(default=(), repr=False)
 
     def record(self, id: str) -> NamedRecord:
-        """The record with this id. Raises Conflict when another program took it away."""
+        """The record with this id. Raises Conflict when another program removed it."""
         for named in self.records:
             if named.id == id:
                 return named
@@ -220,7 +220,7 @@ class FactFile:
 
     @property
     def active(self) -> list[Memory]:
-        """The facts whose status is exactly `active`: those that the program compares with.
+        """The facts whose status is exactly `active`; the program compares with no others.
 
         It ignores those of any other status, also of none.
         """
@@ -228,7 +228,7 @@ class FactFile:
         return [memory for named, memory in each if named.value.get("status") == ACTIVE]
 
     def planned_facts(self, planned: Iterable[Plan], label: str) -> list[Memory]:
-        """The active facts that these plans would add here; their texts are all that counts."""
+        """The active facts that these plans would add here, with id and content only."""
         path = str(self.items.path)
         raws = [
             edit.after

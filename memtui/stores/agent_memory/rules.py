@@ -1,4 +1,4 @@
-"""What agent-memory asks of a new fact before it writes it down (add-fact-validated.sh).
+"""The rules by which agent-memory accepts a new fact (add-fact-validated.sh).
 
 In its order: long enough, nothing passing or vague, not said already, and what it contradicts.
 Letters are folded as `tr` does it: A to Z only, and any byte that is no ASCII letter or digit
@@ -24,7 +24,7 @@ _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz
 
 @dataclass(frozen=True, slots=True)
 class FactRules:
-    """The constants; each can be set otherwise."""
+    """The constants of the rules; config.toml can set each."""
 
     shortest: int = 15
     """Characters (add-fact-validated.sh:131)."""
@@ -93,7 +93,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def similarity(one: str, other: str) -> float:
-    """Jaccard of the two texts' words, rounded to two places as the program prints it."""
+    """Jaccard similarity of the texts' words, rounded to two places as the program prints it."""
     if one.strip() == other.strip():
         return 1.0
     mine, theirs = words(one), words(other)
@@ -102,7 +102,7 @@ def similarity(one: str, other: str) -> float:
 
 
 def broken_rule(content: str, rules: FactRules) -> str:
-    """Why the text would be rejected, in the program's words; empty when it would not."""
+    """Why the program would reject the text, in its own words; empty when it would not."""
     if len(content) < rules.shortest:
         return f"Fact too short ({len(content)} chars < {rules.shortest} minimum)"
     text = folded(content)
@@ -113,7 +113,7 @@ def broken_rule(content: str, rules: FactRules) -> str:
 
 
 def repetition(content: str, existing: str) -> float:
-    """How similar a new text is to a fact: to the most similar of its lines.
+    """Similarity of a new text to a fact: that of the most similar line of the fact.
 
     The program prints the facts' texts and reads them line by line (:159-169), so that a fact of
     several lines is several texts to it.
@@ -126,7 +126,7 @@ def repetition(content: str, existing: str) -> float:
 def most_similar(
     content: str, facts: Iterable[Memory], rules: FactRules
 ) -> tuple[Memory, float] | None:
-    """The active fact that says the same, if one does, and how similar it is."""
+    """The most similar active fact at or above the limit, and its similarity."""
     best: tuple[Memory, float] | None = None
     for fact in facts:
         score = repetition(content, fact.content)
@@ -138,7 +138,7 @@ def most_similar(
 def contradicted(
     content: str, facts: Iterable[Memory], rules: FactRules
 ) -> list[tuple[Memory, str]]:
-    """The active facts that share an anchor with the text and are not similar, with the anchor.
+    """The active facts that share an anchor with the text but are not similar, with the anchor.
 
     In the order of the file, each once with its first anchor: the program goes over the facts, and
     over the anchors within each (:229-244). The last fact is what it leaves in `supersedes`.

@@ -1,4 +1,4 @@
-"""A new event: into its branch, and if it is high into project.json too, as the daemon does it.
+"""Plan new events, written as Ambient's daemon writes them.
 
 A new decision supersedes the one it is most like, in each file that it is written to by itself. A
 copy in any other file stays and stays active, as with Ambient; a decision that no file holds any
@@ -37,7 +37,7 @@ from memtui.stores.values import to_milliseconds
 
 @dataclass(frozen=True, slots=True)
 class EventTarget:
-    """Where a new event goes."""
+    """The project and branch that a new event goes to."""
 
     files: ProjectFiles
     branch: str
@@ -47,7 +47,7 @@ class EventTarget:
 
 
 def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | None:
-    """The key of the project that an entity begins with, and the branch that is left."""
+    """The key of the project that an entity begins with, and the branch after it."""
     found: list[tuple[str, str, str]] = []
     for key, name in keys.items():
         for word in {name, key}:
@@ -67,7 +67,7 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
 
 
 def target_of(entity: str, context: EventContext) -> EventTarget:
-    """The place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
+    """Find the place that an entity such as `shop-api/feat/auth` names. Raises Refused."""
     entity = entity.strip().strip("/")
     if not entity or not entity.isprintable():
         raise Refused("an event belongs to a project", do="for example: shop-api/main")
@@ -79,7 +79,7 @@ def target_of(entity: str, context: EventContext) -> EventTarget:
 
 
 def new_event(change: Change, content: str, context: EventContext) -> dict[str, Any]:
-    """The event's keys in the order in which Ambient writes them.
+    """Build the record of a new event, keys in Ambient's order.
 
     Type and importance default to what `r remember` gives: a decision, high.
     """
@@ -96,7 +96,7 @@ def new_event(change: Change, content: str, context: EventContext) -> dict[str, 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The files that take the new event, and those that must be made for it."""
+    """The files that take the new event, and the edits that create missing ones."""
 
     existing: tuple[EventFile, ...]
     made: tuple[Edit, ...] = ()
@@ -147,7 +147,7 @@ _NO_PROJECT_FILE = "the project has no project.json: written to the branch only"
 
 @dataclass(frozen=True, slots=True)
 class ReplacedDecision:
-    """A decision that the new one supersedes in some of the files that hold it."""
+    """A decision that the new one supersedes in some or all of the files that hold it."""
 
     id: str
     score: float
@@ -168,7 +168,7 @@ def _file_names(copies: Iterable[EventCopy]) -> str:
 def _replaced(
     content: str, into: Iterable[EventFile], files: ProjectFiles, rules: EventRules
 ) -> list[ReplacedDecision]:
-    """The decisions that a new one supersedes: the best match of each file it goes into."""
+    """The decisions that a new one supersedes: the best match in each file it goes into."""
     scores: dict[str, float] = {}
     leaving: dict[str, list[EventFile]] = {}
     for file in into:
@@ -191,7 +191,7 @@ def _one_replaced(
 
 
 def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, ...]:
-    """A warning for each file that Ambient will shorten next, or had given up."""
+    """Warn of each file that Ambient will shorten next, or had stopped reading."""
     warnings = list(reactivation_warnings(files, context.now))
     rules = context.rules
     for file in files:
@@ -205,7 +205,7 @@ def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, .
 
 
 def plan_add(change: Change, context: EventContext) -> Plan:
-    """What adding this event would come to. Writes nothing."""
+    """Plan the addition of an event. Raises Refused."""
     if is_import(change):
         return plan_import(ImportedEvent(change, context))
     content, cut = fit_content(content_of(change), context.rules, change.force)

@@ -1,4 +1,4 @@
-"""Changes of events that exist, as exact edits of every file that holds them.
+"""Plan changes of existing events, in every file that holds them.
 
 Ambient knows editing the text and deleting. Type and importance can be changed in the files too.
 Retiring and superseding remove the event as Ambient would, and memtui keeps it.
@@ -46,7 +46,7 @@ KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
 
 
 def _is_kept(memory: Memory) -> bool:
-    """Whether only memtui still holds it."""
+    """Whether the event is in the sidecar only."""
     return memory.extra.get("kept") is True
 
 
@@ -77,7 +77,7 @@ def _unchanged_copies(
 def _changed_keys(
     change: Change, asked: dict[str, Any], context: EventContext
 ) -> tuple[dict[str, str], str]:
-    """The event's keys that the change sets, and a warning when the text had to be cut."""
+    """The event's keys that the change sets, and a warning if the text was cut."""
     values: dict[str, str] = {}
     cut = ""
     if "content" in asked:
@@ -92,7 +92,7 @@ def _changed_keys(
 def _put(
     copies: list[EventCopy], values: Mapping[str, Any]
 ) -> tuple[tuple[Edit, ...], list[EventFile]]:
-    """The edits that set these keys in every copy, and the files that they change."""
+    """The edits that set these keys in every copy, and the files they change."""
     made = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
     edits = tuple(edit for _, found in made for edit in found)
     return edits, [where for where, found in made if found]
@@ -122,7 +122,7 @@ def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
 def _promotion(
     files: ProjectFiles, copies: list[EventCopy], values: dict[str, str]
 ) -> tuple[Edit, ...]:
-    """An event that becomes high is written to project.json too, as one stored high is."""
+    """Write an event that becomes high to project.json too, as Ambient does on an add."""
     own = files.own
     if own is None or any(copy.where is own for copy in copies):
         return ()
@@ -157,7 +157,7 @@ def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
 
 
 def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[EventFile]:
-    """Where the successor goes: into the files of the old one that Ambient still reads."""
+    """The files that take the successor: those of the old event that Ambient still reads."""
     live = [copy.where for copy in copies if not copy.where.is_archived]
     if not live and files.own is not None:
         return [files.own]
@@ -194,7 +194,7 @@ def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
 
 
 def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
-    """Keep this event, with a new text if one is given; the others leave and are kept."""
+    """Keep this event, with new text if given, and retire the others as superseded."""
     others = context.others(change, memory)
     files = context.open(key_of(memory))
     edits: tuple[Edit, ...] = ()

@@ -1,4 +1,4 @@
-"""Events that come from elsewhere with an id (see `carrying`), back where they stood.
+"""Import events that have an id already, and convert memories of other formats.
 
 They go into the project and the branches they stood in, each copy with what it alone said, and
 supersede nothing: Ambient's own import can delete decisions that are there, this one cannot. What
@@ -56,7 +56,7 @@ _WRITTEN_ELSEWHERE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ImportedEvent:
-    """A change that brings an event, and the store it comes to."""
+    """An event to import, and the context it is planned in."""
 
     change: Change
     context: EventContext
@@ -78,7 +78,7 @@ class ImportedEvent:
 
     @property
     def project(self) -> str:
-        """What the project is called."""
+        """Name of the project."""
         return self.entity.partition("/")[0]
 
     @property
@@ -87,7 +87,7 @@ class ImportedEvent:
 
     @property
     def branches(self) -> list[str]:
-        """The branches it stood in; without a list, the one its entity names."""
+        """The branches that held it; without a list, the one its entity names."""
         found = self.extra.get("branches")
         if isinstance(found, list):
             return [str(branch) for branch in found if branch]
@@ -101,11 +101,11 @@ class ImportedEvent:
 
     @property
     def is_gone(self) -> bool:
-        """Whether Ambient no longer held it, and only memtui did."""
+        """Whether only memtui's sidecar held it."""
         return self.change.fields.get("status") in ("superseded", "retired", "deleted")
 
     def copy_in(self, path: Path, event: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The event as the copy in the file of this name had it."""
+        """The event with the differences of the copy in this file."""
         for other in list_of(self.extra.get("differs")):
             if isinstance(other, dict) and _same_name(other.get("file"), path):
                 said = {key: value for key, value in other.items() if key != "file"}
@@ -115,12 +115,12 @@ class ImportedEvent:
 
 
 def _same_name(file: object, path: Path) -> bool:
-    """Whether two files are called the same within their projects."""
+    """Whether two files have the same folder and name."""
     return isinstance(file, str) and Path(file).parts[-2:] == path.parts[-2:]
 
 
 def event_record(arrival: ImportedEvent) -> dict[str, Any]:
-    """The event's record, its keys in the order in which Ambient writes them."""
+    """Build the record of the event, keys in Ambient's order."""
     change, extra = arrival.change, arrival.extra
     written = extra.get("timestamp")
     created = to_milliseconds(created_of(change, arrival.context.now))
@@ -142,7 +142,7 @@ def event_record(arrival: ImportedEvent) -> dict[str, Any]:
 
 
 def _key(arrival: ImportedEvent) -> str:
-    """The project directory it came from, else the one that has its name, else a new one."""
+    """The key of the project: the original one, else that of the same name, else a new one."""
     stated = arrival.extra.get("projectKey")
     if isinstance(stated, str) and layout.PROJECT_KEY.fullmatch(stated):
         return stated
@@ -182,7 +182,7 @@ def _new_project(
 
 
 def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
-    """The project.json of a new project whose events all lie in branches: it holds the name."""
+    """Create the project.json of a new project whose events all lie in branches, for its name."""
     path = safe_join(files.folder, layout.PROJECT)
     unnamed = arrival.project == files.folder.name[:SHORT_KEY]
     if unnamed or arrival.is_in_project or files.project.files or os.path.lexists(path):
@@ -191,7 +191,7 @@ def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
 
 
 def plan_import(arrival: ImportedEvent) -> Plan:
-    """The plan of taking in one event. Raises Refused."""
+    """Plan the import of one event. Raises Refused."""
     change, context = arrival.change, arrival.context
     files = context.open(_key(arrival))
     if context.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
@@ -215,14 +215,14 @@ def plan_import(arrival: ImportedEvent) -> Plan:
 
 
 def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
-    """What the sidecar keeps of the event: all that its record cannot hold."""
+    """The keys of the sidecar entry: what the record of the event cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
     kept = kept_value(_memory(arrival)) if arrival.is_gone else None
     return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
 
 
 def _memory(arrival: ImportedEvent) -> Memory:
-    """The memory that memtui keeps, where Ambient no longer held it."""
+    """The memory to keep in the sidecar when Ambient no longer held the event."""
     fields = arrival.change.fields
     extra = {key: value for key, value in arrival.extra.items() if key != "kept"}
     return Memory(
@@ -258,12 +258,12 @@ BRANCH = "main"
 
 
 def type_of(word: str) -> str:
-    """One of Ambient's five types for another store's word."""
+    """The type of Ambient's five that stands for another store's word."""
     return word if word in TYPES else _TYPE_OF.get(word, "task-update")
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """The fields of the event: the first part of the entity is the project, the rest the branch."""
+    """Convert a memory to an event: entity `project/branch`, from the entity's parts."""
     parts = entity_parts(memory)
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"

@@ -1,4 +1,4 @@
-"""Where Ambient keeps what: which folder is a store, and the files of each project.
+"""Find a store of Ambient and the files of its projects.
 
 Below `~/.ambient/memory` lie `projects/<16 hex>/project.json`, `tasks/<branch>.json` and
 `archived/<branch>.json`, and from older versions `<hash>.json` files, which are renamed to
@@ -44,12 +44,12 @@ def _holds_projects(folder: Path) -> bool:
 
 
 def _is_ambients_own(folder: Path) -> bool:
-    """`.ambient/memory` itself, which may hold nothing but legacy files, or nothing yet."""
+    """Whether this is `.ambient/memory`, which may hold only legacy files, or none yet."""
     return folder.name == "memory" and folder.parent.name == ".ambient" and os.path.isdir(folder)
 
 
 def detect(path: Path) -> Path | None:
-    """The folder with `projects/`, when this is it, its parent, or `projects` itself."""
+    """The folder with `projects/` that this path is, holds, or is the `projects` folder of."""
     folders = [path, path / "memory", path / ".ambient" / "memory"]
     if path.name == PROJECTS:
         folders.append(path.parent)
@@ -57,7 +57,7 @@ def detect(path: Path) -> Path | None:
 
 
 def key_of_name(name: str) -> str:
-    """The key of a project that is known by nothing but its name."""
+    """The key of a project of which only the name is known."""
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:KEY_DIGITS]
 
 
@@ -79,7 +79,7 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
 
 
 def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
-    """The files of one project directory, and what in it cannot be listed.
+    """List the files of one project directory, and what in it cannot be listed.
 
     project.json comes first, then the branches by name, then the archived ones.
     """
@@ -100,7 +100,7 @@ def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
 
 
 def projects(root: Path) -> Iterator[FoundShard | Unreadable]:
-    """Every project folder that holds a file, with or without a project.json."""
+    """Find every project folder that holds a file, with or without a project.json."""
     folder = root / PROJECTS
     if not os.path.lexists(folder):
         return
@@ -115,7 +115,7 @@ def projects(root: Path) -> Iterator[FoundShard | Unreadable]:
 
 
 def legacy(root: Path) -> Iterator[FoundShard | Unreadable]:
-    """The files of the format before projects, those that were not migrated."""
+    """Find the files of the format before projects that were not migrated."""
     entries, faults = list_folder(root)
     yield from faults
     for entry in entries:

@@ -1,4 +1,4 @@
-"""One project directory as it is at this moment: what planning a change starts from.
+"""The files of one project, read to plan a change, and the edits of them.
 
 Whatever is done to an event is done in every file that holds its id. Left in one of them, the old
 text would come back: on a merge Ambient copies it from there into project.json.
@@ -50,14 +50,14 @@ def task_key(branch: str) -> str:
 
 
 def to_json_text(value: Mapping[str, Any]) -> str:
-    """What JSON.stringify(value, null, 2) gives: no final newline, half characters as escapes."""
+    """As JSON.stringify(value, null, 2): no final newline, lone surrogates escaped."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectFiles:
-    """The files of one project."""
+    """The files of one project, read to plan a change."""
 
     folder: Path
     project: Project
@@ -71,7 +71,7 @@ class ProjectFiles:
 
     @property
     def own(self) -> EventFile | None:
-        """project.json, where there is one that can be read."""
+        """project.json, if it can be read."""
         return next((file for file in self.project.files if file.is_project), None)
 
     @property
@@ -83,7 +83,7 @@ class ProjectFiles:
         return next((file for file in self.branches if file.branch == name), None)
 
     def copies(self, id: str) -> list[EventCopy]:
-        """Every place that holds the id. Raises Conflict when there is none any more."""
+        """Every place that holds the id. Raises Conflict when there is none."""
         found = self.by_id.get(id)
         if not found:
             raise Conflict("another program removed this event", where=str(self.folder))
@@ -116,17 +116,17 @@ def shard_of(memory: Memory) -> str:
 
 
 def key_of(memory: Memory) -> str:
-    """The project directory a memory lies or lay in."""
+    """Key of the project that holds, or held, the memory."""
     return str(memory.extra.get("projectKey") or "")
 
 
 def insert_into(file: EventFile, value: Mapping[str, Any]) -> tuple[Edit, ...]:
-    """Put an event at the end of a file, where Ambient pushes it."""
+    """Append an event to a file, where Ambient pushes it."""
     return file.file.insert(value, INDENT)
 
 
 def reactivation_warnings(files: Iterable[EventFile], now: datetime) -> tuple[str, ...]:
-    """A warning for each file that Ambient no longer read and will read again once it is active."""
+    """Warn of each idle file that Ambient will read again once it is active."""
     return tuple(
         f"{file.file.path.name} was idle for 90 days: Ambient will read all of it again"
         for file in files
@@ -135,7 +135,7 @@ def reactivation_warnings(files: Iterable[EventFile], now: datetime) -> tuple[st
 
 
 def last_active_edits(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
-    """`lastActive` of these files set to now, as Ambient does on an add or an edit.
+    """Set `lastActive` of these files to now, as Ambient does on an add or an edit.
 
     A file without it is left so, and an archived one keeps the time it was archived with.
     """
@@ -155,7 +155,7 @@ def retire_event(
     status: str,
     successors: tuple[str, ...] = (),
 ) -> tuple[Edit, ...]:
-    """Take an event out of every file that holds it, and keep it."""
+    """Remove an event from every file that holds it, and keep it in the sidecar."""
     copies = files.copies(id)
     now = event(files.project, id, copies, context.label, context.now)
     memory = replace(now, status=status, superseded_by=successors)
@@ -173,7 +173,7 @@ def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
 
 
 def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
-    """Put a kept event into the files it stood in, where they still exist.
+    """Put a retired event back into the files that held it, where they still exist.
 
     Raises Refused when none of them does.
     """
@@ -201,7 +201,7 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
 
 
 def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """The places of a kept event that are whole."""
+    """The places of a retired event in its sidecar entry, without malformed ones."""
     kept = entry.get("kept")
     places = kept.get("places") if isinstance(kept, dict) else None
     for place in places if isinstance(places, list) else ():
@@ -217,7 +217,7 @@ def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class EventContext(PlanContext):
-    """One Ambient memory, while one change is planned."""
+    """The context of planning a change in one Ambient memory."""
 
     rules: EventRules
     action_time: Callable[[datetime], int] = field(repr=False)
@@ -227,12 +227,12 @@ class EventContext(PlanContext):
 
     @property
     def milliseconds(self) -> int:
-        """The time that files are marked with: the same for the plans of one action, so that two
-        events added to a new branch make its file once, and many edits mark a file once."""
+        """The time written to files: one for all plans of an action, so that equal edits of a file
+        are one."""
         return self.action_time(self.now)
 
     def open(self, key: str) -> ProjectFiles:
-        """A project's files as they are now. Raises Refused."""
+        """Read a project's files as they are now. Raises Refused."""
         folder = safe_join(self.root / layout.PROJECTS, key)
         found, _ = layout.project_files(str(folder))
         files = found.files if found else ()
@@ -240,7 +240,7 @@ class EventContext(PlanContext):
 
 
 def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
-    """What project.json says before its events; `now` in milliseconds."""
+    """The members of project.json before its events; `now` in milliseconds."""
     return {
         "projectKey": key,
         "projectName": name,
@@ -251,7 +251,7 @@ def project_head(key: str, name: str, origin: str, now: int) -> dict[str, Any]:
 
 
 def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> dict[str, Any]:
-    """What a branch's file says before its events; `key` is the project's."""
+    """The members of a branch file before its events; `key` is the project's."""
     return {
         "branchKey": task_key(branch),
         "branchName": branch,
@@ -272,7 +272,7 @@ def _new_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | No
 def new_project_file(
     files: ProjectFiles, name: str, origin: str, event: Mapping[str, Any] | None, now: int
 ) -> list[Edit]:
-    """The edits that make project.json, with its first event if there is one. Raises Refused."""
+    """The edits that create project.json, with a first event if given. Raises Refused."""
     path = safe_join(files.folder, layout.PROJECT)
     if os.path.lexists(path):
         raise Refused("project.json cannot be read, so it is not written", where=str(path))
@@ -287,7 +287,7 @@ def new_branch_file(
     *,
     archived: bool = False,
 ) -> list[Edit]:
-    """The edits that make a branch's file with its first event. Raises Refused."""
+    """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)
     path = safe_join(files.folder / (layout.ARCHIVED if archived else layout.TASKS), f"{key}.json")
     for fault in files.unreadable:

@@ -44,7 +44,7 @@ _SHOWN_IN_FIELDS = frozenset({"id", "type", "content", "importance"})
 
 @dataclass(frozen=True, slots=True)
 class EventFile:
-    """One project.json or branch file with its sound records."""
+    """One project.json or branch file, and its valid records."""
 
     file: JsonFile
     records: list[NamedRecord] = field(repr=False)
@@ -58,7 +58,7 @@ class EventFile:
 
 
 def event_file(file: JsonFile, records: list[NamedRecord]) -> EventFile:
-    """What the head of a file says of all its events."""
+    """Read the members of a file that apply to all its events."""
     folder = file.path.parent.name
     in_branch = folder in (layout.TASKS, layout.ARCHIVED)
     is_project = file.path.name == layout.PROJECT and not in_branch
@@ -83,7 +83,7 @@ def _end(last_active: datetime | None) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What is known of one project directory."""
+    """One project directory."""
 
     key: str
     name: str
@@ -93,12 +93,12 @@ class Project:
 
     @property
     def path(self) -> str:
-        """How the project is called as an entity."""
+        """The project's name as an entity."""
         return self.name or self.key[:SHORT_KEY]
 
 
 def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
-    """The project that these files make up."""
+    """The project that these files belong to."""
     files = tuple(files)
     top: Mapping[str, Any] = next((f.file.top for f in files if f.is_project), {})
     name, remote = top.get("projectName"), top.get("origin")
@@ -112,7 +112,7 @@ def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
 
 @dataclass(frozen=True, slots=True)
 class EventCopy:
-    """One place where an event is written down."""
+    """An event's record in one file."""
 
     where: EventFile
     named: NamedRecord
@@ -126,12 +126,12 @@ class EventCopy:
         )
 
     def set(self, after: str | None) -> RecordEdit:
-        """Give this copy another text, or remove it."""
+        """The edit that gives this copy another text, or removes it."""
         return self.where.file.edit(self.named, after)
 
 
 def copies_by_id(project: Project) -> dict[str, list[EventCopy]]:
-    """Every event of the project with all places that hold it, in reading order."""
+    """Group the records of the project by event id, in reading order."""
     found: dict[str, list[EventCopy]] = {}
     for where in project.files:
         for named in where.records:
@@ -140,12 +140,12 @@ def copies_by_id(project: Project) -> dict[str, list[EventCopy]]:
 
 
 def importance(value: object) -> str:
-    """The native importance; medium for a word that Ambient does not know."""
+    """The importance in the record; medium for a word that Ambient does not know."""
     return value if isinstance(value, str) and value in IMPORTANCES else "medium"
 
 
 def _differing(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
-    """What other copies say otherwise: where, and each key that is not the same."""
+    """The keys of other copies that differ from the first, with the file of each."""
     found = []
     mine = first.named.value
     for copy in others:
@@ -158,7 +158,7 @@ def _differing(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, 
 
 
 def _expiry(copies: Iterable[EventCopy], now: datetime) -> dict[str, Any]:
-    """When the last of the files that hold the event stops being read."""
+    """When Ambient stops reading the last of the files that hold the event."""
     ends = [copy.where.expires for copy in copies]
     known = [end for end in ends if end is not None]
     if not known or len(known) < len(ends):
@@ -206,7 +206,7 @@ def _entity(project: Project, file: EventFile) -> str:
 
 
 def event(project: Project, id: str, copies: list[EventCopy], label: str, now: datetime) -> Memory:
-    """One event with all its copies as a memory."""
+    """Convert an event with all its copies to a memory."""
     first = copies[0]
     value = first.named.value
     entities = list(dict.fromkeys(_entity(project, copy.where) for copy in copies))
@@ -235,7 +235,7 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
 
 
 def events(project: Project, label: str, now: datetime) -> list[Memory]:
-    """The memories of one project: every id once."""
+    """The memories of one project, one for each id."""
     found = copies_by_id(project)
     return [event(project, id, copies, label, now) for id, copies in found.items()]
 
@@ -274,7 +274,7 @@ def _memory(
 
 
 def read_legacy(path: Path, root: Path, label: str) -> Reading:
-    """The facts and the summary of one legacy file."""
+    """Read the facts and the summary of one legacy file."""
     try:
         top = load(decode(read_bytes(path, root)), str(path))
     except UnreadableFile as error:
@@ -299,7 +299,7 @@ EVENTS = ("events",)
 
 
 def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project, list[Unreadable]]:
-    """A project directory's files, and what in them could not be read."""
+    """Read a project's files; also what in them could not be read."""
     found: list[EventFile] = []
     faults: list[Unreadable] = []
     for name in files:

@@ -1,4 +1,4 @@
-"""When Ambient takes a new decision for the successor of an old one (src/memory/store.ts).
+"""The rules by which a new decision supersedes an old one (src/memory/store.ts).
 
 Decisions only; the keywords of both texts are compared by Jaccard, and the best match over the
 limit goes. The document beside the program says that "use" and "for" count; they are stop words.
@@ -32,7 +32,7 @@ _NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")
 
 @dataclass(frozen=True, slots=True)
 class EventRules:
-    """The constants; each can be set otherwise."""
+    """The constants of the rules; config.toml can set each."""
 
     overlap: float = 0.4
     """Jaccard of keywords over which an old decision is superseded (store.ts:110-115)."""
@@ -69,7 +69,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def find_superseded(
     content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: EventRules
 ) -> tuple[str, float] | None:
-    """The id of the decision that the text would replace in one file, and how alike they are."""
+    """The id of the decision in one file that the text would replace, and their similarity."""
     mine = keywords(content, rules)
     if len(mine) < rules.fewest:
         return None
@@ -89,7 +89,7 @@ def utf16_length(text: str) -> int:
 
 
 def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
-    """The text as Ambient can hold it, and a warning when it had to be cut.
+    """Cut the text to Ambient's limit; also a warning when it was cut.
 
     Ambient cuts without a word; here that needs `force`, and no character is cut in half. Raises
     Refused.

@@ -1,4 +1,4 @@
-"""Engram's save, worked out beforehand: what a new text would become in this database.
+"""Plan new observations as Engram's save would store them.
 
 1. A live observation with the same topic key, project and scope is overwritten in place.
 2. The same text, title, type, project and scope within 15 minutes counts as seen again.
@@ -30,7 +30,7 @@ _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 
 @dataclass(frozen=True, slots=True)
 class SavePlanner:
-    """Plans new observations. Raises Refused, sqlite3.Error."""
+    """Plans new observations. Methods raise Refused, sqlite3.Error."""
 
     path: str
     label: str
@@ -65,7 +65,7 @@ class SavePlanner:
         return self._insert(change, columns, warnings)
 
     def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
-        """A new observation beside `memory`, in its project and scope; also its sync_id."""
+        """Plan a successor in the project and scope of `memory`; also returns its sync_id."""
         fields = change.fields
         content = rules.content(_given(fields, "content"))
         if content == memory.content:
@@ -197,6 +197,6 @@ def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _given(fields: Mapping[str, Any], name: str) -> str:
-    """What a person wrote, as it is: half a character in it is refused, never replaced."""
+    """The text as the person wrote it; lone surrogates are refused later, never replaced."""
     value = fields.get(name)
     return "" if value is None else str(value)

@@ -1,4 +1,4 @@
-"""Opening an Engram database so that looking changes nothing and writing loses nothing.
+"""Open an Engram database for reading without changing a file, or for one transaction.
 
 Nothing here (or anywhere in memtui) opens the database or its `-shm` with `open()`: closing such a
 handle would drop the locks SQLite holds in this process. It holds none on the `-wal` (see `wal`).
@@ -66,7 +66,7 @@ FileStamps = tuple[tuple[int, ...] | None, ...]
 
 
 class OpenMode(Enum):
-    """How to open for reading; the value is what goes into the URI."""
+    """Ways to open for reading; the value is the query of the URI."""
 
     IMMUTABLE = "immutable=1"
     READ_ONLY_SHM = "mode=ro&readonly_shm=1"
@@ -80,7 +80,7 @@ _locks_guard = threading.Lock()
 
 @contextmanager
 def _database_lock(path: Path) -> Iterator[None]:
-    """One connection of ours per database at a time.
+    """Hold the lock that allows one connection of this process per database.
 
     A read-only `-shm` is shared by all connections of a process and would make a writer fail,
     and the lockless way of reading would drop the locks of another connection.
@@ -93,7 +93,7 @@ def _database_lock(path: Path) -> Iterator[None]:
 
 
 def file_stamps(path: Path) -> FileStamps:
-    """Stat of the database, its `-wal` and its `-journal`, and whether there is a `-shm`.
+    """Stat of the database, its `-wal` and `-journal`, and whether there is a `-shm`.
 
     The first three change whenever a change may have been committed.
     """
@@ -113,7 +113,7 @@ def file_stamps(path: Path) -> FileStamps:
 
 
 def is_settled(seen: FileStamps) -> bool:
-    """Whether a further change would show in the trace: file times move in steps of a few ms."""
+    """Whether a further change would alter the stamps: file times move in steps of a few ms."""
     now = time.time_ns()
     return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in seen[:3])
 
@@ -161,7 +161,7 @@ def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
-    """Whether SQLite cannot read in this way here, as opposed to a fault in the database."""
+    """Whether SQLite cannot read in this mode here, as opposed to a damaged database."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     ways = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
     return code in ways or "no such vfs" in str(error)
@@ -177,7 +177,7 @@ def _read(path: Path, way: OpenMode, work: Callable[[sqlite3.Connection], T]) ->
 
 @contextmanager
 def transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    """One BEGIN IMMEDIATE transaction, committed at the end, rolled back on any exception.
+    """Run one BEGIN IMMEDIATE transaction: committed at the end, rolled back on an exception.
 
     Waits for other writers as Engram does. Raises SaveError when the database stays locked.
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
@@ -201,8 +201,8 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection while nobody else has one; nothing is written. Raises Refused when somebody
-    has, sqlite3.Error.
+    """Hold a connection while no other program has one; nothing is written. Raises Refused if
+    another has one, sqlite3.Error.
 
     In exclusive mode SQLite takes the lock that every connection to a database in WAL mode shares.
     """
@@ -227,7 +227,7 @@ def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _preserved_wal(path: Path) -> Iterator[None]:
-    """Let a read-only connection be the last to close, which leaves `-wal` and `-shm` in place.
+    """Let a read-only connection close last, which leaves `-wal` and `-shm` in place.
 
     A writer that closes last checkpoints and unlinks them; that is right, and all that happens,
     where there was no `-wal` before.
@@ -260,8 +260,8 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def _connect(path: Path, query: str) -> sqlite3.Connection:
-    """Raises sqlite3.Error. Beside a database of no byte or one SQLite deletes the `-wal` whatever
-    the mode: somebody may be copying both here."""
+    """Open the database. Raises sqlite3.Error also for a file of one byte or none: SQLite would
+    delete its `-wal`, and somebody may be copying both."""
     database = file_stamps(path)[0]
     if query != OpenMode.IMMUTABLE.value and database and database[2] < SMALLEST_DATABASE:
         raise sqlite3.DatabaseError("the file is shorter than any database")
@@ -284,5 +284,5 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
 
 
 def _text(raw: bytes) -> str:
-    """July's Engram cuts texts by bytes, so a column may hold half a character."""
+    """Decode a column; July's Engram cuts texts by bytes, so it may hold half a character."""
     return raw.decode("utf-8", "surrogateescape")

@@ -116,7 +116,7 @@ def export(
 
 
 def left_out(file: Path, version: str = FULL, only: Collection[str] | None = None) -> list[str]:
-    """What such an export does not hold of these memories, and why. Raises StoreError."""
+    """What such an export cannot hold of these memories, and why. Raises StoreError."""
     return _looked(file, lambda connection: _Document(connection, version, only).missing())
 
 
@@ -128,7 +128,7 @@ def _looked(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 
 
 class _Document:
-    """One export in the making. Raises sqlite3.Error."""
+    """Collects the rows of one export. Raises sqlite3.Error."""
 
     def __init__(
         self, connection: sqlite3.Connection, version: str, only: Collection[str] | None
@@ -155,7 +155,7 @@ class _Document:
         return found
 
     def missing(self) -> list[str]:
-        """What the document does not hold, a line each."""
+        """What the document does not hold, one line for each kind."""
         found = []
         if self._schema.has("observation_versions", "observation_id"):
             numbers = {row["id"] for row in self.observations}
@@ -234,7 +234,7 @@ def _relations(connection: sqlite3.Connection, schema: Schema) -> Iterable[dict[
 
 
 def _present(row: Row, order: Sequence[str]) -> dict[str, Any]:
-    """As Go writes a struct: in the order of its fields, NULLs left out."""
+    """A row as Go writes a struct: in the order of its fields, without NULLs."""
     found = {}
     for name in order:
         value = row.get(name)

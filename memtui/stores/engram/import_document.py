@@ -215,13 +215,13 @@ class _Import:
         )
 
     def _session(self, row: Row) -> None:
-        """As Engram: a session that is there stays."""
+        """Add a session that is not there; as in Engram, an existing one stays."""
         if self._is_new("sessions", row["id"]):
             columns = sessions.imported_session_row(self.schema, row)
             self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
-        """The session of this row; one that nothing describes is made without a summary."""
+        """Add the session of this row, without a summary, if nothing describes it."""
         session, project = text(row["session_id"]), text(row.get("project"))
         if self._is_new("sessions", session):
             self.edits += sessions.session_edits(
@@ -280,7 +280,8 @@ class _Import:
             self.edits.append(RowEdit(self.path, table, key, None, held))
 
     def _matching_sync_id(self, table: str, row: Row) -> str:
-        """Exports of early Engrams have no sync_id: what says the same at the same time is it."""
+        """The sync_id of a row with the same text and time, as early exports have none; else a new
+        one."""
         found = self.connection.execute(
             f"SELECT sync_id FROM {table}"
             " WHERE session_id = ? AND created_at = ? AND content = ? AND sync_id IS NOT NULL",

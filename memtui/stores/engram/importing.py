@@ -1,4 +1,4 @@
-"""Observations, prompts and sessions that come from elsewhere with an id: an import, or a move.
+"""Import observations, prompts and sessions that have an id already; convert other formats.
 
 They keep their sync_id, times, counts, scope, topic key and soft deletion, and none of Engram's
 rules of saving is asked: nothing that is there is overwritten or counted as seen again. What is
@@ -43,7 +43,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ImportPlanner:
-    """Plans arrivals for one database. Raises Refused, sqlite3.Error."""
+    """Plans imports into one database. Methods raise Refused, sqlite3.Error."""
 
     path: str
     label: str
@@ -136,7 +136,7 @@ class ImportPlanner:
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
     def _relations(self, extra: Row) -> tuple[RowEdit, ...]:
-        """The relations that start here, as far as this database does not know them."""
+        """The relations from this observation that the database does not hold."""
         if not self.schema.has("memory_relations"):
             return ()
         edits = []
@@ -154,7 +154,7 @@ class ImportPlanner:
         return tuple(edits)
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
-        """Every row points to a session; one that is not there is made without a summary."""
+        """The edits that create the session of a row, without a summary, if it is missing."""
         return sessions.session_edits(
             self.path,
             self.connection,
@@ -206,7 +206,7 @@ _CUT = "\n[cut]"
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """The fields of the observation: the first part of the entity is the project.
+    """Convert a memory to an observation: the first part of the entity is the project.
 
     Engram knows no retired memory: what is not current becomes soft-deleted.
     """
@@ -242,12 +242,12 @@ def convert(memory: Memory) -> ConvertedMemory:
 
 
 def _plain(text: str) -> str:
-    """Text that UTF-8 can hold."""
+    """Replace what UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
-    """The text as Engram can hold it, and what that cost."""
+    """Cut the text to Engram's limit; also what was changed."""
     text = memory.content or memory.headline
     changed: tuple[str, ...] = ()
     if not is_valid_text(text):

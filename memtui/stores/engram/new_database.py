@@ -1,4 +1,4 @@
-"""A new Engram database that holds what an export says: the tables of July 2026, as rows.
+"""Build a new Engram database from the rows of an export, with the tables of July 2026.
 
 Engram itself makes no difference between this and a database of that time: every later version
 adds what it needs when it opens it. Nothing is queued for synchronisation, as in Engram's own
@@ -68,7 +68,7 @@ CREATE VIRTUAL TABLE prompts_fts USING fts5(
 
 
 def _index_triggers(table: str, index: str, prefix: str, columns: str) -> str:
-    """The triggers that keep a full-text index like its table, under Engram's names."""
+    """The triggers that update a full-text index with its table, under Engram's names."""
     old, new = (
         ", ".join(f"{side}.{name}" for name in columns.split(", ")) for side in ("old", "new")
     )
@@ -96,7 +96,7 @@ Rows = Mapping[str, Sequence[Row]]
 
 
 def database_lines(rows: Rows) -> list[str]:
-    """The database of these rows (see `intake.read_export`) as lines (see `rebuild`).
+    """The database of these rows as lines (see `rebuild`).
 
     Raises sqlite3.Error for rows that go into no table.
     """
@@ -109,7 +109,7 @@ def database_lines(rows: Rows) -> list[str]:
 
 
 class _TableWriter:
-    """Puts the rows of an export into empty tables, numbers included."""
+    """Writes the rows of an export into empty tables, numbers included."""
 
     def __init__(self, connection: sqlite3.Connection, rows: Rows) -> None:
         self._connection = connection
@@ -152,7 +152,7 @@ class _TableWriter:
                 self._put("sessions", edit.after or {})
 
     def _memory(self, table: str, number: int, row: Row) -> dict[str, Any]:
-        """Early exports have neither numbers nor sync_ids: they get the same ones every time."""
+        """Give rows of early exports the number and sync_id they lack, the same ones every time."""
         columns = {"id": number, **row}
         if (table, columns["id"]) in self._numbers:
             del columns["id"]
@@ -181,7 +181,7 @@ class _TableWriter:
             )
 
     def _put(self, table: str, row: Row) -> None:
-        """The first row of a name stays, as in Engram's own import."""
+        """Insert a row unless its key exists, as Engram's own import does."""
         held = {name: value for name, value in row.items() if self._schema.has(table, name)}
         names = ", ".join(f'"{name}"' for name in held)
         self._connection.execute(

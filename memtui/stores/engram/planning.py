@@ -1,4 +1,4 @@
-"""From what a person wants to the rows that would change. Reads the database, writes nothing.
+"""Plan changes as row edits. Reads the database, writes nothing.
 
 The `before` columns of an edit are what the person saw (the memory of the snapshot), not what the
 database holds by now: whoever changed the row in between is noticed when the edit is made.
@@ -84,7 +84,7 @@ def _refused_here(act: Act, memory: Memory) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans for one database as it is now. Raises Refused, RefError, sqlite3.Error."""
+    """Plans changes of one database. Methods raise Refused, RefError, sqlite3.Error."""
 
     path: str
     label: str

@@ -1,4 +1,4 @@
-"""Shards of an Engram database: what changed, in a few aggregates, and the rows of one shard.
+"""Read an Engram database in shards, each with a stamp made of a few aggregates.
 
 A shard is a run of `SPAN` row numbers of one table. Its stamp comes from counts, latest times and
 sums over those rows, so that one changed row makes one shard be read again. The checksums of the
@@ -65,7 +65,7 @@ Stamps = dict[str, str]
 
 
 def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
-    """Shard key to stamp, in reading order. Raises sqlite3.Error."""
+    """The stamp of each shard by its key, in reading order. Raises sqlite3.Error."""
     connection.create_function("memtui_sum", 2, _sum, deterministic=True)
     found: Stamps = {}
     touching = _relation_marks(connection, schema)
@@ -210,8 +210,7 @@ def _marks(
 
 
 def _combined_mark(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
-    """One mark, as of the row's number, over all of these columns that there are; NULL is another
-    value than an empty text, as it is where an edit compares them."""
+    """One checksum over all of these columns; NULL differs from an empty text, as in edits."""
     there = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
     joined = " || char(31) || ".join(there) or "''"
     return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
@@ -248,7 +247,7 @@ def _sum(number: int, value: bytes | None) -> int:
 
 
 def _bucket(number: int) -> int:
-    """As SQLite divides: towards zero."""
+    """Integer division towards zero, as SQLite divides."""
     return number // SPAN if number >= 0 else -(-number // SPAN)
 
 

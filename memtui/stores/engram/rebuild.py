@@ -1,4 +1,4 @@
-"""A database as lines of JSON, and a new database from such lines.
+"""Dump a database as lines of JSON, and build a new database from such lines.
 
 A copy of the file would miss what is in the `-wal` and would differ with every free page. The rows
 say all: the schema as its SQL, then each table's rows in the order of their numbers. Equal contents
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 
 def dump(file: Path) -> list[str]:
-    """The whole database as lines. Raises StoreError."""
+    """Dump the whole database as lines. Raises StoreError."""
     try:
         return run_read(file, lambda connection: list(lines_of(connection)))
     except sqlite3.Error as error:
@@ -44,8 +44,8 @@ def dump(file: Path) -> list[str]:
 
 @contextlib.contextmanager
 def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
-    """Keep everybody else out of the database. Raises Refused when it holds other rows than these,
-    or another program has it open; SaveError."""
+    """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
+    than these or another program has it open; SaveError."""
     try:
         with exclusive_access(file) as connection:
             if list(lines_of(connection)) != list(rows):
@@ -60,7 +60,7 @@ def alone_with(file: Path, rows: Sequence[str]) -> Iterator[None]:
 
 
 def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
-    """The whole database as lines, by a connection that gives plain tuples."""
+    """Dump the whole database as lines, by a connection that gives plain tuples."""
     settings = {name: connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _SETTINGS}
     yield _json({"database": settings})
     parts = _schema(connection)
@@ -85,7 +85,7 @@ def _has(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, list[tuple[str, str]]]:
-    """Name and SQL of everything that somebody created, by kind, by name."""
+    """Name and SQL of everything created in the database, by kind and name."""
     found: dict[str, list[tuple[str, str]]] = {kind: [] for kind in _KINDS}
     rows = connection.execute(
         "SELECT m.type, m.name, m.sql FROM sqlite_master m"
@@ -131,7 +131,7 @@ def _quoted(name: str) -> str:
 
 
 def _value(value: object) -> object:
-    """As JSON: bytes, text that is no UTF-8 and odd numbers say what they are."""
+    """A value as JSON; bytes, text that is not UTF-8 and infinite numbers as tagged objects."""
     if isinstance(value, bytes):
         return {"blob": base64.b64encode(value).decode("ascii")}
     if isinstance(value, str) and not is_valid_text(value):
@@ -151,7 +151,7 @@ _OF_THE_DISK = frozenset(
 
 
 def rebuild(lines: Iterable[str], file: Path) -> None:
-    """Make the database that these lines describe; it appears whole or not at all.
+    """Build the database that these lines describe; the file appears whole or not at all.
 
     Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
     """
@@ -247,7 +247,7 @@ def _set(connection: sqlite3.Connection, settings: Row) -> None:
 
 
 def _create(connection: sqlite3.Connection, record: Row) -> None:
-    """Run one CREATE statement, with the right to do that and nothing else."""
+    """Run one CREATE statement under an authorizer that allows nothing else."""
     sql, kind, name = str(record["sql"]), record["kind"], str(record["name"])
     words = sql.upper().split(None, 3)
     wanted = {"virtual": ["CREATE", "VIRTUAL"], "index": ["CREATE"]}.get(
@@ -274,7 +274,7 @@ _DENIED = frozenset(
 
 
 def _allowed(action: int, first: str | None, second: str | None, *_: object) -> int:
-    """Refuses what creating never asks for, other modules than FTS5, and code from libraries."""
+    """Deny what creating needs not: other modules than FTS5, loading of extensions, pragmas."""
     if action in _DENIED:
         # FTS5 asks for these while it makes its tables.
         asked = first in ("data_version", "page_size")
@@ -287,7 +287,7 @@ def _allowed(action: int, first: str | None, second: str | None, *_: object) -> 
 
 
 def _insert(connection: sqlite3.Connection, record: Row) -> str:
-    """The beginning of the statement that takes the rows of a table."""
+    """The INSERT statement for the rows of a table, up to VALUES."""
     table, columns = str(record["table"]), [str(name) for name in record["columns"]]
     if table == _SEQUENCE:
         connection.execute(f"DELETE FROM {_SEQUENCE}")
@@ -297,7 +297,7 @@ def _insert(connection: sqlite3.Connection, record: Row) -> str:
 
 
 def _mark(value: object) -> str:
-    """Text that is no UTF-8 can only be handed over as bytes."""
+    """The placeholder of a value; text that is not UTF-8 is passed as bytes and cast."""
     return "CAST(? AS TEXT)" if isinstance(value, dict) and "text" in value else "?"
 
 

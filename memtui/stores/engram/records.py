@@ -1,4 +1,4 @@
-"""One row of an Engram table as a `Memory`. Pure: rows in, memories out.
+"""Convert rows of Engram's tables to memories.
 
 Ids are Engram's integers for observations (`42`), `prompts/7` and `sessions/<session id>` for the
 other two tables, whose numbers would otherwise collide.
@@ -74,7 +74,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class DatabasePlace:
-    """Whose rows these are."""
+    """The label and the file of the database that rows come from."""
 
     label: str
     file: str
@@ -123,7 +123,7 @@ def observation(
 
 
 def prompt(home: DatabasePlace, row: Row) -> Memory:
-    """What a person once typed, kept by Engram as context."""
+    """Convert a prompt, which Engram keeps as context."""
     name = f"{PROMPT}{row['id']}"
     created = from_iso(row.get("created_at"))
     return Memory(
@@ -144,7 +144,7 @@ def prompt(home: DatabasePlace, row: Row) -> Memory:
 
 
 def session(home: DatabasePlace, row: Row) -> Memory:
-    """A working session that was closed with a summary."""
+    """Convert a session that was closed with a summary."""
     own = text(row["id"])
     return Memory(
         ref=f"{home.label}:{SESSION}{own}",
@@ -170,7 +170,7 @@ def importance(kind: str, pinned: bool) -> str:
 
 
 def entity_of(row: Row) -> str:
-    """`project/family` of an observation, see the module's rule."""
+    """The entity `project/family` of an observation (rule in the module's docstring)."""
     project = text(row.get("project"))
     scope = text(row.get("scope")) or "project"
     family, slash, _ = text(row.get("topic_key")).rpartition("/")
@@ -179,7 +179,7 @@ def entity_of(row: Row) -> str:
 
 
 def text(value: object) -> str:
-    """A text column as it may be shown: what is not UTF-8 is replaced, NULL is empty."""
+    """A text column for display: invalid UTF-8 replaced, NULL empty."""
     if value is None:
         return ""
     if isinstance(value, bytes):
@@ -195,12 +195,12 @@ def text(value: object) -> str:
 
 
 def count_of(value: object) -> int:
-    """A count as it should be; SQLite lets anything stand in a column."""
+    """A count column; 0 for a value of another type, which SQLite allows."""
     return value if isinstance(value, int) else 0
 
 
 def is_valid_text(value: str) -> bool:
-    """Whether the column's bytes were UTF-8 (see `connect`: others come as lone surrogates)."""
+    """Whether the column's bytes were UTF-8 (invalid ones are read as lone surrogates)."""
     if value.isascii():
         return True
     try:
@@ -215,7 +215,7 @@ def encode(value: str) -> bytes:
 
 
 def to_json_value(value: object) -> object:
-    """A column value as JSON can hold it: bytes become base64 under a key that says so."""
+    """Convert a column value to JSON; bytes become {"base64": ...}."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
     if isinstance(value, str):
@@ -231,14 +231,13 @@ def from_json_value(value: object) -> object:
 
 
 def row_key(row: Row) -> dict[str, Any]:
-    """What names this row and no other: its number, and its sync_id where it has one. A number
-    alone may be another row's by the time of a write."""
+    """The key of a row: its number, and its sync_id if it has one, as a number may be reused."""
     sync_id = row.get("sync_id")
     return {"id": row["id"], **({"sync_id": sync_id} if sync_id else {})}
 
 
 def remaining_columns(row: Row, taken: frozenset[str]) -> dict[str, Any]:
-    """Every column that has no field of its own; NULLs say nothing and are left out."""
+    """Every column without a field of its own, except NULLs."""
     extra = {
         name: to_json_value(row[name])
         for name in row

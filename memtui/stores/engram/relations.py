@@ -1,4 +1,4 @@
-"""Links between observations: rows of memory_relations, judged by a person or taken back.
+"""Plan links between observations: rows of memory_relations.
 
 Engram never deletes a relation and has no message for one that is gone; what is taken back is
 orphaned, the status under which Engram itself stops showing it.
@@ -26,7 +26,7 @@ _OPEN = ("judged", "pending")
 
 @dataclass(frozen=True, slots=True)
 class RelationPlanner:
-    """Plans relations. Raises Refused, RefError, sqlite3.Error."""
+    """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
 
     path: str
     label: str
@@ -35,7 +35,7 @@ class RelationPlanner:
     now: str
 
     def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
-        """Judge a pending relation of the two, or make a new verdict."""
+        """Judge a pending relation of the two memories, or create a judged one."""
         verb = str(change.fields.get("relation", ""))
         if verb not in rules.RELATIONS:
             raise Refused(
@@ -81,7 +81,7 @@ class RelationPlanner:
         return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
 
     def reinstate(self, change: Change, memory: Memory) -> Plan:
-        """Take back every verdict that something supersedes this memory."""
+        """Orphan every relation by which something supersedes this memory."""
         own = memory.extra.get("sync_id")
         verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
         if not verdicts:
@@ -108,7 +108,7 @@ class RelationPlanner:
         return RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
 
     def orphan(self, relation: Relation, *, dated: bool = True) -> RowEdit:
-        """Take a relation back; `dated` also writes since when."""
+        """Orphan a relation; `dated` also writes superseded_at."""
         before: dict[str, Any] = {"judgment_status": relation.status}
         after: dict[str, Any] = {"judgment_status": "orphaned"}
         if dated and self.schema.has("memory_relations", "superseded_at"):
@@ -141,12 +141,12 @@ class RelationPlanner:
         return other
 
     def _named(self, change: Change) -> str:
-        """What LINK or UNLINK calls the other end: an id, or a sync_id that is no row here."""
+        """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""
         return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
 
 
 def _judgement_columns(verb: str) -> dict[str, Any]:
-    """A verdict given by a person, as Engram marks it."""
+    """The columns of a judgement by a person, as Engram writes them."""
     return {
         "relation": verb,
         "judgment_status": "judged",

@@ -1,4 +1,4 @@
-"""How the rows that memtui wrote fare: whether they stand, or a program has put the old back.
+"""Detect whether other programs have reverted the rows that memtui wrote.
 
 Engram writes single columns, so each column that memtui changed is looked at alone; it is compared
 as it is read, where NULL and an empty text are the same. What Engram counts and dates by itself
@@ -32,7 +32,7 @@ Found = list[tuple[EditSequence, EditStatus]]
 
 
 def standing(trails: Sequence[EditSequence]) -> Found:
-    """How each trail of row edits stands now; left out where the database cannot be read."""
+    """The status of each sequence of row edits, without those whose database cannot be read."""
     by_path: dict[str, list[tuple[EditSequence, list[RowEdit]]]] = {}
     for trail in trails:
         edits = [edit for edit in trail if isinstance(edit, RowEdit)]

@@ -1,4 +1,4 @@
-"""Making row edits in one transaction, and nothing else than what Engram itself would do.
+"""Apply row edits in one transaction, with the side effects that Engram's own writes have.
 
 Every edit is compare-and-set: the columns in `before` must still hold what they held when the
 person saw them, else `Conflict` with all three texts and nothing is written. Only the columns that
@@ -76,7 +76,7 @@ def apply(
 
 
 def number_of(edit: Edit) -> object:
-    """The number of the row that the edit inserts; None where it says none."""
+    """The row number in an edit that inserts; None if there is none."""
     return (edit.after or {}).get("id") if isinstance(edit, RowEdit) else None
 
 
@@ -104,8 +104,8 @@ class _Writer:
     """Sessions that this transaction made."""
 
     def run(self, edits: Sequence[RowEdit], recorder: WriteRecorder) -> tuple[str, list[RowEdit]]:
-        """Do the edits, and tell the recorder before they are committed; returns the name it was
-        told and the edits as they were made.
+        """Apply the edits and tell the recorder before the commit; returns the recorded name and
+        the edits as applied.
 
         One row is named: the transaction is whole or not there, so the first row that differs
         tells after a crash what became of all. (A mark per row would hold Engram's lock while
@@ -124,7 +124,7 @@ class _Writer:
         return name, made
 
     def _one(self, edit: RowEdit, row: Row | None) -> RowEdit:
-        """Make the edit; returns it, with the number that a new observation got."""
+        """Apply one edit; returns it with the number that a new observation got."""
         if edit.before is None:
             return self._insert(edit, row)
         if edit.after is None:
@@ -210,7 +210,7 @@ class _Writer:
         return edit
 
     def _require_session(self, edit: RowEdit, columns: Row) -> None:
-        """Raises Refused: undone and done again in another order, a row may come without it."""
+        """Raise Refused if the session is missing, as after undo and redo in another order."""
         session = columns.get("session_id")
         asked = "SELECT 1 FROM sessions WHERE id = ?"
         if session is not None and not self.connection.execute(asked, (session,)).fetchone():
@@ -221,7 +221,7 @@ class _Writer:
             )
 
     def _describe_session(self, row: Row, columns: Row) -> None:
-        """A session that is there stays; one that this change made bare takes what is known."""
+        """Complete a session that this transaction created without details."""
         if row["id"] not in self.made or not columns.get("summary"):
             return
         known = {name: value for name, value in columns.items() if value and value != row[name]}
@@ -230,7 +230,7 @@ class _Writer:
         self.sync_log.session_saved({**row, **known})
 
     def _complete_session(self, row: Row | None, after: Row) -> None:
-        """Only what a session lacks is ever set; what a program has set meanwhile stays."""
+        """Set only empty columns of a session; what a program has set meanwhile stays."""
         if row is None:
             return
         known = {name: value for name, value in after.items() if value and is_blank(row[name])}
@@ -239,8 +239,8 @@ class _Writer:
             self.sync_log.session_saved({**row, **known})
 
     def _insert_observation(self, edit: RowEdit, columns: dict[str, Any]) -> int:
-        """A new row takes the number that was planned, or the next one if somebody was faster; one
-        that comes back, named by its number, comes back under that or not at all. Returns it."""
+        """Insert under the planned number, or the next one if it is taken; a row that is restored
+        must get its own number. Returns the number."""
         number = columns.get("id")
         if number is not None:
             if self._taken(number):
@@ -258,7 +258,7 @@ class _Writer:
         return int(fresh["id"])
 
     def _reinstate_relation(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
-        """A relation that could only be orphaned (see `_delete_relation`) holds again."""
+        """Judge again a relation that was orphaned (see `_delete_relation`)."""
         same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
         if row["judgment_status"] != "orphaned" or not same:
             raise self._conflict(edit, row)
@@ -291,7 +291,7 @@ class _Writer:
                 self.sync_log.prompt_deleted(row)
 
     def _delete_session(self, row: Row | None) -> None:
-        """Only ever the undoing of one that was made: it stays while anything points to it."""
+        """Undo the creation of a session, unless a row refers to it."""
         if row is None:
             return
         for table in ("observations", "user_prompts"):
@@ -305,7 +305,8 @@ class _Writer:
         self.sync_log.session_deleted(row)
 
     def _delete_relation(self, row: Row) -> None:
-        """Engram cannot tell peers that a relation is gone: where they may have it, orphan."""
+        """Delete a relation, or orphan it where peers may have it: Engram cannot announce a
+        deletion."""
         if self.sync_log.enrolled(self.sync_log.relation_project(row)):
             columns = {"judgment_status": "orphaned", "updated_at": self.sync_log.now}
             self._set("memory_relations", row["id"], columns)
@@ -329,7 +330,7 @@ class _Writer:
         return found.fetchone() is not None
 
     def _highest(self) -> int:
-        """The highest number that was ever given out."""
+        """The highest row number that was ever assigned."""
         found = self.connection.execute(
             "SELECT max(seq) FROM sqlite_sequence WHERE name = 'observations'"
         ).fetchone()

@@ -1,4 +1,4 @@
-"""How a row is named and told apart: what the recorder hears before and after it is written."""
+"""Name, find, compare and insert single rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 
 def row_name(edit: RowEdit) -> str:
-    """The database, the table and the row's key: `/x/engram.db#observations{"id": 7}`."""
+    """The name of a row for the recorder: `/x/engram.db#observations{"id": 7}`."""
     return f"{edit.path}#{edit.table}{json.dumps(dict(edit.key), sort_keys=True)}"
 
 
@@ -42,7 +42,7 @@ def row_digest(row: Row | None) -> str:
 
 
 def current_digest(name: str) -> str | None:
-    """The digest of the row with this name as it is now; None when it names no row of ours."""
+    """The digest of the row with this name as it is now; None if it names no Engram row."""
     if name.endswith(WHOLE):
         return _database_digest(Path(name.removesuffix(WHOLE)))
     table = next((each for each in TABLES if f"#{each}{{" in name), "")
@@ -68,7 +68,7 @@ def _database_digest(file: Path) -> str | None:
 def find_row(
     connection: sqlite3.Connection, schema: Schema, edit: RowEdit
 ) -> dict[str, Any] | None:
-    """The row an edit is about. Raises Conflict when its key names several, Refused, sqlite3.Error.
+    """Find the row of an edit. Raises Conflict if its key matches several, Refused, sqlite3.Error.
 
     Column names go into SQL as they are, so only those of the table itself may pass.
     """
@@ -89,7 +89,7 @@ def find_row(
 def insert_row(
     connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
 ) -> int:
-    """Insert the columns that the table has; its row number. Raises sqlite3.Error."""
+    """Insert the columns that the table has; returns the row number. Raises sqlite3.Error."""
     held = {name: value for name, value in columns.items() if schema.has(table, name)}
     names = ", ".join(f'"{name}"' for name in held)
     cursor = connection.execute(
@@ -108,7 +108,7 @@ def refuse_damaged(row: Row) -> None:
 
 
 def describe_columns(columns: Row | None, edit: RowEdit, row: Row | None) -> str | None:
-    """The columns that matter as text for a person: the content alone, or `name: value` lines."""
+    """The changed columns for display: the content alone, or `name: value` lines."""
     if columns is None:
         return None
     before, after = edit.before or {}, edit.after or {}

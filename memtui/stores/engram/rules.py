@@ -1,4 +1,4 @@
-"""Engram's own rules for what may stand in a row: names, texts, hashes, dates. Pure.
+"""Engram's rules for the values of columns: names, texts, hashes, dates.
 
 What Engram does silently to an agent's text (cutting at 50,000 bytes) is refused here instead,
 because a person can shorten a text and an agent's program cannot ask.
@@ -60,7 +60,7 @@ _BLANKS = re.compile(f"[{_GO_SPACE}]+")
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an observation hangs: what an entity path means in Engram's own columns."""
+    """An entity path in Engram's columns: project, scope and topic key."""
 
     project: str
     scope: str
@@ -84,7 +84,7 @@ def review_after(kind: str, moment: datetime) -> str | None:
 
 
 def manual_session(project: str) -> str:
-    """The session of what no agent saved, one per project."""
+    """The session of saves that belong to no agent session, one per project."""
     return f"{MANUAL_SESSION}-{project}" if project else MANUAL_SESSION
 
 
@@ -94,17 +94,17 @@ def new_sync_id(kind: str) -> str:
 
 
 def sync_id_of(kind: str, id: str) -> str:
-    """A sync_id that follows from an id, so that the same memory arrives once."""
+    """A sync_id derived from an id, so that a memory imported twice is one row."""
     return f"{kind}-{hashlib.sha256(id.encode('utf-8', 'replace')).hexdigest()[:16]}"
 
 
 def trim(value: str) -> str:
-    """Without blanks at both ends, by Go's idea of a blank."""
+    """Strip blanks, by Go's definition of a blank."""
     return value.strip(_GO_SPACE)
 
 
 def project_name(value: str) -> str:
-    """Lower case, trimmed, runs of `-` and `_` made one."""
+    """Normalise: lower case, trimmed, runs of `-` and `_` made one."""
     return re.sub("_{2,}", "_", re.sub("-{2,}", "-", trim(value).lower()))
 
 
@@ -114,7 +114,7 @@ def topic_key(value: str) -> str:
 
 
 def segment(title: str) -> str:
-    """The last part of a topic key that a title suggests."""
+    """The last segment of the topic key suggested for a title."""
     return re.sub("[^a-z0-9]+", "-", title.lower()).strip("-")[:SEGMENT_LENGTH] or "general"
 
 
@@ -155,7 +155,7 @@ def title(value: str, fallback: str = "") -> str:
 
 
 def redacted(value: str) -> str:
-    """Without what stands between <private> tags, trimmed. Raises Refused on half characters."""
+    """Replace what stands between <private> tags, and trim. Raises Refused on lone surrogates."""
     if not is_valid_text(value):
         raise Refused("the text holds half a character, which UTF-8 cannot hold")
     return trim(_PRIVATE.sub(_redaction, value))
@@ -178,7 +178,7 @@ def kind(value: str) -> str:
 
 
 def address(entity: str, name: str, scope: str = "project") -> Address:
-    """What `project`, `project/scope` or `project/family` means; `name` is the title.
+    """Parse `project`, `project/scope` or `project/family`; `name` is the title.
 
     A family becomes the topic key `family/title-in-lower-case`, so that it reads back as the same
     entity. Engram overwrites in place what has the same topic key, project and scope.
@@ -193,7 +193,7 @@ def address(entity: str, name: str, scope: str = "project") -> Address:
 
 
 def go_json(document: Mapping[str, Any], indent: int | None = None) -> str:
-    """JSON as Go's encoder writes it: compact or indented, and safe inside HTML."""
+    """Write JSON as Go's encoder does: compact or indented, and safe inside HTML."""
     separators = (",", ":") if indent is None else (",", ": ")
     written = json.dumps(document, ensure_ascii=False, separators=separators, indent=indent)
     for letter in "<>&\u2028\u2029":
@@ -202,5 +202,5 @@ def go_json(document: Mapping[str, Any], indent: int | None = None) -> str:
 
 
 def plan_nothing(change: Change, memory: Memory, reason: str) -> Plan:
-    """The memory already is as asked."""
+    """The plan of a change that has nothing to do."""
     return Plan((change,), (), Outcome.NOTHING, reason=reason, refs=(memory.ref,))

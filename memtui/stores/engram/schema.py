@@ -1,4 +1,4 @@
-"""What an Engram database holds, and whether memtui knows enough of it to write there.
+"""Read the schema of an Engram database, and tell whether memtui may write to it.
 
 Columns were added to Engram over time, so an older file may lack any of the later ones: what is
 missing is read as NULL. Writing is another matter. A column, trigger or version that memtui has
@@ -65,7 +65,7 @@ _TABLES = (
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns that exist, and why nothing may be written ('' when it may)."""
+    """The columns that exist, and why nothing may be written ('' if it may)."""
 
     tables: Mapping[str, frozenset[str]]
     user_version: int
@@ -159,7 +159,7 @@ def _unknown(connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]
 
 
 def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
-    """Engram's triggers write to FTS5 tables: they fail where this SQLite has no FTS5."""
+    """Why the full-text index cannot be updated: missing, or this SQLite has no FTS5."""
     if "observations_fts" not in names:
         return "its full-text index is missing (run engram once)"
     try:

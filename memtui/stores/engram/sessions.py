@@ -1,4 +1,4 @@
-"""Sessions that memtui makes: every observation and prompt must belong to one.
+"""Rows of sessions: every observation and prompt must belong to one.
 
 A session needs a real directory, because Engram refuses to deliver one without, and then delivers
 nothing of its project. `engram save` writes the current directory (cmdSave in main.go).
@@ -43,7 +43,7 @@ def directory_for(connection: sqlite3.Connection, project: str) -> str:
 def session_edits(
     path: str, connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
 ) -> tuple[RowEdit, ...]:
-    """The edits after which this session is there. `when`: a timestamp for a new one."""
+    """The edits that create or complete this session. `when`: a timestamp for a new one."""
     found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
     if found is None:
         row = bare_session_row(connection, schema, session, project, when)
@@ -60,7 +60,7 @@ def session_edits(
 def bare_session_row(
     connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
 ) -> dict[str, Any]:
-    """A session that nothing describes.
+    """The row of a session without a description.
 
     One for saves by hand is as `engram save` makes it. Any other stands for a session of another
     machine: it has ended, so that no agent takes it for the one that it works in.
@@ -79,7 +79,7 @@ def bare_session_row(
 
 
 def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
-    """A session as an import brings it; v3 takes one that does not say whose it is for shared."""
+    """The row of an imported session; without an ownership mode it is shared, as in v3."""
     found = {"project": "", "directory": "", **row}
     if is_blank(found.get("ownership_mode")):
         found["ownership_mode"] = SHARED
@@ -92,5 +92,5 @@ def known_columns(schema: Schema, row: Row) -> dict[str, Any]:
 
 
 def is_manual(session: str) -> bool:
-    """Whether this is a session of what no agent saved."""
+    """Whether this is a session of saves that belong to no agent session."""
     return session == rules.MANUAL_SESSION or session.startswith(f"{rules.MANUAL_SESSION}-")

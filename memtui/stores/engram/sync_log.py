@@ -1,4 +1,4 @@
-"""What Engram itself notes down about every change: sync rows, former versions, tombstones.
+"""Write what Engram records about every change: sync rows, former versions, tombstones.
 
 Without these rows the cloud and git synchronisation never sees a change. The payloads have the
 keys, the order and the escapes of Engram's own (checked against 654 payloads it wrote). Pins and
@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SyncLog:
-    """Book-keeping inside one transaction, all at one time. Raises sqlite3.Error."""
+    """Writes the records of one transaction, all with one time. Raises sqlite3.Error."""
 
     connection: sqlite3.Connection
     schema: Schema
@@ -94,7 +94,7 @@ class SyncLog:
         self._enqueue("prompt", row, DELETE, payload)
 
     def relation_saved(self, row: Row) -> None:
-        """Noted like Engram's JudgeRelation does: a verdict, in an enrolled project."""
+        """Queue a judged relation of an enrolled project, as Engram's JudgeRelation does."""
         project = self.relation_project(row)
         marked = row["marked_by_actor"] and row["marked_by_kind"]
         if row["judgment_status"] != "judged" or not marked or not self.enrolled(project):
@@ -125,7 +125,7 @@ class SyncLog:
         return found is not None
 
     def keep_version(self, row: Row) -> None:
-        """v3: the title and the text before they are overwritten, 1 being the oldest."""
+        """v3: keep the title and the text that an edit overwrites; version 1 is the oldest."""
         if not self.schema.keeps_versions:
             return
         self.connection.execute(
@@ -167,20 +167,20 @@ class SyncLog:
             self._mark_pending(f"{TARGET}:{project}", seq)
 
     def _is_queued(self, op: str, project: str) -> bool:
-        """v3: only for enrolled projects; an upsert also where there is no project."""
+        """Whether v3 queues it: for enrolled projects, and upserts without a project."""
         if not self.schema.v3 or (op == UPSERT and not project):
             return True
         return self.enrolled(project)
 
     def _drop_pending_session(self, key: str, project: str) -> None:
-        """v3: the newest upsert of a session replaces those that were not delivered yet."""
+        """v3: remove undelivered upserts of a session before a new one."""
         self.connection.execute(
             f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
             (TARGET, "session", key, project),
         )
 
     def _mark_superseded(self, entity: str, key: str, project: str) -> None:
-        """v3: upserts of what was deleted since, in a project that is not enrolled, never go out
+        """v3: mark undelivered upserts of a deleted entity, in a project that is not enrolled
         (supersedeDeletedEntityMutationTx)."""
         if not self.schema.has("sync_mutations", "disposition_at"):
             return
@@ -210,7 +210,7 @@ class SyncLog:
         )
 
     def _update_lifecycle(self, target: str, where: str, value: str) -> None:
-        """Pending while something waits, else healthy; a fault that Engram noted stays noted."""
+        """Set pending while something waits, else healthy; faults that Engram recorded stay."""
         waiting = self.connection.execute(
             "SELECT count(*) FROM sync_mutations"
             f" WHERE {where} AND acked_at IS NULL AND disposition = 'pending'",
@@ -225,7 +225,7 @@ class SyncLog:
         )
 
     def _deletion_project(self, row: Row) -> dict[str, Any]:
-        """The project for a deletion: v3 also takes that of the session."""
+        """The project of a deletion; v3 also takes that of the session."""
         if self.schema.v3:
             project = self._project(row)
             return {"project": project} if project else {}
@@ -255,7 +255,7 @@ class SyncLog:
         )
 
     def _tombstone(self, entity: str, row: Row, deleted_at: str) -> None:
-        """v3 keeps what was deleted for good from coming back by an old pull
+        """v3: record a deletion so that an old pull cannot restore it
         (recordSyncDeleteTombstoneTx)."""
         if not self.schema.has("sync_delete_tombstones", "last_mutation_seq"):
             return
@@ -284,7 +284,7 @@ class SyncLog:
             )
 
     def _clear_tombstone(self, entity: str, key: str) -> None:
-        """What was deleted for good is back."""
+        """v3: deactivate the tombstone of an entity that exists again."""
         if self.schema.has("sync_delete_tombstones", "active"):
             self.connection.execute(
                 "UPDATE sync_delete_tombstones SET active = 0 WHERE entity = ? AND entity_key = ?",

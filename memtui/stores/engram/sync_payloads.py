@@ -1,4 +1,4 @@
-"""The JSON payloads of Engram's sync queue: their keys in Engram's order, and what they must hold.
+"""Build the JSON payloads of Engram's sync queue.
 
 Sources: syncSessionPayload, syncObservationPayload, syncPromptPayload and syncRelationPayload in
 store.go; normalizeMutationPayload in chunkcodec.go. Columns that a schema lacks are left out.
@@ -94,7 +94,7 @@ def is_complete(entity: str, payload: Mapping[str, Any]) -> bool:
 
 
 def is_blank(value: object) -> bool:
-    """Whether a column says nothing, as Engram sees it."""
+    """Whether Engram regards a column as empty."""
     return value is None or not str(value).strip()
 
 

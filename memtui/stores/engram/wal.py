@@ -1,4 +1,4 @@
-"""Whether a write-ahead log holds a transaction, judged by its content as SQLite's recovery does.
+"""Tell whether a write-ahead log holds a transaction, by the rules of SQLite's recovery.
 
 A crash, or a copy that is still going on, leaves a `-wal` of any length: nothing, part of a header,
 a header alone, part of a frame, frames without a commit. SQLite (walIndexRecover) takes a log for
@@ -30,7 +30,7 @@ Checksum = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the frames of a log are checked against."""
+    """The header of a log, which its frames are checked against."""
 
     page_size: int
     words: struct.Struct
@@ -40,7 +40,7 @@ class Header:
 
 
 def has_frames(path: Path) -> bool:
-    """Whether the log goes on after a sound header. True where it cannot be read: SQLite says why.
+    """Whether bytes follow a valid header. True if the file cannot be read: SQLite says why.
 
     Without that, SQLite with `readonly_shm=1` and a `-shm` that nobody holds never learns the salts
     of the log, compares them with what the log says, and tries again for ten seconds a read.
@@ -53,8 +53,8 @@ def has_frames(path: Path) -> bool:
 
 
 def has_commit(path: Path) -> bool | None:
-    """Whether the log holds a whole transaction; None where none ends within LONGEST_SEARCH bytes,
-    or the log cannot be read."""
+    """Whether the log holds a whole transaction; None if none ends within LONGEST_SEARCH bytes, or
+    the log cannot be read."""
     try:
         with open(path, "rb") as file:
             header = _header(file)

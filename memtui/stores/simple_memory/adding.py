@@ -1,4 +1,4 @@
-"""New records: what is added, and the successor that supersedes another.
+"""Plan new records and successors of existing ones.
 
 What a person writes is certain and confirmed: confidence 1, status confirmed, version 1. A new
 record is laid out like its neighbour and goes to the end of its file.
@@ -44,7 +44,7 @@ DEFAULT_KIND = "preference"
 
 
 def add(change: Change, context: RecordContext) -> Plan:
-    """The plan of an ADD. Raises Refused."""
+    """Plan an ADD. Raises Refused."""
     part = _kind_for(change)
     value = new_record_value(part, change, context)
     id = new_id(part, content_of(change), context)
@@ -63,7 +63,7 @@ def add(change: Change, context: RecordContext) -> Plan:
 
 
 def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
-    """The plan of a SUPERSEDE: a successor, and the old one no longer current."""
+    """Plan a SUPERSEDE: a successor is added, and the old memory is no longer current."""
     old = context.target(memory)
     text = content_of(change)
     id = new_id(old.part, text, context)
@@ -88,7 +88,7 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
 
 
 def _inherited(old: RecordTarget) -> dict[str, Any]:
-    """What the successor takes over: all but what says how the old one fared."""
+    """The keys the successor takes over: all but counts, pin and importance."""
     gone = {"hits", "pinned", "importance"}
     return {key: item for key, item in old.value.items() if key not in gone}
 
@@ -101,7 +101,7 @@ def _new_values(old: RecordTarget, text: str, context: RecordContext) -> dict[st
 
 
 def _kind_for(change: Change) -> RecordKind:
-    """Which of the three a new memory is: as it is said, else by what it brings along."""
+    """The kind of a new record: the stated one, else what type or title imply."""
     kind = change.fields.get("kind")
     if kind in RECORD_KIND_OF:
         return RECORD_KIND_OF[str(kind)]
@@ -113,7 +113,7 @@ def _kind_for(change: Change) -> RecordKind:
 def new_record_value(
     part: RecordKind, change: Change, context: RecordContext, words: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The keys of a new record; `words` are a fact's own three, where they are known."""
+    """Build the keys of a new record; `words` are a fact's s, p and o if known."""
     text = content_of(change)
     domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
     place = {"domain": domain, "topic": topic}
@@ -141,7 +141,7 @@ def new_record_value(
 
 
 def _fact_words(text: str) -> dict[str, str]:
-    """Subject, predicate and object: parted by `|`, else the first word, the second, the rest."""
+    """Split a text into subject, predicate and object, at `|` or else at blanks."""
     words = (
         [word.strip() for word in text.split("|")] if text.count("|") == 2 else text.split(None, 2)
     )
@@ -170,7 +170,7 @@ def _local(now: datetime) -> str:
 
 
 def new_id(part: RecordKind, text: str, context: RecordContext) -> str:
-    """An id that nothing in the store has or names, dangling references included.
+    """An id that the store neither has nor names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can
     be planned side by side.

@@ -60,7 +60,7 @@ def retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edi
 
 
 def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """Current again: a schema item confirmed, a fact or an episode as its file has it."""
+    """Make a schema item confirmed again, a fact or an episode as its file has it."""
     target = context.target(memory)
     lineage = target.sidecar_entry.set(**{KEPT_STATUS: None, "superseded_by": None})
     if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
@@ -69,7 +69,7 @@ def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Ed
 
 
 def accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """A proposed schema item becomes confirmed, with the text the person gives it, if any."""
+    """Confirm a proposed schema item, with new text if given."""
     target = context.target(memory)
     draft = RecordDraft({"status": CONFIRMED})
     fill_draft(draft, change, target, context)
@@ -77,12 +77,12 @@ def accept(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit
 
 
 def decline(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """A proposed schema item becomes outdated: kept, not shown by default."""
+    """Make a proposed schema item outdated."""
     return context.target(memory).with_members({"status": OUTDATED})
 
 
 def merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
-    """The plan of a MERGE. Raises Refused."""
+    """Plan a MERGE. Raises Refused."""
     kept = context.target(memory)
     others = [context.target(other) for other in context.others(change, memory)]
     if any(target.part is not FACTS for target in (kept, *others)):
@@ -107,7 +107,7 @@ def _keep_merged(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
 
 
 def _merged_values(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The keys of the fact that stays which the others add to."""
+    """The keys of the remaining fact that change because the others add to them."""
     values: dict[str, Any] = {}
     every = [kept, *others]
     for key in ("source_ids", "links"):
@@ -127,7 +127,7 @@ def _merged_values(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]])
 
 
 def _differences(kept: RecordTarget, others: Sequence[RecordTarget]) -> tuple[str, ...]:
-    """What would be lost from view because it differs."""
+    """Warn of each merged fact whose text differs."""
     return tuple(
         f"{one.memory.id} does not say the same as {kept.memory.id}: its text is only kept beside"
         for one in others
@@ -136,7 +136,7 @@ def _differences(kept: RecordTarget, others: Sequence[RecordTarget]) -> tuple[st
 
 
 def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
-    """PIN and UNPIN: the record's own `pinned` where it has one."""
+    """Plan PIN and UNPIN, in the record's own `pinned` where it has one."""
     target = context.target(memory)
     wanted = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
@@ -146,7 +146,7 @@ def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, .
 
 
 def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
-    """LINK and UNLINK in the record's own lists; None when the link belongs to the sidecar."""
+    """LINK and UNLINK in the record's own lists; None if the link belongs to the sidecar."""
     target = context.target(memory)
     relation = str(change.fields.get("relation") or "")
     other = str(change.fields.get("target") or "").removeprefix(f"{context.label}:")
@@ -164,7 +164,7 @@ def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple
 
 
 def _place(target: RecordTarget, relation: str, other: str) -> tuple[str, Any]:
-    """The key of the list that holds links of this relation, and what stands there for one."""
+    """The key of the list for links of this relation, and the item for this one."""
     if relation == "evidence" and target.part is SCHEMA:
         return "evidence", other
     if relation == "fact" and target.part is EPISODES:
@@ -209,7 +209,7 @@ def _add(change: Change, context: RecordContext) -> Plan:
 
 
 def _one(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
-    """An act whose edits are all of one record and its entry."""
+    """Make an act's handler of a function that gives the edits of one record."""
 
     def plan(change: Change, memory: Memory, context: RecordContext) -> Plan:
         return plan_one(change, memory, make_edits(change, memory, context), ends=ends)

@@ -1,4 +1,4 @@
-"""Records that come from elsewhere with an id (see `carrying`), as their files hold them."""
+"""Import records that have an id already, and convert memories of other formats."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LISTS = {"fact": "facts", "evidence": "evidence"}
 
 
 def plan_import(change: Change, context: RecordContext) -> Plan:
-    """The plan of taking in one record. Raises Refused."""
+    """Plan the import of one record. Raises Refused."""
     fields = change.fields
     id, kind = str(fields["id"]), str(fields.get("kind") or "")
     if kind not in RECORD_KIND_OF:
@@ -79,7 +79,7 @@ def _record(part: RecordKind, change: Change, context: RecordContext) -> dict[st
 
 
 def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
-    """The lists of links, where there are some or the kind of record has the list anyway."""
+    """The lists of links that are not empty or that this kind of record always has."""
     links = links_in(change)
     lists: dict[str, Any] = {
         key: [link.target for link in links if link.relation == relation]
@@ -92,7 +92,7 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _sidecar_values(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    """What the sidecar keeps of the record: all that its file cannot say."""
+    """The keys of the sidecar entry: what the record cannot hold."""
     values = sidecar_values(change, tags=tags_of(part, record))
     status = str(change.fields.get("status") or "")
     gone = "retired" if status == "deleted" else status
@@ -105,7 +105,7 @@ def _sidecar_values(part: RecordKind, record: Mapping[str, Any], change: Change)
 
 
 def _plan_kept(change: Change, context: RecordContext, id: str) -> Plan:
-    """A former text that only memtui keeps stays with memtui."""
+    """Plan the import of a former text, which only the sidecar keeps."""
     if context.sidecar.entry(id):
         return plan_duplicate(change, "a record with this id")
     fields = change.fields
@@ -134,7 +134,8 @@ _STATUS = {"deleted": "retired"}
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """A rule becomes a schema item, one short sentence a fact, all else an episode."""
+    """Convert a memory: a rule to a schema item, one short sentence to a fact, others to an
+    episode."""
     kind = _kind(memory)
     domain, *topic = entity_parts(memory)
     fields = {
@@ -162,7 +163,7 @@ def convert(memory: Memory) -> ConvertedMemory:
 
 
 def _id(kind: str, ref: str) -> str:
-    """An id that follows from where the memory came from."""
+    """An id derived from the ref of the memory."""
     part = RECORD_KIND_OF[kind]
     number = int(short_hash(ref, 12), 16)
     return part.prefix + format(number, "x" if part.base == 16 else "d")[:ID_DIGITS]

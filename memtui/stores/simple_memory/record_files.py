@@ -1,4 +1,4 @@
-"""The record a change is about, found again in its file as it is now, and its edit."""
+"""Read the three files, and find the record of a memory again to change it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEPT = "kept"
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """One of the three files as it is at this moment."""
+    """One of the three files, read to plan a change."""
 
     file: JsonFile
     by_id: Mapping[str, NamedRecord] = field(repr=False)
@@ -42,12 +42,12 @@ class PartFile:
 
 @dataclass(frozen=True, slots=True)
 class RecordContext(PlanContext):
-    """One Simple Memory, while one change is planned."""
+    """The context of planning a change in one Simple Memory."""
 
     last: LastRead[PartFile] = field(repr=False)
 
     def target(self, memory: Memory) -> RecordTarget:
-        """The record of a memory. Raises Refused, or Conflict when it is gone."""
+        """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
         why = why_fixed(memory)
         if why:
             raise Refused(why, where=memory.ref)
@@ -59,7 +59,7 @@ class RecordContext(PlanContext):
         return RecordTarget(memory, part, opened.file, named, self.sidecar_entry(memory))
 
     def open(self, part: RecordKind) -> PartFile:
-        """One file as it is now. Raises Refused: what cannot be read is not written."""
+        """Read one file as it is now. Raises Refused if it cannot be read."""
         path = self.root / part.file
 
         def read() -> PartFile:
@@ -70,13 +70,13 @@ class RecordContext(PlanContext):
         return self.last.get([path], read)
 
     def record_entry_edits(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of one record's entry; none when it says so already."""
+        """The edit that sets these keys of a record's sidecar entry; none if they are set."""
         return self.entry_edits(id, SHARD, **values)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordTarget:
-    """One record as its file holds it now."""
+    """One record in its file, read to plan a change."""
 
     memory: Memory
     part: RecordKind
@@ -97,7 +97,7 @@ class RecordTarget:
         return self.named.value
 
     def with_members(self, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
-        """The edit that sets these keys, and no other byte of the record."""
+        """The edit that sets these keys and changes no other byte of the record."""
         return self.file.put(self.named, values)
 
     def removal(self) -> RecordEdit:
@@ -105,7 +105,7 @@ class RecordTarget:
 
 
 def why_fixed(memory: Memory) -> str:
-    """Why nothing about this memory's record can be changed; empty when it can."""
+    """Why this memory's record cannot be changed; empty when it can."""
     if memory.extra.get(KEPT):
         return "it is a former text that only memtui keeps"
     fault = memory.extra.get(UNADDRESSABLE)
@@ -120,7 +120,7 @@ KEPT_STATUS = "status"
 
 
 def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
-    """The memories of all three files."""
+    """Read the memories of all three files."""
     memories: list[Memory] = []
     faults: list[Unreadable] = []
     for part in RECORD_KINDS:
@@ -152,7 +152,7 @@ def _read_part(
 
 
 def _with_entry(part: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
-    """The memory with the person's rating, and the status that its file cannot say."""
+    """Apply the rating and the status of the sidecar entry to the memory."""
     if "rating" in entry:
         memory = replace(memory, importance=importance(part, value, entry["rating"]))
     status = entry.get(KEPT_STATUS)

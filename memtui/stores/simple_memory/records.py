@@ -1,4 +1,4 @@
-"""One record of Simple Memory as a memory: facts, episodes and schema items.
+"""Convert records to memories: facts, episodes and schema items.
 
 What the format has no word for is derived by these rules:
 
@@ -52,7 +52,7 @@ SCHEMA_STATUSES = {PROPOSED: "proposed", CONFIRMED: "active", OUTDATED: "retired
 
 @dataclass(frozen=True, slots=True)
 class RecordKind:
-    """One of the three files, and what its records are."""
+    """One of the three files and its records."""
 
     file: str
     kind: str
@@ -76,7 +76,7 @@ RECORD_KIND_OF = {part.kind: part for part in RECORD_KINDS}
 def memory_of(
     part: RecordKind, value: Mapping[str, Any], *, id: str, label: str, place: Place
 ) -> Memory:
-    """The record as a memory, without what the sidecar keeps about it."""
+    """Convert a record to a memory, without its sidecar entry."""
     status = text_of(value.get("status"))
     domain, topic = text_of(value.get("domain")), text_of(value.get("topic"))
     return Memory(
@@ -112,7 +112,7 @@ def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
 
 
 def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
-    """High, medium or low; `rating` is the user's own, from the sidecar, if any."""
+    """High, medium or low; `rating` is the person's, from the sidecar."""
     for said in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
         if said:
             return said
@@ -167,7 +167,7 @@ _LINK_FIELDS = frozenset({"facts", "evidence"})
 
 
 def _extra(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Every key whose value no field of the memory holds as it is."""
+    """Every key that no field shows unchanged."""
     return {key: item for key, item in value.items() if not _is_shown(key, item)}
 
 
@@ -190,7 +190,7 @@ def _is_link(value: object) -> bool:
 
 
 def parse_schema_kind(value: object) -> str:
-    """One of the four kinds. Raises Refused."""
+    """Check that a value is one of the four kinds. Raises Refused."""
     if value not in SCHEMA_KINDS:
         raise Refused(f"the type is one of {', '.join(SCHEMA_KINDS)}")
     return str(value)

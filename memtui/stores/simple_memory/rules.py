@@ -83,7 +83,7 @@ def _content_now(target: RecordTarget) -> str:
 
 
 def _object(text: str, target: RecordTarget) -> object:
-    """The object of a fact from its whole line; a number stays a number."""
+    """Take the object of a fact from its edited line; a number stays a number."""
     head = f"{text_of(target.value.get('s'))} {text_of(target.value.get('p'))} "
     if not text.startswith(head) or not text[len(head) :].strip():
         raise Refused(
@@ -111,7 +111,7 @@ def _next_version(target: RecordTarget, draft: RecordDraft, context: RecordConte
 
 
 def former_version(memory: Memory, id: str) -> Memory:
-    """The memory as it was, to be kept under another id."""
+    """The memory before the edit, under another id."""
     return replace(
         memory,
         id=id,

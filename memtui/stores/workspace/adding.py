@@ -1,4 +1,4 @@
-"""A new document: where it goes, what it is called, what it says at first."""
+"""Plan a new document: its path, its frontmatter and its text."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 
 def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdit]:
-    """The id and the edit of a new document. Raises Refused when it cannot be there."""
+    """The id and the edit of a new document. Raises Refused."""
     content = content_of(change)
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
@@ -57,7 +57,7 @@ def _stem(name: str) -> str:
 
 
 def _file(root: Path, path: str) -> Path:
-    """Where the document would lie. Raises Refused for a path that leads elsewhere or is taken."""
+    """The path of the new document. Raises Refused if it leads elsewhere or is taken."""
     file = root
     for name in path.split("/"):
         if name in SKIPPED:
@@ -70,7 +70,7 @@ def _file(root: Path, path: str) -> Path:
 
 
 def _child(folder: Path, name: str) -> Path:
-    """One step down. Raises Refused at a link, because a scan does not follow it either."""
+    """Go one step down. Raises Refused at a symbolic link, which a scan does not follow."""
     file = folder / name
     if "\0" not in name and file.is_symlink():
         raise Refused("documents behind a link are not read", where=str(file))
@@ -78,7 +78,7 @@ def _child(folder: Path, name: str) -> Path:
 
 
 def _taken_name(folder: Path, name: str) -> str:
-    """A file of this name, whatever its case: some disks cannot hold both. Empty: none."""
+    """An existing name that differs at most in case: some disks cannot hold both. "": none."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -97,7 +97,7 @@ def _text(change: Change, context: DocumentContext, folder: str, title: str) -> 
 
 
 def _fields(change: Change, context: DocumentContext, folder: str) -> dict[str, Any]:
-    """What stands in the frontmatter: a task always has some, another document where needed."""
+    """The frontmatter: always some in a task, in another document only where needed."""
     fields: dict[str, Any] = {}
     importance = change.fields.get("importance")
     if importance and importance not in IMPORTANCES:

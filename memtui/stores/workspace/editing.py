@@ -1,4 +1,4 @@
-"""Which act is done how, and which acts a document cannot have."""
+"""Plan changes of existing documents and of the type map."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _type_edits(memory: Memory, wanted: str, context: DocumentContext) -> tuple[
 
 
 def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
-    """Type every document that fits a pattern; the warnings name each."""
+    """Plan a type for every document that matches a pattern; the warnings name each."""
     pattern, wanted = str(change.fields["pattern"]), str(change.fields.get("type") or "")
     edits = entry_edits(pattern, wanted, context)
     types = with_entry(context.types.value, pattern, wanted)
@@ -152,7 +152,7 @@ EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\
 
 
 def entry_edits(entry: str, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
-    """The edit that makes one entry, a path or a pattern, give this type ("": no entry).
+    """The edits that set the type of an entry of the map, a path or a pattern ("": remove it).
 
     Raises Refused.
     """
@@ -208,7 +208,7 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 def edit_document(
     change: Change, asked: Mapping[str, Any], page: OpenDocument, context: DocumentContext
 ) -> tuple[Edit, ...]:
-    """The edits of the fields asked for, but for the type. Raises Refused or Conflict."""
+    """The edits of the changed fields, except the type. Raises Refused or Conflict."""
     before, beside = page, dict[str, Any]()
     if "content" in asked:
         text = content_of(change)
@@ -221,7 +221,7 @@ def edit_document(
 
 
 def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
-    """The edit that gives a task or a lesson this state. Raises Refused."""
+    """The edit that sets the state of a task or a lesson. Raises Refused."""
     key = state_key(page.document)
     if not key or not _has_frontmatter(page):
         raise Refused("only tasks and lessons with frontmatter have a state", where=page.memory.ref)
@@ -249,7 +249,7 @@ def _title(
 
 
 def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
-    """The first heading says something else; every other line stays."""
+    """Replace the text of the first heading."""
     old = re.compile(_HEADING.format(re.escape(page.memory.title)), re.MULTILINE)
     body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
     if not count or outline(body).title != wanted:

@@ -1,4 +1,4 @@
-"""Documents that come from elsewhere with their path: an import, or a move between stores.
+"""Import documents with their paths, and convert memories of other formats.
 
 Where the whole file is known it is written as it was, byte for byte; else the frontmatter is
 written anew from what was read of it.
@@ -42,7 +42,7 @@ _WRITTEN_ELSEWHERE = frozenset(
 
 
 def plan_import(change: Change, context: DocumentContext) -> Plan:
-    """The plan of taking in one document. Raises Refused."""
+    """Plan the import of one document. Raises Refused."""
     path = str(change.fields["id"])
     file = _file(context.root, path)
     if os.path.lexists(file):
@@ -55,7 +55,7 @@ def plan_import(change: Change, context: DocumentContext) -> Plan:
 
 
 def _file(root: Path, path: str) -> Path:
-    """Where the document lies. Raises Refused for a path that leads elsewhere."""
+    """The path of the document. Raises Refused if it leads elsewhere."""
     file = root
     for name in path.split("/"):
         if name in SKIPPED:
@@ -79,7 +79,7 @@ def _text(change: Change, context: DocumentContext) -> str:
 
 
 def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
-    """The frontmatter: the keys it had, else what another format says in its own fields."""
+    """The frontmatter: the original keys, else those made of another format's fields."""
     front = {
         str(key).removeprefix(FRONTMATTER): value
         for key, value in native_keys(change, _WRITTEN_ELSEWHERE).items()
@@ -111,8 +111,7 @@ def _is_frontmatter_value(value: object) -> bool:
 
 
 def _sidecar_values(change: Change) -> dict[str, Any]:
-    """What the sidecar keeps of the document: its tags and its lineage stand in its own file, and
-    so do the links of one that was a document before."""
+    """The keys of the sidecar entry: what the document cannot hold."""
     was_document = "created_from" in extra_in(change)
     gone = dict.fromkeys(("tags", "supersedes", "superseded_by"))
     return sidecar_values(change, links=links_in(change) if was_document else ()) | gone
@@ -123,7 +122,7 @@ ARCHIVE = "archive"
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """The fields of the document; its name ends in a mark of where it came from."""
+    """Convert a memory to a document; its file name ends in a hash of the original ref."""
     folder = "/".join(entity_parts(memory))
     current = memory.status in CURRENT
     if not current:

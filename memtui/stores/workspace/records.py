@@ -1,4 +1,4 @@
-"""One Markdown document of a workspace as a memory.
+"""Convert Markdown documents to memories.
 
 What the format has no word for is derived by these rules:
 
@@ -98,7 +98,7 @@ def memory_of(
     injections: Mapping[str, Any] | None = None,
     rating: object = None,
 ) -> Memory:
-    """The document as a memory; `injections` is what the log says of it, `rating` the person."""
+    """Convert a document to a memory, with its usage in the log and the person's rating."""
     found = outline(document.body)
     status = status_of(document)
     created, created_from = _created(document)
@@ -134,7 +134,7 @@ def memory_of(
 
 
 def state_key(document: MarkdownFile) -> str:
-    """The frontmatter key that holds the document's state; empty where it can have none."""
+    """The frontmatter key of the document's state; "" if it can have none."""
     if TASKS in document.folders:
         return "state"
     return "status" if LESSONS in document.folders else ""
@@ -189,7 +189,7 @@ def _updated(document: MarkdownFile) -> datetime | None:
 
 
 def _extra(document: MarkdownFile) -> dict[str, Any]:
-    """The frontmatter, but for what a field of the memory says in the same words."""
+    """The frontmatter, without values that a field of the memory shows unchanged."""
     extra = {
         f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: to_json_value(value)
         for key, value in _native(document.frontmatter)
@@ -211,7 +211,7 @@ def _native(frontmatter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def to_json_value(value: Any) -> Any:
-    """A YAML value as JSON; what JSON has no word for as its text."""
+    """Convert a YAML value to JSON; a value JSON cannot express becomes text."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -225,20 +225,20 @@ def to_json_value(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class DocumentContext(PlanContext):
-    """One workspace, while one change is planned."""
+    """The context of planning a change in one workspace."""
 
     types: ParsedFile[TypeMap] = field(repr=False)
     map_path: Path
 
     def text(self, path: Path) -> str:
-        """A file's whole text. Raises Refused when it cannot be read: then it is not written."""
+        """Read a file's whole text. Raises Refused if it cannot be read."""
         try:
             return decode(read_bytes(path, self.root))
         except UnreadableFile as error:
             raise as_refused(error, path) from None
 
     def open(self, memory: Memory) -> OpenDocument:
-        """The document's file. Raises Refused."""
+        """Read the document's file. Raises Refused."""
         path = memory.origin.file
         text = self.text(Path(path))
         return OpenDocument(memory, text, parse_document(memory.id, path, text, None))
@@ -246,20 +246,20 @@ class DocumentContext(PlanContext):
 
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """One file, its text and what the text says."""
+    """One document, read to plan a change."""
 
     memory: Memory
     text: str = field(repr=False)
     document: MarkdownFile
 
     def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
-        """The edit that makes the file this text (None: no file); none when it is so already."""
+        """The edit that replaces the file's text (None: deletes the file); none if unchanged."""
         if text == self.text:
             return ()
         return (TextEdit(self.document.file, self.text, text),)
 
     def with_text(self, text: str) -> OpenDocument:
-        """The same file with a text that is not written yet."""
+        """The document with a new text that is not written yet."""
         return OpenDocument(
             self.memory, text, parse_document(self.memory.id, self.document.file, text, None)
         )

@@ -1,4 +1,4 @@
-"""Which type a document has: the workspace's memory-type-map.json, applied as its owner applies it.
+"""The type of a document: the rules of the workspace's memory-type-map.json.
 
 Order: the exact path; the patterns in the order of the file; for documents under `tasks/` the task
 rules. Only the four types below count. A rule that names any other type is passed over as if it
@@ -35,7 +35,7 @@ MOST_PATTERNS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the map says of one document."""
+    """The type that the map gives a document."""
 
     type: str = ""
     """One of `TYPES`, or empty: untyped."""
@@ -48,7 +48,7 @@ NO_RULING = Ruling()
 
 @dataclass(frozen=True, slots=True)
 class TaskRules:
-    """Types of tasks by what their frontmatter says; all words in lower case."""
+    """The rules that give tasks a type by their frontmatter; all words in lower case."""
 
     goal_priorities: frozenset[str] = frozenset()
     goal_states: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class TaskRules:
     default: str = ""
 
     def type_of(self, frontmatter: Mapping[str, Any]) -> str:
-        """The word of the first rule that fits, which may be none of `TYPES`."""
+        """The type of the first rule that applies, which may be none of `TYPES`."""
         tags = {tag.lower() for tag in words_of(frontmatter.get("tags"))}
         if lower_word(frontmatter.get("priority")) in self.goal_priorities:
             return "goal"
@@ -72,7 +72,7 @@ class TaskRules:
 
 @dataclass(frozen=True, slots=True)
 class TypeMap:
-    """The rules of one workspace, and what of the file could not be understood."""
+    """The rules of one workspace, and faults found in the file."""
 
     exact: Mapping[str, str]
     patterns: tuple[tuple[str, str], ...]
@@ -88,7 +88,7 @@ class TypeMap:
         return Ruling(word) if word in TYPES else Ruling("", ruling.ignored or word)
 
     def by_path(self, path: str) -> Ruling:
-        """What the map says without looking into the document."""
+        """The type by path alone, without the task rules."""
         ignored = ""
         for word in self._words(path):
             if word in TYPES:
@@ -108,7 +108,7 @@ NO_TYPES = TypeMap({}, (), TaskRules())
 
 
 def parse_type_map(text: str) -> TypeMap:
-    """Read the map tolerantly. Raises UnreadableFile when it is no JSON object."""
+    """Parse the map tolerantly. Raises UnreadableFile if it is no JSON object."""
     value = load(text)
     if not isinstance(value, dict):
         raise UnreadableFile("it does not hold a JSON object")
@@ -138,12 +138,12 @@ def parse_type_map(text: str) -> TypeMap:
 
 
 def is_pattern(text: str) -> bool:
-    """Does an entry belong to the patterns, not to the exact paths?"""
+    """Whether an entry belongs to the patterns, not to the exact paths."""
     return not WILDCARDS.isdisjoint(text)
 
 
 def words_of(value: object) -> tuple[str, ...]:
-    """A list, or a string with commas, as words; anything else holds none."""
+    """Words of a list or of a comma-separated string; () for another value."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return ()
@@ -179,7 +179,7 @@ def _literal(text: str) -> str:
 
 
 def _piece(text: str, last: bool) -> str:
-    """A part of the pattern without double stars; `last`: it must reach the end of the path."""
+    """Translate a part without double stars; `last`: it must match the end of the path."""
     head, *rest = text.split("*")
     parts = [_literal(head)]
     for index, chunk in enumerate(rest):
@@ -193,7 +193,7 @@ def _piece(text: str, last: bool) -> str:
 
 @lru_cache(maxsize=4_096)
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern as a regular expression to be used with `match`."""
+    """Compile the pattern to a regular expression for `match`."""
     if len(pattern) > LONGEST_PATTERN:
         return re.compile(r"(?!)")
     pieces = _DOUBLE_STAR.split(pattern)
@@ -207,12 +207,12 @@ def compiled(pattern: str) -> re.Pattern[str]:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Does the whole path, written with slashes and relative to the workspace, fit the pattern?"""
+    """Whether the path, relative and with slashes, matches the pattern."""
     return compiled(pattern).match(path) is not None
 
 
 def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
-    """The map as it would be with this entry."""
+    """A copy of the map with this entry."""
     if not is_pattern(entry):
         exact = {**types.exact, entry: wanted}
         return replace(types, exact=_without_empty(exact))
@@ -226,7 +226,7 @@ def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
 
 
 def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:
-    """Path, present and coming type of each document whose type this map would change."""
+    """Path, present and new type of each document whose type this map would change."""
     changed = []
     for memory in memories:
         will = types.of(memory.id, _task_fields(memory)).type
@@ -236,7 +236,7 @@ def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, 
 
 
 def _task_fields(memory: Memory) -> dict[str, Any]:
-    """What the task rules look at, as the memory holds it."""
+    """The fields the task rules use, taken from the memory."""
     fields = {key: memory.extra.get(key) for key in ("priority", "state")}
     return {**fields, "tags": memory.extra.get("tags", list(memory.tags))}
 

@@ -10,7 +10,7 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError
 from memtui.model import Memory
-from memtui.tui import change_worker, plan_summary
+from memtui.tui import actions, change_worker, key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -21,26 +21,6 @@ if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
-_DONE = {
-    Act.ADD: "Added",
-    Act.EDIT: "Edited",
-    Act.SUPERSEDE: "Superseded",
-    Act.RETIRE: "Retired",
-    Act.RESTORE: "Restored",
-    Act.DELETE: "Deleted",
-    Act.PIN: "Pinned",
-    Act.UNPIN: "Unpinned",
-    Act.TAG: "Tagged",
-    Act.LINK: "Linked",
-    Act.UNLINK: "Unlinked",
-    Act.RETYPE: "Retyped",
-    Act.MERGE: "Merged",
-    Act.RATE: "Rated",
-    Act.REVIEW: "Marked as reviewed",
-    Act.ACCEPT: "Accepted",
-    Act.DECLINE: "Declined",
-}
-_YES = {Act.RETIRE: "retire", Act.DELETE: "delete", Act.DECLINE: "decline"}
 SHOWN = 50
 """Cells of a headline in a toast."""
 
@@ -72,23 +52,22 @@ class ChangeActions:
         ]
         left = len(self._selection.memories()) - len(able) if reason else 0
         said = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
-        self.plan(changes, said, ask=action_id == "decline")
+        self.plan(changes, said)
 
-    def plan(
-        self, changes: Sequence[Change], said: Sequence[OutcomeLine] = (), *, ask: bool = False
-    ) -> None:
+    def plan(self, changes: Sequence[Change], said: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and carry them out, with one question where there is one to ask."""
         self._screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
         def planned(found: Preview) -> None:
             self._screen.search_bar.set_activity("")
-            wants_yes = (
-                ask
+            confirm = actions.for_act(changes[0].act).confirm
+            must_ask = (
+                bool(confirm)
                 or len(changes) > 1
                 or bool(found.planned.supersedes)
                 or any(change.act in DESTRUCTIVE for change in changes)
             )
-            self.carry_out(found, said, wants_yes, _YES.get(changes[0].act, "do it"))
+            self.carry_out(found, said, must_ask, confirm or "apply")
 
         def failed(error: MemtuiError) -> None:
             self._screen.search_bar.set_activity("")
@@ -112,9 +91,9 @@ class ChangeActions:
         if not planned.has_edits:
             self.say_no(planned.reason or "nothing would change")
         elif ask:
-            told = (*plan_summary.told(planned, library.get), *said)
+            told = (*plan_summary.describe_plan(planned, library.get), *said)
             if len(planned.plans) > 1 and not planned.supersedes:
-                told = (*told, *plan_summary.named(planned, library.get))
+                told = (*told, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
                 DiffScreen(planned.title, told, found.lines, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
@@ -141,7 +120,9 @@ class ChangeActions:
             screen.memories.unmark()
         words = words or done_words(planned, self._name)
         screen.app.clear_notifications()
-        screen.app.notify(f"{words}. u takes it back.", timeout=4)
+        screen.app.notify(
+            f"{words}{key_bindings.hint('undo', screen.app.key_overrides)}", timeout=4
+        )
         if planned.refs:
             screen.await_memory(planned.refs[0])
 
@@ -154,14 +135,14 @@ class ChangeActions:
 
     def failed(self, error: MemtuiError) -> None:
         """Nothing was changed: say why, and show what changed underneath."""
-        from memtui.tui.dialogs.conflict import THEIRS, ConflictScreen
+        from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
             self._screen.worker.refresh()
             choices = ((THEIRS, "leave it as it is now"),)
             self._screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:
-            self._screen.app.notify(f"Nothing was changed. {error}", severity="error", timeout=8)
+            self._screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
 
     def say_no(self, reason: str) -> None:
         """Why an act cannot be done, as a toast."""
@@ -172,7 +153,7 @@ def done_words(planned: Planned, name: Callable[[str], str]) -> str:
     """`Retired: Alice lives in Porto`, `Retired 3 memories`."""
     changes = [change for plan in planned.plans for change in plan.changes]
     acts = list(dict.fromkeys(change.act for change in changes))
-    word = _DONE[acts[0]] if len(acts) == 1 else "Changed"
+    word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
     if len(changes) != 1:
         return f"{word} {text.number(len(changes))} memories"
     change: Change = changes[0]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
-from memtui.tui import glyphs
+from memtui.tui import appearance
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
@@ -122,7 +122,7 @@ class FilterActions:
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
     def _keep(self, current: str) -> None:
-        from memtui.tui.dialogs.prompt_dialog import PromptDialog
+        from memtui.tui.dialogs.dialog import PromptDialog
 
         app = self._screen.app
 
@@ -148,7 +148,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
                 value,
                 count=counts.get(value, 0),
                 chosen=value in chosen,
-                sign=glyphs.IMPORTANCE[value],
+                sign=appearance.IMPORTANCE_GLYPHS[value],
                 field=field,
             )
             for value in IMPORTANCES
@@ -161,7 +161,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
                 value,
                 count=counts.get(value, 0),
                 chosen=value in chosen,
-                sign=glyphs.STATUS_SHOWN[value],
+                sign=appearance.VISIBLE_STATUS_GLYPHS[value],
                 field=field,
             )
             for value in STATUSES

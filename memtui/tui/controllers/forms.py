@@ -17,7 +17,7 @@ from memtui.files import external_editor, form_drafts
 from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
-from memtui.tui import change_forms, change_worker, external_programs
+from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import ChangeActions, of_one_store
 from memtui.tui.controllers.selection import Selection
@@ -259,7 +259,7 @@ class FormActions:
             return
         try:
             arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
-            status = external_programs.lend(app, arguments)
+            status = terminal.run_program(app, arguments)
         except SuspendNotSupported:
             draft.discard()
             app.notify("This terminal cannot be lent to an editor.", severity="warning")
@@ -281,7 +281,7 @@ class FormActions:
             return
         if content is None:
             draft.discard()
-            self._screen.app.notify("Unchanged.", timeout=2)
+            self._screen.app.notify("No changes.", timeout=2)
         elif status:
             self._screen.app.notify(
                 f"The editor ended with status {status}; look before you save.",

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError
 from memtui.journal import JournalAction
+from memtui.tui import actions, key_bindings
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import SHOWN, ChangeActions
 from memtui.tui.controllers.selection import Selection
@@ -64,35 +64,33 @@ class JournalActions:
         if why := self._selection.can_write():
             return why
         if action_id == "again" and not self.overwritten:
-            return "no other program took a change of yours back"
+            return "none of your changes were overwritten"
         return ""
 
     # Undo and redo
 
     def undo(self, number: int | None = None) -> None:
-        """Take back the last change, or the one with this number."""
+        """Undo the last change, or the one with this number."""
         self._doing.write(
             lambda library: library.undo(number),
-            partial(self._turned, "Took back"),
-            partial(self._stuck, "undo"),
+            partial(self._tell, "undo", "redo"),
+            self._changing.failed,
         )
 
     def redo(self, number: int | None = None) -> None:
-        """Do again what was taken back last, or the one with this number."""
+        """Redo the last undone change, or the one with this number."""
         self._doing.write(
             lambda library: library.redo(number),
-            partial(self._turned, "Did again"),
-            partial(self._stuck, "redo"),
+            partial(self._tell, "redo", "undo"),
+            self._changing.failed,
         )
 
-    def _turned(self, word: str, action: JournalAction) -> None:
-        key = "ctrl+r does it again" if word == "Took back" else "u takes it back"
+    def _tell(self, action_id: str, opposite: str, action: JournalAction) -> None:
+        """Say that a change was undone or redone, and the key for the opposite."""
         title = text.cut(text.one_line(action.title), SHOWN)
+        key = key_bindings.hint(opposite, self._screen.app.key_overrides)
         self._screen.app.clear_notifications()
-        self._screen.app.notify(f"{word}: {title}. {key}.", timeout=4)
-
-    def _stuck(self, word: str, error: MemtuiError) -> None:
-        self._changing.failed(error)
+        self._screen.app.notify(f"{actions.BY_ID[action_id].done}: {title}{key}", timeout=4)
 
     # The log
 
@@ -105,7 +103,7 @@ class JournalActions:
             opens=True,
         )
 
-    def _show_log(self, actions: list[JournalAction]) -> None:
+    def _show_log(self, changes: list[JournalAction]) -> None:
         from memtui.tui.dialogs.log import LogScreen
 
         library = self._doing.library
@@ -124,7 +122,7 @@ class JournalActions:
                 self._screen.go_to_memory(value)
 
         lost = {each.action.id for each in self.overwritten}
-        self._screen.app.push_screen(LogScreen(actions, library, self._screen.now, lost), chosen)
+        self._screen.app.push_screen(LogScreen(changes, library, self._screen.now, lost), chosen)
 
     # What agents take back
 
@@ -158,8 +156,9 @@ class JournalActions:
         if new:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            key = key_bindings.hint("again", self._screen.app.key_overrides)
             self._screen.app.notify(
-                f"“{title}”{more}: {new[0].description}. W applies your change again.",
+                f"“{title}”{more}: {new[0].description}{key}",
                 title="Your change was overwritten",
                 severity="warning",
                 timeout=15,
@@ -174,8 +173,9 @@ class JournalActions:
         def done(_: JournalAction) -> None:
             self.overwritten = ()
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
+            undo = key_bindings.hint("undo", self._screen.app.key_overrides)
             self._screen.app.clear_notifications()
-            self._screen.app.notify(f"Applied again: {what}. u takes it back.", timeout=4)
+            self._screen.app.notify(f"{actions.BY_ID['again'].done}: {what}{undo}", timeout=4)
             self._screen.update_keys()
 
         self._doing.apply(planned, done, self._changing.failed)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import actions, external_programs, key_bindings
+from memtui.tui import actions, key_bindings, sanitizing, terminal
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
@@ -88,7 +88,7 @@ class MemoryActions:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
         parts = [memory.content or memory.title for memory in chosen]
         whole = "\n\n".join(parts)
-        words, left_out = (whole, 0) if exact else external_programs.clean(whole)
+        words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
         app = self._screen.app
         app.copy_to_clipboard(text.without_lone_surrogates(words))
         what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
@@ -107,7 +107,7 @@ class MemoryActions:
     def _source(self) -> None:
         memory = self._current()
         if memory is not None:
-            external_programs.open_source(self._screen.app, memory.origin)
+            terminal.open_source(self._screen.app, memory.origin)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
@@ -128,7 +128,7 @@ class MemoryActions:
     def _suspend(self) -> None:
         if self._screen.worker.is_writing:
             self._screen.app.notify("A change is being written; try again.", severity="warning")
-        elif why := external_programs.suspend():
+        elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
 
     def _help(self) -> None:
@@ -138,7 +138,7 @@ class MemoryActions:
         screen.app.push_screen(HelpScreen(screen.pane, screen.app.key_overrides))
 
     def _theme(self) -> None:
-        from memtui.tui.dialogs.themes import ThemePicker
+        from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
 

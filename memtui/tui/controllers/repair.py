@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.library import repair
 from memtui.library.repair import BrokenFile
+from memtui.tui import key_bindings
 from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
 from memtui.tui.controllers.changes import ChangeActions
 
@@ -76,7 +77,7 @@ class RepairActions:
         )
 
     def _show(self, store: WritableStore, broken: BrokenFile) -> None:
-        from memtui.tui.dialogs.broken import BrokenScreen
+        from memtui.tui.dialogs.unreadable import BrokenScreen
 
         def answered(restore: bool | None) -> None:
             if restore:
@@ -92,7 +93,8 @@ class RepairActions:
             return
 
         def done(_: JournalAction) -> None:
-            self._screen.app.notify(f"Restored {broken.path.name}. u takes it back.", timeout=4)
+            undo = key_bindings.hint("undo", self._screen.app.key_overrides)
+            self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
             self._screen.worker.refresh()
 
         def planned(found: Preview) -> None:

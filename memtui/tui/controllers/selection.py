@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act
 from memtui.model import Memory
-from memtui.tui import glyphs
+from memtui.tui import actions, appearance
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -15,25 +15,6 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 200
 """Marked memories that are asked about before a key is shown; planning asks about all."""
-
-ACTS = {
-    "edit": Act.EDIT,
-    "edit.outside": Act.EDIT,
-    "supersede": Act.SUPERSEDE,
-    "restore": Act.RESTORE,
-    "delete": Act.DELETE,
-    "link": Act.LINK,
-    "tag": Act.TAG,
-    "retype": Act.RETYPE,
-    "review": Act.REVIEW,
-    "accept": Act.ACCEPT,
-    "decline": Act.DECLINE,
-    "merge": Act.MERGE,
-    "rate": Act.RATE,
-}
-"""Action id -> the act it does, where that is always the same."""
-ONE_ONLY = frozenset({"edit", "edit.outside", "supersede", "link", "accept"})
-"""Actions that ask for a text or a target, so they are about the memory under the cursor."""
 
 
 class Selection:
@@ -68,7 +49,7 @@ class Selection:
         """Why this action cannot be done now; empty when it can, to at least one memory."""
         if why := self.can_write():
             return why
-        if action_id in ONE_ONLY:
+        if actions.BY_ID[action_id].single:
             current = self.current()
             memories = [current] if current is not None else []
         else:
@@ -98,7 +79,7 @@ class Selection:
         if library is None:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
-        if action_id == "retire" and memory.status in glyphs.QUIET:
+        if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
             return f"it is {memory.status} already; D restores it"
         return library.refusal(act, memory)
 
@@ -106,9 +87,11 @@ class Selection:
         """What the action does to this memory."""
         if action_id == "retire":
             return self._retiring(memory)
-        if action_id == "pin":
-            return Act.UNPIN if memory.pinned else Act.PIN
-        return ACTS[action_id]
+        if action_id == "pin" and memory.pinned:
+            return Act.UNPIN
+        act = actions.BY_ID[action_id].act
+        assert act is not None, f"{action_id} makes no change"
+        return act
 
     def _retiring(self, memory: Memory) -> Act:
         """Retire; delete where the store has no other way."""

@@ -1,4 +1,4 @@
-"""Copy or move memories to another store: how each would look there, and what would be lost."""
+"""Copy dialog: copy or move memories to another store, with a preview of what would be lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.stores.format import IncomingStore
-from memtui.tui import import_summary
+from memtui.tui import key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -48,48 +48,48 @@ class CopyScreen(TransferScreen):
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
         self._plan: ImportPlan | None = None
         self._planned: Planned | None = None
-        self._again = False
-        """Something else was chosen while the worker was at it."""
+        self._is_outdated = False
+        """The choice changed while a plan was being computed."""
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("To", self._to), ("How", self._how)]
 
     def keys(self) -> list[tuple[str, str, str]]:
         go = [("enter", self._how.raw, "")] if self._planned else []
-        return [*go, ("←→", "choose", ""), ("⇥", "next", "")]
+        return [*go, ("←→", "choose", ""), ("⇥", "next field", "")]
 
     def on_mount(self) -> None:
-        self._ask()
+        self._plan_again()
 
     @on(ChoiceInput.Changed)
-    def _ask(self) -> None:
-        """Work out what it would come to, each time something else is chosen."""
+    def _plan_again(self) -> None:
+        """Plan the copy again, each time the choice changes."""
         if self.working:
-            self._again = True
+            self._is_outdated = True
             return
-        self._again = False
+        self._is_outdated = False
         self._plan = self._planned = None
         self.work(
             partial(_plan, self._memories, self._to.raw, self._how.raw == MOVE),
-            self._told,
+            self._planned_copy,
             self._failed,
         )
 
-    def _told(self, found: tuple[ImportPlan, Planned]) -> None:
-        if self._again:
-            self._ask()
+    def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
+        if self._is_outdated:
+            self._plan_again()
             return
         plan, planned = found
-        said = import_summary.told(plan)
+        said = plan_summary.describe_import(plan)
         if planned.has_edits:
             self._plan, self._planned = plan, planned
         else:
-            said.insert(0, OutcomeLine("nothing would be added there", Tone.WARNING))
+            said.insert(0, OutcomeLine("No changes: nothing to add there", Tone.WARNING))
         if self._how.raw == MOVE and plan.counts["new"]:
             said.insert(
                 0,
                 OutcomeLine(
-                    "what was copied is retired here (deleted where there is no other way)",
+                    "copied memories are retired here, or deleted if they cannot be retired",
                     Tone.WARNING,
                     MOVE,
                 ),
@@ -98,10 +98,10 @@ class CopyScreen(TransferScreen):
         self.update_keys()
 
     def _failed(self, error: MemtuiError) -> None:
-        if self._again:
-            self._ask()
+        if self._is_outdated:
+            self._plan_again()
             return
-        self.say(OutcomeLine(str(error), Tone.BAD, "not possible:"))
+        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
         self.update_keys()
 
     def action_go(self) -> None:
@@ -109,17 +109,18 @@ class CopyScreen(TransferScreen):
             return
         self.working = True
         self.update_keys()
-        self.doing.apply(self._planned, partial(self._done, self._plan), self._stuck)
+        self.doing.apply(self._planned, partial(self._done, self._plan), self._write_failed)
 
     def _done(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
         what = "1 memory" if count == 1 else f"{text.number(count)} memories"
-        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}. u takes it back.")
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}{undo}")
         self.dismiss(True)
 
-    def _stuck(self, error: MemtuiError) -> None:
+    def _write_failed(self, error: MemtuiError) -> None:
         self.working = False
         self._failed(error)
 
@@ -132,7 +133,7 @@ def _plan(
     report: Report,
     stopped: IsCancelled,
 ) -> tuple[ImportPlan, Planned]:
-    """The plan of a copy, as of an import from the stores the memories lie in."""
+    """Plan a copy, as an import from the stores that the memories are in."""
     formats = {store.label: store.format for store in library.stores}
     by_store: dict[str, list[Memory]] = {}
     for memory in memories:
@@ -154,7 +155,7 @@ def _plan(
 
 
 def _files(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:
-    """The whole text of documents and notes, where a memory is a file."""
+    """Readers of the whole files of documents and notes, by path."""
     kinds = ("document", "note")
     return {
         m.origin.file: partial(read_bytes, Path(m.origin.file)) for m in memories if m.kind in kinds

@@ -1,19 +1,35 @@
-"""Base classes of dialogs: a modal screen that is answered once, and one that fits its box."""
+"""Dialogs: the base classes, and small ones to confirm, to ask for a line and to show text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from rich.segment import Segment
+from textual import events, on
+from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widgets import Input, Static
 
+from memtui import text
 from memtui.tui.app_interface import AppInterface
+from memtui.tui.appearance import Palette
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
+from memtui.tui.widgets.status_lines import KeyLine
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
-"""Below either of them a frame around the dialog costs more than it shows."""
+"""Below either of them a dialog fills the whole screen."""
 
 
 class Dialog(ModalScreen[Result]):
@@ -62,9 +78,9 @@ class Dialog(ModalScreen[Result]):
 
 
 class FittingDialog(Dialog[Result]):
-    """Marked `-small` where there is little room; what was told before does not lie over it."""
+    """A dialog with the CSS class `-small` on small screens; opening it clears the toasts."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss"]
+    CSS_PATH = "dialogs.tcss"
 
     def on_mount(self) -> None:
         self.app.clear_notifications()
@@ -76,3 +92,108 @@ class FittingDialog(Dialog[Result]):
     def _fit(self) -> None:
         width, height = self.app.size
         self.set_class(width < SMALL_WIDTH or height < SMALL_HEIGHT, "-small")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A key of a confirm dialog, its label and the value it returns."""
+
+    key: str
+    words: str
+    value: str
+
+
+class ConfirmDialog(FittingDialog[str]):
+    """A question answered with one key; dismissed with its value, None on escape."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+
+    def __init__(
+        self,
+        title: str,
+        said: Sequence[OutcomeLine],
+        replies: Sequence[Reply],
+        cancel: str = "cancel",
+    ) -> None:
+        super().__init__()
+        self._title, self._said, self._replies = title, said, replies
+        self._cancel = cancel
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(text.one_line(self._title))
+            yield OutcomeLines()
+            yield KeyLine(id="confirm-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(OutcomeLines).say(*self._said)
+        keys = [(reply.key, reply.words, "") for reply in self._replies]
+        self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
+
+    def on_key(self, event: events.Key) -> None:
+        for reply in self._replies:
+            if event.key == reply.key or event.character == reply.key:
+                event.stop()
+                self.dismiss(reply.value)
+
+
+class PromptDialog(Dialog[str]):
+    """Asks for one line of text; dismissed with it, None on escape."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+
+    def __init__(self, title: str, *, hint: str = "", value: str = "") -> None:
+        super().__init__()
+        self._title, self._hint, self._value = title, hint, value
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(self._title)
+            if self._hint:
+                hint = Content(text.one_line(self._hint))
+                yield Static(hint, classes="line", markup=False)
+            yield Input(self._value, placeholder="Name", compact=True)
+            yield KeyLine(id="prompt-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show([("enter", "save", ""), ("esc", "cancel", "")])
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip() or None)
+
+
+MIN_TEXT_WIDTH = 20
+
+
+class TextDialog(Dialog[None]):
+    """A read-only dialog of scrollable lines, which a subclass lays out for a width."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "TextWindow"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall") as box:
+            box.border_title = Content(self.box_title())
+            yield TextWindow()
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        sheet = self.query_one(TextWindow)
+        sheet.show(self.lines(max(MIN_TEXT_WIDTH, sheet.size.width - 2), sheet.palette))
+
+    def box_title(self) -> str:
+        raise NotImplementedError
+
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        """The lines to show, each at most `width` cells."""
+        raise NotImplementedError

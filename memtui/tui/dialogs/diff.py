@@ -1,28 +1,36 @@
-"""What will change, file by file, before it is done: read it, then say yes once."""
+"""Diff and conflict dialogs: a planned change file by file, and a change that met another one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
+from memtui.errors import Conflict
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.diff_lines import DiffLine, counted
-from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
+from memtui.tui.diff_lines import DiffLine, count_lines, diff_words
+from memtui.tui.widgets.diff_view import DiffView, wrap_pieces
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+    from memtui.tui.appearance import Palette
+
 
 class DiffScreen(FittingDialog[bool]):
-    """Dismissed with True for yes. Without `yes` it only shows."""
+    """Shows a diff; dismissed with True on confirmation.
+
+    `yes` is the label of the confirming key; without it the dialog is read-only.
+    """
 
     AUTO_FOCUS = "DiffView"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,15 +53,130 @@ class DiffScreen(FittingDialog[bool]):
             yield KeyLine(id="diff-keys")
 
     def on_mount(self) -> None:
-        files, new, gone = counted(self._diff)
+        files, new, gone = count_lines(self._diff)
         plural = "s" if files != 1 else ""
-        places = f"{text.number(files)} place{plural}  +{text.number(new)} -{text.number(gone)}"
+        places = f"{text.number(files)} change{plural}  +{text.number(new)} -{text.number(gone)}"
         self.query_one(".box").border_subtitle = Content(places)
         if self._said:
             self.query_one(OutcomeLines).say(*self._said)
         yes = [("enter", self._yes, "")] if self._yes else []
-        leave = "leave it" if self._yes else "back"
+        leave = "cancel" if self._yes else "back"
         self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))
+
+
+SIDE_BY_SIDE_FROM = 96
+"""Columns from which the three texts are shown side by side."""
+SHORT_BELOW = 70
+"""Columns below which the footer shows one word per key."""
+LONGEST = 20_000
+"""Characters of each text that are compared."""
+NOT_THERE = "(deleted)"
+
+THEIRS, MINE, BOTH = "theirs", "mine", "both"
+
+
+class ConflictScreen(FittingDialog[str]):
+    """Base, theirs and ours of a conflicting edit; nothing is chosen by default.
+
+    Dismissed with `theirs`, `mine` or `both`; None leaves the conflict open, without losing text.
+    """
+
+    AUTO_FOCUS = "TextWindow"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", show=False),
+        Binding("t", f"choose('{THEIRS}')", show=False),
+        Binding("m", f"choose('{MINE}')", show=False),
+        Binding("b", f"choose('{BOTH}')", show=False),
+    ]
+
+    def __init__(
+        self,
+        conflict: Conflict,
+        *,
+        choices: Sequence[tuple[str, str]] = (
+            (THEIRS, "use theirs"),
+            (MINE, "keep mine"),
+            (BOTH, "edit both"),
+        ),
+    ) -> None:
+        super().__init__()
+        self._conflict = conflict
+        self._choices = dict(choices)
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box full") as box:
+            box.border_title = Content("Conflict: changed on disk")
+            yield OutcomeLines()
+            yield TextWindow()
+            yield KeyLine(id="conflict-keys")
+
+    def on_mount(self) -> None:
+        where = text.file_name(self._conflict.where)
+        self.query_one(OutcomeLines).say(
+            OutcomeLine(self._conflict.what, Tone.WARNING),
+            *([OutcomeLine(where, Tone.QUIET)] if where else []),
+        )
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        short = self.app.size.width < SHORT_BELOW
+        choices = self._choices.items()
+        keys = [(value[0], value if short else words, "") for value, words in choices]
+        self.query_one(KeyLine).show(keys, [("esc", "" if short else "cancel", "")])
+        self.call_after_refresh(self._fill)
+
+    def action_choose(self, value: str) -> None:
+        if value in self._choices:
+            self.dismiss(value)
+
+    def _fill(self) -> None:
+        sheet = self.query_one(TextWindow)
+        width = max(20, sheet.size.width - 2)
+        base = self._conflict.base
+        texts = [
+            ("Base", base, None),
+            ("Theirs (on disk)", self._conflict.theirs, base),
+            ("Yours", self._conflict.yours, base),
+        ]
+        if width >= SIDE_BY_SIDE_FROM:
+            column = (width - 4) // 3
+            columns = [_column(*one, sheet.palette, column) for one in texts]
+            sheet.show(_side_by_side(columns, column, sheet.palette))
+        else:
+            sheet.show([line for one in texts for line in _column(*one, sheet.palette, width)])
+
+
+def _column(
+    heading: str, now: str | None, base: str | None, palette: Palette, width: int
+) -> list[list[Segment]]:
+    """One text under its heading, with its differences from the base marked."""
+    lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]]
+    if now is None:
+        return [*lines, [Segment(f" {NOT_THERE}", palette.faint)], []]
+    shown = text.visible(now[:LONGEST])
+    before = text.visible(base[:LONGEST]) if base is not None else shown
+    pieces = diff_words(before, shown)
+    styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
+    for line in wrap_pieces([(styles[kind], piece) for kind, piece in pieces], width - 2):
+        lines.append([Segment(" "), *line])
+    return [*lines, []]
+
+
+def _side_by_side(
+    columns: Sequence[list[list[Segment]]], width: int, palette: Palette
+) -> list[list[Segment]]:
+    """Columns side by side with a rule between them."""
+    lines: list[list[Segment]] = []
+    for row in range(max(map(len, columns))):
+        line: list[Segment] = []
+        for number, column in enumerate(columns):
+            cells = column[row] if row < len(column) else []
+            used = sum(text.width(segment.text) for segment in cells)
+            if number:
+                line.append(Segment("│ ", palette.rule))
+            line += [*cells, Segment(" " * max(0, width - used))]
+        lines.append(line)
+    return lines

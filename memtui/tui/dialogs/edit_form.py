@@ -1,4 +1,4 @@
-"""A form: fields, what saving them would come to, and no way to lose what was written."""
+"""The form dialog: fields, a live preview of what saving would do, conflicts, drafts."""
 
 from __future__ import annotations
 
@@ -21,13 +21,11 @@ from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
 from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
-from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
-from memtui.tui.dialogs.conflict import BOTH, MINE, THEIRS, ConflictScreen
-from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
+from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
-from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 if TYPE_CHECKING:
@@ -36,22 +34,21 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
 
-REST = 0.15
-"""Seconds without a key after which is asked what saving would come to."""
+PREVIEW_DELAY = 0.15
+"""Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
-NOTHING_YET = OutcomeLine("nothing is changed yet", Tone.QUIET)
+NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
 class FormScreen(FittingDialog[Planned]):
-    """Dismissed with what was saved; None when it was left."""
+    """Dismissed with the saved plan, None if nothing was saved."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "edit_form.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "save", show=False, priority=True),
         Binding("f2", "diff", show=False, priority=True),
         Binding("f4", "force", show=False, priority=True),
-        Binding("escape", "leave", show=False, priority=True),
-        Binding("ctrl+c", "leave", show=False),
+        Binding("escape", "cancel", show=False, priority=True),
+        Binding("ctrl+c", "cancel", show=False),
         Binding("enter", "next", show=False),
         Binding("down", "next", show=False),
         Binding("up", "previous", show=False),
@@ -60,29 +57,29 @@ class FormScreen(FittingDialog[Planned]):
     def __init__(
         self,
         form: Form,
-        doing: ChangeWorker,
+        worker: ChangeWorker,
         *,
         changed: bool = False,
         file: DraftFile | None = None,
     ) -> None:
-        """`file`: where what is not saved yet is kept, whatever becomes of the program."""
+        """`file`: the draft file that unsaved input is kept in, for when the program ends."""
         super().__init__()
         self._file = file
-        self._told_no_draft = False
+        self._draft_error_shown = False
         self._form = form
-        self._doing = doing
+        self._worker = worker
         self._base = form.base
-        self._began: dict[str, str] = {}
+        self._initial: dict[str, str] = {}
         self._unsaved = changed
-        """It began with a text that is not saved anywhere yet."""
+        """The form was opened with text that is not saved anywhere yet."""
         self._timer: Timer | None = None
         self._number = 0
         self._preview: Preview | None = None
-        self.judging = False
-        """It is still to be said what saving would come to."""
+        self.is_previewing = False
+        """The preview is not up to date."""
         self._saving = False
 
-    # What it is made of
+    # Widgets
 
     def compose(self) -> ComposeResult:
         has_prose = any(field.kind is Kind.PROSE for field in self._form.fields)
@@ -115,11 +112,11 @@ class FormScreen(FittingDialog[Planned]):
             yield Horizontal(label, line, classes="row")
 
     def on_mount(self) -> None:
-        self._began = self.values()
+        self._initial = self.values()
         for widget in self._inputs():
             if widget.name == self._form.focus:
                 widget.focus()
-        self._judge()
+        self._update_preview()
 
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
         found = self.query("TextInput, LineInput, ChoiceInput")
@@ -128,28 +125,28 @@ class FormScreen(FittingDialog[Planned]):
         ]
 
     def values(self) -> dict[str, str]:
-        """What stands in the form, by field."""
+        """The current input, by field name."""
         return {widget.name or "": widget.raw for widget in self._inputs()}
 
     @property
     def is_changed(self) -> bool:
-        return self._unsaved or self.values() != self._began
+        return self._unsaved or self.values() != self._initial
 
-    # What saving would come to
+    # Preview
 
     @on(TextArea.Changed)
     @on(Input.Changed)
     @on(ChoiceInput.Changed)
     def _typed(self) -> None:
-        if not self._began:
+        if not self._initial:
             return
-        self.judging = True
+        self.is_previewing = True
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(REST, self._judge)
+        self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
-        form, library = self._form, self._doing.library
+        form, library = self._form, self._worker.library
         if library is None:
             return None
         roots = {store.label: str(store.root) for store in library.stores}
@@ -159,7 +156,7 @@ class FormScreen(FittingDialog[Planned]):
         return FormDraft(form.act, roots[form.store], about, self.values(), before)
 
     def keep_draft(self, *, last: bool = False) -> bool:
-        if self._file is None or not self._began:
+        if self._file is None or not self._initial:
             return False
         draft = self._draft() if self.is_changed else None
         if draft is None:
@@ -174,30 +171,34 @@ class FormScreen(FittingDialog[Planned]):
         try:
             self.keep_draft()
         except SaveError as error:
-            if not self._told_no_draft:
-                self._told_no_draft = True
+            if not self._draft_error_shown:
+                self._draft_error_shown = True
                 self.app.notify(str(error), severity="warning")
 
-    def _judge(self) -> None:
+    def _update_preview(self) -> None:
         self._keep()
-        if self._saving:  # what is asked now would take the place of the plan to be saved
+        if self._saving:  # a preview would replace the plan that is about to be saved
             self._typed()
             return
         self._number += 1
         number, values = self._number, self.values()
         if not self._form.changes(values, False):
-            self._judged(number, None)
+            self._previewed(number, None)
             return
-        self.judging = True
-        self._doing.ask(
+        self.is_previewing = True
+        self._worker.ask(
             partial(self._planned, values, False),
-            self.if_open(partial(self._judged, number)),
+            self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
             "draft",
         )
 
     def _planned(self, values: dict[str, str], force: bool, library: Library) -> Preview:
-        """In a worker: the plan of what stands in the form. Raises what planning raises."""
+        """Plan the current input, in a worker.
+
+        Raises:
+            Conflict: another program changed a field that was also changed here.
+        """
         if self._base is not None:
             now = library.get(self._base.ref)
             conflict = changed_underneath(self._base, now, values)
@@ -205,26 +206,28 @@ class FormScreen(FittingDialog[Planned]):
                 raise conflict
         return preview(library, self._form.changes(values, force))
 
-    def _judged(self, number: int, found: Preview | None) -> None:
+    def _previewed(self, number: int, found: Preview | None) -> None:
         if number != self._number:
             return
-        self.judging, self._preview = False, found
-        library = self._doing.library
+        self.is_previewing, self._preview = False, found
+        library = self._worker.library
         if found is None or library is None:
-            self._say(NOTHING_YET)
+            self._say(NO_CHANGES)
         else:
-            said = plan_summary.told(found.planned, library.get)
-            self._say(*said, *plan_summary.places(found.planned, found.lines, library.stores))
+            said = plan_summary.describe_plan(found.planned, library.get)
+            self._say(
+                *said, *plan_summary.describe_files(found.planned, found.lines, library.stores)
+            )
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
             return
-        self.judging, self._preview = False, None
-        self._say(plan_summary.failure(error))
+        self.is_previewing, self._preview = False, None
+        self._say(plan_summary.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
-        """A rule of the store would refuse it, which can be overridden."""
+        """A rule of the store refuses the change, but can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
     def _say(self, *said: OutcomeLine) -> None:
@@ -236,22 +239,22 @@ class FormScreen(FittingDialog[Planned]):
                 *([("f2", "diff", "")] if self._preview and self._preview.lines else []),
                 ("⇥", "next field", ""),
             ],
-            [("esc", "leave", "")],
+            [("esc", "cancel", "")],
         )
 
     # Saving
 
     def action_save(self, force: bool = False) -> None:
-        """Plan once more with what stands there now, show it where it takes away, save."""
+        """Plan with the current input, confirm destructive changes with a diff, then save."""
         values = self.values()
         if self._saving:
             return
         if not self._form.changes(values, force):
-            self.app.notify("Nothing is changed yet.", timeout=2)
+            self.app.notify("No changes yet.", timeout=2)
             return
         self._saving = True
         self._number += 1
-        self._doing.ask(
+        self._worker.ask(
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
@@ -267,7 +270,7 @@ class FormScreen(FittingDialog[Planned]):
         self._saving = False
         planned = found.planned
         if not planned.has_edits:
-            self._judged(self._number, found)
+            self._previewed(self._number, found)
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
             reason = text.one_line(planned.reason)
             self.app.notify(f"{word}: {reason}", severity="warning")
@@ -275,8 +278,8 @@ class FormScreen(FittingDialog[Planned]):
         acts = {change.act for plan in planned.plans for change in plan.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
-            library = self._doing.library
-            said = plan_summary.told(planned, library.get) if library else ()
+            library = self._worker.library
+            said = plan_summary.describe_plan(planned, library.get) if library else ()
             self.app.push_screen(
                 DiffScreen(planned.title, said, found.lines, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,
@@ -286,7 +289,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def _save(self, planned: Planned) -> None:
         self._saving = True
-        self._number += 1  # what was asked before is no longer of interest
+        self._number += 1  # earlier previews are outdated
 
         def done(action: JournalAction) -> None:
             self._close(planned.with_written_refs(action.refs))
@@ -297,16 +300,16 @@ class FormScreen(FittingDialog[Planned]):
                 self._file.discard()
             return action
 
-        self._doing.write(apply, self.if_open(done), self.if_open(self._not_saved))
+        self._worker.write(apply, self.if_open(done), self.if_open(self._not_saved))
 
     def _not_saved(self, error: MemtuiError) -> None:
-        """The text stays where it is; what stands in the way is said."""
+        """Show why it was not saved; the input stays."""
         if isinstance(error, Conflict):
             self._ask_about(error)
             return
         self._saving = False
         if isinstance(error, RefError) and self._base is not None:
-            self._say(OutcomeLine("another program removed this memory", Tone.BAD, "not possible:"))
+            self._say(OutcomeLine("another program deleted this memory", Tone.BAD, "error:"))
         else:
             self._failed(self._number, error)
         self.app.notify(f"Not saved: {error}", severity="error", timeout=8)
@@ -314,13 +317,13 @@ class FormScreen(FittingDialog[Planned]):
     # Conflicts
 
     def _ask_about(self, conflict: Conflict) -> None:
-        """Look at the disk again, then let the person choose."""
+        """Reload from disk, then open the conflict dialog."""
 
         def seen(_: bool) -> None:
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._doing.ask(
+        self._worker.ask(
             lambda library: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
@@ -329,9 +332,9 @@ class FormScreen(FittingDialog[Planned]):
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
-        library, base = self._doing.library, self._base
+        library, base = self._worker.library, self._base
         if choice is None or library is None:
-            self._say(OutcomeLine("it changed underneath; nothing is decided yet", Tone.WARNING))
+            self._say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
             return
         if base is not None:
             try:
@@ -340,18 +343,18 @@ class FormScreen(FittingDialog[Planned]):
                 self._not_saved(error)
                 return
         if choice == THEIRS:
-            self.app.notify("Their text stays; yours is dropped.")
+            self.app.notify("Kept the version on disk, discarded yours.")
             self._close(None)
             return
         if choice == BOTH:
             prose = self.query_one(TextInput)
-            prose.put(both_texts(conflict))
+            prose.set_raw(both_texts(conflict))
             prose.focus()
-            self._judge()
+            self._update_preview()
         elif choice == MINE:
             self.action_save()
 
-    # Moving and leaving
+    # Moving and closing
 
     @on(Input.Submitted)
     def action_next(self) -> None:
@@ -365,26 +368,28 @@ class FormScreen(FittingDialog[Planned]):
             found = self._preview
             self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
 
-    def action_leave(self) -> None:
-        """Ask only when something would be lost."""
+    def action_cancel(self) -> None:
+        """Close; ask first if there are unsaved changes."""
         if self._saving:
             return
         if not self.is_changed:
             self._close(None)
             return
-        replies = (Reply("y", "leave", "leave"), Reply("s", self._form.save, "save"))
-        said = (OutcomeLine("What you wrote here is not saved."),)
+        replies = (Reply("y", "discard", "discard"), Reply("s", self._form.save, "save"))
+        said = (OutcomeLine("You have unsaved changes."),)
 
         def answered(reply: str | None) -> None:
-            if reply == "leave":
+            if reply == "discard":
                 self._close(None)
             elif reply == "save":
                 self.action_save()
 
-        self.app.push_screen(ConfirmDialog("Leave the form?", said, replies), answered)
+        self.app.push_screen(
+            ConfirmDialog("Discard changes?", said, replies, "keep editing"), answered
+        )
 
     def _close(self, saved: Planned | None) -> None:
-        self._number += 1  # an answer that comes later finds no form
+        self._number += 1  # later answers are ignored
         if self._file is not None:
             self._file.discard()
         self.dismiss(saved)

@@ -1,4 +1,4 @@
-"""Export: which memories, in which form, into which file."""
+"""Export dialog: which memories, in which format, to which file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
-from memtui.bundle import exporting as output
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.confirm_dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
@@ -27,11 +26,11 @@ from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 if TYPE_CHECKING:
     from memtui.library import Library
 
-WHOLE = "all stores whole"
+WHOLE = "all stores, complete"
 
 
 def default_name(day: str, form: str) -> str:
-    """Where an export goes unless the person says otherwise."""
+    """Default path of an export."""
     return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
 
 
@@ -44,7 +43,7 @@ class ExportScreen(TransferScreen):
     def __init__(
         self, doing: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
     ) -> None:
-        """`groups`: name and memories of each choice; None = all stores whole."""
+        """`groups`: name and memories of each choice; None = all stores, complete."""
         super().__init__(doing)
         self._groups = dict(groups)
         self._day = day
@@ -61,38 +60,36 @@ class ExportScreen(TransferScreen):
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
 
     def keys(self) -> list[tuple[str, str, str]]:
-        return [("enter", "export", ""), ("←→", "choose", ""), ("⇥", "next", "")]
+        return [("enter", "export", ""), ("←→", "choose", ""), ("⇥", "next field", "")]
 
     def on_mount(self) -> None:
-        self._tell()
+        self._update_notes()
 
     @on(ChoiceInput.Changed)
     def _chosen(self) -> None:
-        """The suffix goes with the form, as long as it is one of ours."""
+        """Change the file's suffix with the format, if it is that of another format."""
         path = Path(self._file.raw)
         if path.suffix in {form.suffix for form in self._forms.values()}:
             self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
-        self._tell()
+        self._update_notes()
 
     @on(Input.Changed)
     def _typed(self) -> None:
-        self._tell()
+        self._update_notes()
 
-    def _tell(self) -> None:
+    def _update_notes(self) -> None:
         memories = self._groups[self._what.raw]
         form = self._form.raw
         said = [OutcomeLine(self._forms[form].description, Tone.QUIET, form)]
         if memories is None:
-            words = "every status, and memtui's own notes"
+            words = "every status, with memtui's own metadata"
             if form == "bundle":
-                words += "; imported into an empty place it gives the same files"
+                words += "; importing to a new folder restores identical files"
             said.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle":
-            said.append(OutcomeLine("other formats do not hold everything", Tone.QUIET))
+            said.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         if self._path().exists():
-            said.append(
-                OutcomeLine("this file is there already; it is replaced after a yes", Tone.WARNING)
-            )
+            said.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*said)
 
     def _path(self) -> Path:
@@ -103,12 +100,12 @@ class ExportScreen(TransferScreen):
         if self.working:
             return
         if not self._file.raw.strip() or path.is_dir():
-            self.say(OutcomeLine("name a file to write to", Tone.WARNING))
+            self.say(OutcomeLine("enter a file name", Tone.WARNING))
         elif path.exists():
-            replies = (Reply("y", "replace it", "yes"),)
-            said = (OutcomeLine(f"{text.file_name(str(path))} is there already."),)
+            replies = (Reply("y", "overwrite", "yes"),)
+            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
             self.app.push_screen(
-                ConfirmDialog("Replace the file?", said, replies, "leave it"),
+                ConfirmDialog("Overwrite file?", said, replies),
                 lambda reply: self._start(path) if reply else None,
             )
         else:
@@ -120,7 +117,7 @@ class ExportScreen(TransferScreen):
         def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
             made = exporting.export_memories(library, form, chosen, report, stopped)
             try:
-                output.write_file(path, made.pieces)
+                exporting.write_file(path, made.pieces)
             except OSError as error:
                 raise SaveError(
                     f"nothing was exported: {error.strerror}", where=str(path)
@@ -136,4 +133,4 @@ class ExportScreen(TransferScreen):
         self.dismiss(True)
 
     def _failed(self, error: MemtuiError) -> None:
-        self.say(OutcomeLine(str(error), Tone.BAD, "not exported:"))
+        self.say(OutcomeLine(str(error), Tone.BAD, "export failed:"))

@@ -1,4 +1,4 @@
-"""The keys of the focused pane, those that work everywhere, and how to search."""
+"""Help: keys of the focused pane, keys that work everywhere, and the search syntax."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from textual.binding import Binding
 
 from memtui import text
 from memtui.model import STATUSES
-from memtui.tui import glyphs, key_bindings
+from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
-from memtui.tui.dialogs.text_dialog import TextDialog
+from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
 
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 48
-"""Cells of a line below which the keys get less room."""
+"""Width below which the column of keys is narrower."""
 SYNTAX = (
-    ("auth login", "memories with both words first, then with either"),
-    ('"exact words"', "this phrase"),
+    ("auth login", "both words rank first, then either"),
+    ('"exact words"', "exact phrase"),
     ("-redis", "without this word"),
-    ("conf*  w?rd", "beginnings, and any letter"),
-    ("rember~", "spelt about like this"),
-    ("type:decision,bug", "one of these types; untyped for none"),
+    ("conf*  w?rd", "prefix; ? is any one letter"),
+    ("rember~", "fuzzy"),
+    ("type:decision,bug", "any of these types; untyped = no type"),
     ("importance:high", "high, medium, low"),
     ("status:all", "active, proposed, superseded, retired, deleted, all"),
-    ("entity:alice", "what hangs on this entity, or below it"),
+    ("entity:alice", "this entity and its children"),
     ("since:7d  until:2026-03-01", "30m, 24h, 7d, 2w, 1y, or a date"),
     ("store:  kind:  tag:  pinned:", "by store, kind, tag, pin"),
     ("sort:old", "new, old, importance, priority, relevance"),
-    ("-type:bug", "a minus before any filter leaves out"),
+    ("-type:bug", "a minus excludes; works with every filter"),
 )
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
-    (" ".join(glyphs.STATUS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
+    (" ".join(appearance.STATUS_GLYPHS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
     (
-        f"{glyphs.PINNED} {glyphs.MARKED} {glyphs.FRESH}",
+        f"{appearance.PINNED_GLYPH} {appearance.MARKED_GLYPH} {appearance.NEW_GLYPH}",
         "pinned, marked, new since you last looked",
     ),
-    ("·  ␛", "stands for a character that hides or acts on terminals"),
+    ("·  ␛", "replaces a hidden or control character"),
 )
 
 
 class HelpScreen(TextDialog):
-    """Any of escape, ? and q closes it."""
+    """Help for a pane, with key overrides applied."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,q,enter", "dismiss", show=False)
@@ -81,8 +81,8 @@ class HelpScreen(TextDialog):
         all_over = {ANYWHERE, EVERYWHERE}
         yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
         typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
-        yield "In the search line", [*typing, *SYNTAX]
-        yield "Signs", list(MARKS)
+        yield "In the search bar", [*typing, *SYNTAX]
+        yield "Symbols", list(MARKS)
 
     def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
         return [(key_bindings.show_keys(action, self._keys), action.tooltip) for action in wanted]

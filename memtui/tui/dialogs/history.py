@@ -1,11 +1,10 @@
-"""All versions of a memory, newest first, with what each changed against the one before."""
+"""History dialog: all versions of a memory, newest first, each as a diff against the previous."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -15,54 +14,87 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui import glyphs
+from memtui.tui import appearance
 from memtui.tui.dialogs.dialog import Dialog
-from memtui.tui.widgets.footer import KeyLine
-from memtui.tui.widgets.versions import Version, VersionList
+from memtui.tui.diff_lines import diff_words
+from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.insight.lineage import Lineage
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
 
 LONGEST = 4_000
 """Characters of a version that are shown here."""
-_PIECES = re.compile(r"\s+|\w+|[^\w\s]")
 
 
-def difference(before: str, after: str) -> list[tuple[str, str]]:
-    """Pieces of both texts: (`same` | `gone` | `new`, piece), word by word.
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a memory as drawn lines."""
 
-    A blank between two changes belongs to both, so that a changed phrase stays one phrase.
-    """
-    old, new = _PIECES.findall(before), _PIECES.findall(after)
-    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    pieces: list[tuple[str, str]] = []
-    gone = added = ""
-    for at, (kind, a, b, c, d) in enumerate(steps):
-        same = "".join(new[c:d])
-        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
-            pieces += _changed(gone, added)
-            pieces.append(("same", same))
-            gone = added = ""
-            continue
-        gone += "".join(old[a:b])
-        added += same
-    return pieces + _changed(gone, added)
+    ref: str
+    """Empty when the version is not in the store and cannot be opened."""
+    lines: tuple[Sequence[Segment], ...]
 
 
-def _changed(gone: str, added: str) -> list[tuple[str, str]]:
-    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
-    pieces = [("gone", gone), *between, ("new", added)]
-    return [(kind, piece) for kind, piece in pieces if piece]
+class VersionList(ListWindow):
+    """Blocks of lines, one per version; the cursor moves from block to block."""
+
+    class Chosen(Message):
+        """A version was double-clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: list[tuple[Sequence[Segment], str]] = []
+
+    def show(self, versions: Sequence[Version], here: int) -> None:
+        """Show the versions with the cursor on number `here`."""
+        self._lines = []
+        cursor = 0
+        for number, version in enumerate(versions):
+            if self._lines:
+                self._lines.append(((), ""))
+            cursor = len(self._lines) if number == here else cursor
+            for index, line in enumerate(version.lines):
+                self._lines.append((line, version.ref if not index else ""))
+        self.reset(cursor=cursor)
+
+    @property
+    def ref(self) -> str:
+        return self._lines[self.cursor][1] if self.cursor < len(self._lines) else ""
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def selectable(self, index: int) -> bool:
+        return bool(self._lines[index][1])
+
+    def draw_key(self, index: int) -> Hashable:
+        return index
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Chosen())
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        segments, _ = self._lines[index]
+        ground = self.palette.cursor(focused=True) if selected else Style.null()
+        drawn = [Segment("▌" if selected else " ", self.palette.accent + ground)]
+        drawn += [Segment(s.text, (s.style or Style.null()) + ground) for s in segments]
+        used = sum(text.width(segment.text) for segment in drawn)
+        return Strip([*drawn, Segment(" " * max(0, width - used), ground)])
 
 
 class HistoryScreen(Dialog[str]):
-    """Dismissed with the ref of the version that was chosen."""
+    """Dismissed with the ref of the chosen version."""
 
     CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "VersionList"
@@ -84,7 +116,7 @@ class HistoryScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show(
-            [("↑↓", "version", ""), ("enter", "show it", ""), ("esc", "leave", "")]
+            [("↑↓", "version", ""), ("enter", "open", ""), ("esc", "back", "")]
         )
         self.call_after_refresh(self._fill)
 
@@ -117,8 +149,8 @@ class HistoryScreen(Dialog[str]):
     ) -> list[Sequence[Segment]]:
         here = memory.ref == self._lineage.memory.ref
         when = f"{text.date(memory.when)}  {text.ago(memory.when, self._now())}"
-        sign = glyphs.STATUS_SHOWN.get(memory.status, " ")
-        mine = "  this one" if here else ""
+        sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
+        mine = "  current" if here else ""
         head = [
             Segment("● " if here else "○ ", palette.accent),
             Segment(text.cut(when, width // 2), palette.heading),
@@ -136,27 +168,10 @@ class HistoryScreen(Dialog[str]):
             return [[Segment(line, palette.text)] for line in text.wrap(now, width)]
         then = text.visible((before.content or before.title)[:LONGEST])
         styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
-        return wrapped_pieces([(styles[k], piece) for k, piece in difference(then, now)], width)
+        return wrap_pieces([(styles[k], piece) for k, piece in diff_words(then, now)], width)
 
     @on(VersionList.Chosen)
     def action_choose(self) -> None:
         ref = self.query_one(VersionList).ref
         if ref:
             self.dismiss(ref)
-
-
-def wrapped_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
-    """Styled pieces on lines no wider than `width`."""
-    lines: list[list[Segment]] = [[]]
-    used = 0
-    for style, piece in pieces:
-        for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
-            for part in [word] if word.isspace() else text.wrap(word, width):
-                if word == "\n" or (used + text.width(part) > width and used):
-                    lines.append([])
-                    used = 0
-                if word == "\n" or (not used and part.isspace()):
-                    continue
-                lines[-1].append(Segment(part, style))
-                used += text.width(part)
-    return lines

@@ -1,6 +1,6 @@
-"""Import: name a file, read what it would come to, then do it in one action.
+"""Import dialog: choose a file, preview, then import in one action.
 
-Into open stores, memory by memory; or a whole store into an empty folder.
+Into open stores, memory by memory; or whole stores into a new folder.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.errors import BundleError, MemtuiError
 from memtui.library.planning import planned_import
 from memtui.progress import IsCancelled, Progress, Report
-from memtui.tui import import_summary
+from memtui.tui import key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
 
-BY_ITSELF = "where it belongs"
-"""Each store of the file goes to the open store of its name and format."""
-NEW_PLACE = "an empty folder"
-"""The stores of the file are made there with the same files; they are not opened."""
+ORIGINAL_STORES = "original stores"
+"""Each store of the file is imported to the open store of the same name and format."""
+NEW_FOLDER = "new folder"
+"""The stores of the file are restored there with the same files; they are not opened."""
 
 
 def _advice() -> tuple[OutcomeLine, ...]:
     return (
         OutcomeLine(describe_importable_files(), Tone.QUIET),
-        OutcomeLine("nothing that is there is changed; enter shows the plan first", Tone.QUIET),
+        OutcomeLine("existing memories are not changed; enter shows a preview first", Tone.QUIET),
     )
 
 
@@ -52,11 +52,11 @@ class ImportScreen(TransferScreen):
 
     def __init__(self, doing: ChangeWorker, stores: list[str], path: str = "") -> None:
         super().__init__(doing)
-        self._file = LineInput(path, name="file", placeholder="path of the file")
-        self._into = ChoiceInput([BY_ITSELF, *stores, NEW_PLACE], BY_ITSELF, name="into")
-        self._folder = LineInput(
-            "", name="folder", placeholder="path of a folder that is empty or new"
+        self._file = LineInput(path, name="file", placeholder="file path")
+        self._into = ChoiceInput(
+            [ORIGINAL_STORES, *stores, NEW_FOLDER], ORIGINAL_STORES, name="into"
         )
+        self._folder = LineInput("", name="folder", placeholder="path of a new or empty folder")
         self._plan: ImportPlan | Restoration | None = None
         self._document: ImportDocument | None = None
 
@@ -64,8 +64,8 @@ class ImportScreen(TransferScreen):
         return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
 
     def keys(self) -> list[tuple[str, str, str]]:
-        go = "show the plan" if self._plan is None else "import"
-        return [("enter", go, ""), ("⇥", "next", ""), ("←→", "choose", "")]
+        go = "preview" if self._plan is None else "import"
+        return [("enter", go, ""), ("⇥", "next field", ""), ("←→", "choose", "")]
 
     def on_mount(self) -> None:
         self._show_folder()
@@ -74,12 +74,12 @@ class ImportScreen(TransferScreen):
     def _show_folder(self) -> None:
         row = self._folder.parent
         if isinstance(row, Widget):
-            row.display = self._into.raw == NEW_PLACE
+            row.display = self._into.raw == NEW_FOLDER
 
     @on(Input.Changed)
     @on(ChoiceInput.Changed)
     def _changed(self) -> None:
-        """Another file or place: the plan is no longer that of what stands there."""
+        """Discard the plan, which was for another file or target."""
         self._show_folder()
         if self._plan is not None:
             self._plan = None
@@ -93,10 +93,10 @@ class ImportScreen(TransferScreen):
             self._import(self._plan)
             return
         path = _path(self._file)
-        into = "" if self._into.raw == BY_ITSELF else self._into.raw
-        place = _path(self._folder) if self._into.raw == NEW_PLACE else None
+        into = "" if self._into.raw == ORIGINAL_STORES else self._into.raw
+        place = _path(self._folder) if self._into.raw == NEW_FOLDER else None
         if place is not None and not self._folder.raw.strip():
-            self.say(OutcomeLine("name a folder that is empty or new", Tone.WARNING))
+            self.say(OutcomeLine("enter a new or empty folder", Tone.WARNING))
             return
 
         def plan(
@@ -116,49 +116,55 @@ class ImportScreen(TransferScreen):
 
     def _planned(self, plan: ImportPlan | Restoration) -> None:
         if isinstance(plan, Restoration):
-            said = import_summary.made(plan)
+            said = plan_summary.describe_restore(plan)
             self._plan = plan
             self.say(*said)
             self.update_keys()
             return
-        said = import_summary.told(plan)
+        said = plan_summary.describe_import(plan)
         if plan.has_edits:
             self._plan = plan
         else:
-            said.insert(0, OutcomeLine("nothing in it is new", Tone.WARNING))
+            said.insert(
+                0, OutcomeLine("No changes: the stores already have every memory", Tone.WARNING)
+            )
         self.say(*said)
         self.update_keys()
 
     def _failed(self, error: MemtuiError) -> None:
         self._plan = None
-        self.say(OutcomeLine(str(error), Tone.BAD, "not possible:"))
+        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
         self.update_keys()
 
     def _import(self, plan: ImportPlan | Restoration) -> None:
-        """Writing is not stopped half way: it is one action, and undo takes it back."""
+        """Apply the plan as one action, which can be undone and is not cancelled half way."""
         self.working = True
         self.update_keys()
         if isinstance(plan, Restoration):
             restoration = plan
             done = partial(self._restored, restoration)
-            self.doing.write(lambda library: library.restore(restoration), done, self._stuck)
+            self.doing.write(lambda library: library.restore(restoration), done, self._write_failed)
         else:
-            self.doing.apply(planned_import(plan), partial(self._imported, plan), self._stuck)
+            self.doing.apply(
+                planned_import(plan), partial(self._imported, plan), self._write_failed
+            )
 
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False
         place = text.one_line(str(restoration.place))
-        self.app.notify(f"Made {place}. memtui {place} opens it; u takes it away.", timeout=8)
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"Imported to {place}. Open with `memtui {place}`{undo}", timeout=8)
         self.dismiss(True)
 
     def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = plan.counts["new"]
         word = "memory" if count == 1 else "memories"
-        self.app.notify(f"Imported {count} {word}. u takes all of it back.", timeout=6)
+        undo = key_bindings.hint("undo", self.app.key_overrides)
+        self.app.notify(f"Imported {count} {word}{undo}", timeout=6)
         self.dismiss(True)
 
-    def _stuck(self, error: MemtuiError) -> None:
+    def _write_failed(self, error: MemtuiError) -> None:
         self.working = False
         self._failed(error)
 

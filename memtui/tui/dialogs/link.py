@@ -1,4 +1,4 @@
-"""Link to another memory: name the relation, search the other one, choose it."""
+"""Link dialog: name the relation, search the other memory, choose it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import PickerInput
-from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import LineInput
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 SHOWN = 200
-"""Memories offered at once; more words narrow them."""
+"""Search results shown at most."""
 RELATIONS = (
     "related",
     "depends_on",
@@ -51,12 +51,12 @@ RELATIONS = (
     "derived_from",
     "mentions",
 )
-"""Offered while typing, besides the relations the store already uses."""
+"""Relations suggested while typing, after those the memory already has."""
 FIRST_RELATION = "related"
 
 
 class MemoryChoices(ListWindow):
-    """One line a memory: age, type, headline."""
+    """Search results, one memory per line: age, type, headline."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class MemoryChoices(ListWindow):
         return self._memories[index].ref
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(" nothing matches", width)
+        words = text.cut(" no matches", width)
         return Strip([Segment(words, self.palette.faint)] if not y else [])
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
@@ -105,21 +105,20 @@ class MemoryChoices(ListWindow):
 class LinkScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "link.tcss"]
     AUTO_FOCUS = "PickerInput"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", show=False),
         Binding("enter", "link", show=False, priority=True),
     ]
 
-    def __init__(self, memory: Memory, doing: ChangeWorker, now: Callable[[], datetime]) -> None:
+    def __init__(self, memory: Memory, worker: ChangeWorker, now: Callable[[], datetime]) -> None:
         super().__init__()
         self._memory = memory
-        self._doing = doing
+        self._worker = worker
         self._now = now
         self._number = 0
         self.searching = False
-        """The list does not show yet what was typed last."""
+        """The list does not yet show the results for the last input."""
         self._list = MemoryChoices(now)
 
     def compose(self) -> ComposeResult:
@@ -141,8 +140,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show(
-            [("enter", "link", ""), ("↑↓", "choose", ""), ("⇥", "relation", "")],
-            [("esc", "leave", "")],
+            [("enter", "link", ""), ("↑↓", "choose", ""), ("⇥", "next field", "")],
+            [("esc", "cancel", "")],
         )
         self._search("")
 
@@ -157,7 +156,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def _search(self, words: str) -> None:
         self._number += 1
         self.searching = True
-        self._doing.ask(
+        self._worker.ask(
             partial(self._found, words),
             self.if_open(partial(self._show, self._number)),
             self.if_open(self._failed),
@@ -178,15 +177,15 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = False
-        self.query_one(OutcomeLines).say(plan_summary.failure(error))
+        self.query_one(OutcomeLines).say(plan_summary.describe_failure(error))
 
     def action_link(self) -> None:
-        """Ask whether the link can be made; leave only when it can, so that nothing is lost."""
+        """Plan the link; close only if it can be made, so that the input is not lost."""
         target = self._list.memory
         relation = self.query_one(LineInput).raw.strip().replace(" ", "_")
         if target is None:
             self.query_one(OutcomeLines).say(
-                OutcomeLine("search the memory to link to", Tone.WARNING)
+                OutcomeLine("search for the memory to link to", Tone.WARNING)
             )
             return
         fields = {"relation": relation, "target": target.id}
@@ -197,10 +196,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
             if found.planned.has_edits:
                 self.dismiss(chosen)
             else:
-                reason = found.planned.reason or "it is so already"
+                reason = found.planned.reason or "no changes: already linked"
                 self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
 
-        self._doing.ask(
+        self._worker.ask(
             lambda library: preview(library, [change]),
             self.if_open(planned),
             self.if_open(self._failed),

@@ -1,10 +1,11 @@
-"""Everything memtui changed in the open stores, newest first; go there, or take it back."""
+"""Change log: everything memtui changed in the open stores, newest first; open, undo or redo it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+import os
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,20 +19,23 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
+from memtui.errors import MemtuiError
+from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.diff_lines import lines_of
-from memtui.tui.journal_entries import diffs_of, memories_of
+from memtui.tui.diff_lines import diff_files
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.library import Library
+    from memtui.model import Memory
 
 _SIGNS = {
     ActionState.DONE: "●",
@@ -42,24 +46,24 @@ _SIGNS = {
 }
 _WORDS = {
     ActionState.DONE: "done",
-    ActionState.UNDONE: "taken back",
-    ActionState.VOID: "not done",
-    ActionState.UNSURE: "cut short",
-    ActionState.INTENT: "at work",
+    ActionState.UNDONE: "undone",
+    ActionState.VOID: "not applied",
+    ActionState.UNSURE: "interrupted",
+    ActionState.INTENT: "in progress",
 }
-_OVERWRITTEN = "! lost"
-"""Of an action that another program has taken back, all or part of it."""
+_OVERWRITTEN = "! overwritten"
+"""State of a change that another program has overwritten, in whole or in part."""
 TIME_WIDTH = 5
-STATE_WIDTH = 11
+STATE_WIDTH = 13
 DIFF_FROM = 20
-"""Rows from which the change under the cursor is shown below the list."""
+"""Screen rows from which the diff of the selected change is shown below the list."""
 
 
 class ActionList(ListWindow):
-    """One line an action."""
+    """A list of changes, one per line."""
 
     class Moved(Message):
-        """The cursor stands on another action."""
+        """The cursor moved to another change."""
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class ActionList(ListWindow):
         return index
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(" nothing was changed here yet", width)
+        words = text.cut(" No changes yet", width)
         return Strip([Segment(words, self.palette.faint)] if not y else [])
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
@@ -115,7 +119,6 @@ class ActionList(ListWindow):
 class LogScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with (`go`, ref), (`undo`, number) or (`redo`, number)."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "log.tcss"]
     AUTO_FOCUS = "ActionList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,C", "dismiss", show=False),
@@ -132,7 +135,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         now: Callable[[], datetime],
         overwritten: Collection[int] = (),
     ) -> None:
-        """`overwritten`: numbers of the actions that another program has taken back."""
+        """`overwritten`: ids of the actions that another program has overwritten."""
         super().__init__()
         self._library = library
         self._list = ActionList(actions, now, overwritten)
@@ -153,42 +156,114 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     @on(ActionList.Moved)
     def _moved(self) -> None:
         action = self._list.action
-        lines = lines_of(diffs_of(action)) if action else []
+        lines = diff_files(action_diffs(action)) if action else []
         self.query_one(DiffView).show(lines)
-        keys = [("enter", "go to it", "")] if action else []
+        keys = [("enter", "open", "")] if action else []
         if action and action.state in (ActionState.DONE, ActionState.UNSURE):
-            keys.append(("u", "take it back", ""))
+            keys.append(("u", "undo", ""))
         if action and action.state is ActionState.UNDONE:
-            keys.append(("^r", "do it again", ""))
+            keys.append(("^r", "redo", ""))
         if action:
             keys.append(("space", "diff", ""))
-        self.query_one(KeyLine).show(keys, [("esc", "leave", "")])
+        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 
     def action_go(self) -> None:
         action = self._list.action
-        memories = memories_of(action, self._library) if action else []
+        memories = changed_memories(action, self._library) if action else []
         if memories:
             self.dismiss(("go", memories[0].ref))
         else:
-            self.app.notify("What it touched is not there now.", timeout=3)
+            self.app.notify("The changed memories no longer exist.", timeout=3)
 
     def action_undo(self) -> None:
         action = self._list.action
         if action and action.state in (ActionState.DONE, ActionState.UNSURE):
             self.dismiss(("undo", str(action.id)))
         elif action:
-            self.app.notify(f"It is {_WORDS[action.state]}.", timeout=3)
+            self.app.notify(f"Cannot undo: {_WORDS[action.state]}.", timeout=3)
 
     def action_redo(self) -> None:
         action = self._list.action
         if action and action.state is ActionState.UNDONE:
             self.dismiss(("redo", str(action.id)))
         elif action:
-            self.app.notify(f"It is {_WORDS[action.state]}.", timeout=3)
+            self.app.notify(f"Cannot redo: {_WORDS[action.state]}.", timeout=3)
 
     def action_diff(self) -> None:
         action = self._list.action
         if action:
             said = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
-            lines = lines_of(diffs_of(action))
+            lines = diff_files(action_diffs(action))
             self.app.push_screen(DiffScreen(action.title, said, lines))
+
+
+def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
+    """The memories that an action changed and that still exist, in the order of its edits."""
+    labels = {str(store.root): store.label for store in library.stores}
+    found: dict[str, Memory] = {}
+    for part in action.parts:
+        label = labels.get(part.store)
+        for edit in part.edits if label else ():
+            for id in _ids(edit, part.store):
+                try:
+                    memory = library.get(f"{label}:{id}")
+                except MemtuiError:
+                    continue
+                found.setdefault(memory.ref, memory)
+                break
+    return list(found.values())
+
+
+def _ids(edit: Edit, root: str) -> Iterator[str]:
+    """Possible ids of the memory that an edit changed."""
+    if isinstance(edit, RecordEdit | SidecarEdit):
+        yield edit.id
+    elif isinstance(edit, RowEdit):
+        for row in (edit.key, edit.after or {}, edit.before or {}):
+            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+    else:
+        path = os.path.relpath(edit.path, root)
+        yield path
+        yield path.removesuffix(".md")
+
+
+def action_diffs(action: JournalAction) -> list[FileDiff]:
+    """Each edit of an action as text before and after."""
+    return [diff for edit in action.edits for diff in _diffs(edit)]
+
+
+def _diffs(edit: Edit) -> list[FileDiff]:
+    if not isinstance(edit, TreeEdit):
+        return [_diff(edit)]
+    before, after = (_contents(tree) for tree in (edit.before, edit.after))
+    return [
+        FileDiff(os.path.join(edit.path, name), before.get(name), after.get(name))
+        for name in dict.fromkeys([*before, *after])
+    ]
+
+
+def _contents(tree: Mapping[str, Any] | None) -> dict[str, str]:
+    """The files of a folder as text, and of each database its number of rows."""
+    if tree is None:
+        return {}
+    found = {name: text for name, (text, _) in tree["files"].items()}
+    for name, (_, rows) in tree["databases"].items():
+        found[name] = f"{len(rows)} rows\n"
+    return found
+
+
+def _diff(edit: RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit) -> FileDiff:
+    if isinstance(edit, RowEdit):
+        key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
+        return FileDiff(f"{edit.path} {edit.table} {key}", _rows(edit.before), _rows(edit.after))
+    if isinstance(edit, SidecarEdit):
+        name = f"{edit.root}/.memtui: {edit.id}"
+        return FileDiff(name, _rows(edit.before), _rows(edit.after))
+    name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
+    return FileDiff(name, edit.before, edit.after)
+
+
+def _rows(values: object) -> str | None:
+    if not isinstance(values, dict):
+        return None if values is None else str(values)
+    return "".join(f"{key}: {'' if value is None else value}\n" for key, value in values.items())

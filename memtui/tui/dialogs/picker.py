@@ -1,4 +1,4 @@
-"""Choose one value or several from a list that narrows as you type."""
+"""Pickers: choose one or several values from a list that filters as you type; choose a theme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
-from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -22,16 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Picker"]
 
 NARROW_FROM = 8
-"""Choices from which a line to narrow them is worth its room."""
-
+"""Number of choices from which there is an input to filter them."""
 BOX_SHARE = 0.9
-"""Of the screen's height, that a box may take: as in dialogs.tcss."""
+"""Share of the screen's height that a dialog may take, as in dialogs.tcss."""
 FRAME = 4
-"""Lines of a box around its list: two borders, a blank line, the keys."""
+"""Lines around the list: two borders, a blank line, the keys."""
 
 
 class PickerInput(Input):
-    """Narrows; the keys of the list go to the list."""
+    """An input whose up and down keys move the cursor of the list below it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "screen.move('move.down')", show=False),
@@ -42,23 +41,33 @@ class PickerInput(Input):
 
 
 class Picker(Dialog[tuple[str, ...]]):
-    """Dismissed with the chosen values; None when it was left with escape."""
+    """Dismissed with the chosen values, None on escape.
+
+    `accept` is the label of enter: `apply` by default, `choose` if only one can be chosen.
+    """
 
     CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "PickerInput, ChoiceList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", show=False),
         Binding("enter", "accept", show=False, priority=True),
-        Binding("space", "tick", show=False, priority=True),
+        Binding("space", "toggle_choice", show=False, priority=True),
     ]
 
     def __init__(
-        self, title: str, choices: Sequence[Choice], *, several: bool = True, empty: str = ""
+        self,
+        title: str,
+        choices: Sequence[Choice],
+        *,
+        several: bool = True,
+        empty: str = "",
+        accept: str = "",
     ) -> None:
         super().__init__()
         self._title = title
         self._several = several
         self._empty = empty if not choices else ""
+        self._accept = accept or ("apply" if several else "choose")
         self._list = ChoiceList(choices, several=several)
         self._narrows = len(choices) >= NARROW_FROM
 
@@ -66,7 +75,7 @@ class Picker(Dialog[tuple[str, ...]]):
         with Vertical(classes="box") as box:
             box.border_title = Content(self._title)
             if self._narrows:
-                yield PickerInput(placeholder="type to narrow", compact=True)
+                yield PickerInput(placeholder="type to filter", compact=True)
             if self._empty:
                 yield Static(Content(self._empty), classes="line", markup=False)
             else:
@@ -74,18 +83,19 @@ class Picker(Dialog[tuple[str, ...]]):
             yield KeyLine(id="picker-keys")
 
     def on_mount(self) -> None:
-        ticks = [("space", "tick", "")] if self._several else []
-        self.query_one(KeyLine).show([*ticks, ("enter", "apply", ""), ("esc", "leave", "")])
+        toggle = [("space", "toggle", "")] if self._several else []
+        accept = [("enter", self._accept, "")] if not self._empty else []
+        self.query_one(KeyLine).show([*toggle, *accept, ("esc", "cancel", "")])
         if not self._narrows and not self._empty:
             self._list.focus()
 
     def on_resize(self) -> None:
-        # The list gives way, so that the keys below it stay in the box.
+        # The list shrinks so that the keys below it stay visible.
         most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
         self._list.styles.max_height = max(1, most)
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
-        """Counts that came after the picker was opened."""
+        """Set counts that were computed after the picker was opened."""
         self._list.set_counts(counts)
 
     @on(Input.Changed)
@@ -95,21 +105,63 @@ class Picker(Dialog[tuple[str, ...]]):
     def action_move(self, action_id: str) -> None:
         self._list.action_move(action_id)
 
-    def action_tick(self) -> None:
+    def action_toggle_choice(self) -> None:
         if self._several:
             self._list.toggle()
 
     @on(ChoiceList.Accepted)
     def action_accept(self) -> None:
-        """The ticked values; the one under the cursor when none is ticked."""
+        """Dismiss with the selected values, or the one under the cursor if none was selected."""
         current = self._list.current
-        ticked = self._list.ticked
+        selected = self._list.selected
         if not self._several:
-            ticked = (current.value,) if current else ()
-        elif not ticked and current and not self._had_ticks:
-            ticked = (current.value,)
-        self.dismiss(ticked)
+            selected = (current.value,) if current else ()
+        elif not selected and current and not self._list.began_selected:
+            selected = (current.value,)
+        self.dismiss(selected)
 
-    @property
-    def _had_ticks(self) -> bool:
-        return self._list.began_ticked
+
+class ThemePreviewList(ChoiceList):
+    """Applies the theme under the cursor."""
+
+    def cursor_moved(self) -> None:
+        if self.current is not None:
+            self.app.theme = self.current.value
+
+
+class ThemePicker(Dialog[None]):
+    """Previews themes on the whole screen; enter saves the choice, escape restores the old one."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "ThemePreviewList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,T", "cancel", show=False),
+        Binding("enter", "apply", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        self._before = self.app.theme
+        choices = [
+            Choice(name, name, note=about, chosen=name == self._before)
+            for name, about in self.app.theme_choices()
+        ]
+        with Vertical(classes="box wide") as box:
+            box.border_title = Content("Theme")
+            yield ThemePreviewList(choices, several=False)
+            yield KeyLine(id="theme-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show(
+            [("↑↓", "preview", ""), ("enter", "apply", ""), ("esc", "cancel", "")]
+        )
+
+    def action_cancel(self) -> None:
+        self.app.theme = self._before
+        self.dismiss(None)
+
+    @on(ChoiceList.Accepted)
+    def action_apply(self) -> None:
+        current = self.query_one(ThemePreviewList).current
+        if current is not None:
+            self.app.keep_theme(current.value)
+        self.dismiss(None)

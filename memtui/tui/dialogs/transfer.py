@@ -16,10 +16,9 @@ from memtui.errors import MemtuiError
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, drawn
-from memtui.tui.widgets.progress import ProgressLine
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -33,7 +32,6 @@ Answer = TypeVar("Answer")
 class TransferScreen(FittingDialog[bool]):
     """Dismissed with True when something was carried."""
 
-    CSS_PATH: ClassVar = ["dialogs.tcss", "changing.tcss", "carrying.tcss"]
     TITLE_WORDS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", show=False, priority=True),
@@ -93,7 +91,7 @@ class TransferScreen(FittingDialog[bool]):
         if self.working:
             self.query_one(KeyLine).show([], [("esc", "stop", "")])
         else:
-            self.query_one(KeyLine).show(self.keys(), [("esc", "leave", "")])
+            self.query_one(KeyLine).show(self.keys(), [("esc", "cancel", "")])
 
     def work(
         self,

@@ -1,4 +1,4 @@
-"""Why a hit is here, and why above the next: the parts of both scores as small bars."""
+"""Score dialog: the parts of a result's score, beside those of the next result."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ from textual.content import Content
 
 from memtui import text
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.score_comparison import TELLS, Hit, Weighed, scale, verdict, weigh
-from memtui.tui.widgets.footer import KeyLine
+from memtui.tui.score_comparison import (
+    MIN_VISIBLE,
+    Hit,
+    ScorePart,
+    compare_parts,
+    explain_rank,
+    full_bar,
+)
+from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
 
 NAME = 12
 """Cells of the longest name, `exact title`, and one more."""
@@ -30,21 +37,21 @@ VALUE = 8
 """Cells of ` -11.234`."""
 BAR_MIN, BAR_MAX = 3, 24
 BESIDE_FROM = NAME + 3 * VALUE + 2 * 8
-"""Cells from which both hits stand side by side with bars that still tell something."""
+"""Width from which both results fit side by side with readable bars."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """Draws; one method a kind of line."""
+    """Draws the dialog's lines."""
 
     palette: Palette
     width: int
 
     def lines(self, hit: Hit, after: Hit | None, total: int) -> list[list[Segment]]:
-        weighed = weigh(hit, after)
+        weighed = compare_parts(hit, after)
         lines = [
             [Segment(f" {line}", self.palette.text)]
-            for line in text.wrap(verdict(hit, after), self.width - 2)
+            for line in text.wrap(explain_rank(hit, after), self.width - 2)
         ]
         lines += [[], self._named("this", hit, total)]
         if after is None:
@@ -55,7 +62,7 @@ class _Page:
         lines += self._alone(hit.score, [(part.name, part.value) for part in weighed])
         lines += [[], self._named("next", after, total)]
         lines += self._alone(after.score, [(part.name, part.other) for part in weighed])
-        lines += [[], [Segment(" this above next", self.palette.heading)]]
+        lines += [[], [Segment(" difference", self.palette.heading)]]
         rows = [(part.name, part.difference) for part in weighed]
         return lines + self._alone(hit.score - after.score, rows, signed=True)
 
@@ -67,8 +74,8 @@ class _Page:
             Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
         ]
 
-    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[Weighed]) -> list[list[Segment]]:
-        whole = scale(weighed)
+    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[ScorePart]) -> list[list[Segment]]:
+        whole = full_bar(weighed)
         cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME - 3 * VALUE - 4) // 2))
         column = cells + VALUE
         heads = f"{'this':>{column}}{'next':>{column + 1}}{'more':>{VALUE}}"
@@ -112,24 +119,24 @@ class _Page:
     def _bar(
         self, value: float, whole: float, cells: int, *, signed: bool = False
     ) -> list[Segment]:
-        """What takes away has a minus before its value besides its colour."""
+        """A bar and its value; negative values are also shown by their sign."""
         style = self.palette.warning if value < 0 else self.palette.bar
-        words = f"{value:{'+' if signed else ''}.3f}" if abs(value) >= TELLS else "·"
-        share = abs(value) / whole if abs(value) >= TELLS else 0.0
+        words = f"{value:{'+' if signed else ''}.3f}" if abs(value) >= MIN_VISIBLE else "·"
+        share = abs(value) / whole if abs(value) >= MIN_VISIBLE else 0.0
         return [
             Segment(bar(share, cells), style),
             Segment(words.rjust(VALUE), self.palette.text),
         ]
 
     def _difference(self, value: float) -> Segment:
-        if abs(value) < TELLS:
+        if abs(value) < MIN_VISIBLE:
             return Segment("=".rjust(VALUE), self.palette.faint)
         style = self.palette.warning if value < 0 else self.palette.accent
         return Segment(f"{value:+.3f}".rjust(VALUE), style)
 
 
 class WhyScreen(FittingDialog[None]):
-    """Comes up at once; `show` fills it when a worker has weighed the hits."""
+    """Opens at once; `show` fills it when a worker has computed the scores."""
 
     AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
@@ -140,27 +147,33 @@ class WhyScreen(FittingDialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box why") as box:
-            box.border_title = Content("Why it is here")
+            box.border_title = Content("Why this result")
             yield TextWindow()
             yield KeyLine(id="why-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "leave", "")])
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
         self.call_after_refresh(self._fill)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fill)
 
     def show(self, hit: Hit, after: Hit | None, total: int) -> None:
-        """`after`: the hit that stands next below, None for the last; `total`: of all hits."""
+        """Show the scores of a result.
+
+        Args:
+            hit: The result.
+            after: The next result, None for the last.
+            total: Number of all results.
+        """
         self._shown = (hit, after, total)
         self.call_after_refresh(self._fill)
 
     def _fill(self) -> None:
         sheet = self.query_one(TextWindow)
         if self._shown is None:
-            sheet.show([[Segment(" Weighing …", sheet.palette.dim)]])
+            sheet.show([[Segment(" Computing scores…", sheet.palette.dim)]])
             return
         page = _Page(sheet.palette, max(20, sheet.size.width - 1))
         sheet.show(page.lines(*self._shown))
-        sheet.refresh(layout=True)  # it is as high as its lines
+        sheet.refresh(layout=True)  # its height is that of its lines

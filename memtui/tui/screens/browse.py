@@ -20,7 +20,7 @@ from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState
-from memtui.tui.status_text import losses_told
+from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,7 @@ class BrowseScreen(SearchableScreen):
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
-        self.telling.opening()
+        self.telling.show_opening()
 
     # Acts
 
@@ -132,7 +132,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
         for report in event.reports:
-            title, words = losses_told(report)
+            title, words = describe_losses(report)
             self.app.notify(words, title=title, severity="error", timeout=15)
 
     @on(messages.WritingReady)
@@ -166,7 +166,7 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.Progressed)
     def _progressed(self, event: messages.Progressed) -> None:
-        self.telling.progressed(event.progress)
+        self.telling.show_progress(event.progress)
 
     @on(messages.ScreenCall)
     def _called_by_job(self, event: messages.ScreenCall) -> None:

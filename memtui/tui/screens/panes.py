@@ -20,13 +20,12 @@ from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.layout import Layout, Pane, Shape, arrange
-from memtui.tui.widgets.chips import ChipLine
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
-from memtui.tui.widgets.footer import KeyLine
 from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
+from memtui.tui.widgets.status_lines import ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
@@ -123,9 +122,9 @@ class PaneScreen(ActionScreen):
             return
         here = key_bindings.for_footer(self.pane, self.situation())
         self.keys.show(
-            [(key_bindings.first_key(a, overrides), a.words, a.id) for a in here],
+            [(key_bindings.first_key(a, overrides), a.label, a.id) for a in here],
             [
-                (key_bindings.first_key(a, overrides), a.words, a.id)
+                (key_bindings.first_key(a, overrides), a.label, a.id)
                 for a in (BY_ID["help"], BY_ID["quit"])
             ],
         )

@@ -12,7 +12,7 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
-from memtui.tui.cursor_restore import place
+from memtui.tui.cursor_restore import restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import LibraryWorker
@@ -120,7 +120,7 @@ class SearchableScreen(PaneScreen):
         self.found, self._answered = found, self.view
         rows = found.rows
         stays = self.memories.is_chosen
-        cursor, top = place(self.memories.stand, found.slots, rows) if stays else (0, 0)
+        cursor, top = restore_cursor(self.memories.position, found.slots, rows) if stays else (0, 0)
         self.memories.show(
             rows,
             found.slots,
@@ -132,7 +132,7 @@ class SearchableScreen(PaneScreen):
         self.entities.show(
             found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
         )
-        self.telling.found(found)
+        self.telling.show_results(found)
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):
             self.restore_selection()

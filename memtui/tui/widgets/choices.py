@@ -1,4 +1,4 @@
-"""A short list to choose from: sign, words, count."""
+"""A list of choices, each with glyph, label, note and count; one or several can be selected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from memtui.tui.widgets.list_window import ListWindow
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One thing to choose."""
+    """One choice of the list."""
 
     value: str
     words: str
@@ -26,11 +26,11 @@ class Choice:
     note: str = ""
     sign: str = ""
     field: str = ""
-    """The filter whose colours it takes."""
+    """The filter field whose colours its glyph takes."""
 
 
 class ChoiceList(ListWindow):
-    """Boxes that can be ticked when several may be chosen, plain lines otherwise."""
+    """Checkboxes if several may be chosen, plain lines otherwise."""
 
     class Accepted(Message):
         """A line was clicked."""
@@ -39,13 +39,13 @@ class ChoiceList(ListWindow):
         super().__init__()
         self._all = list(choices)
         self._several = several
-        self.began_ticked = any(choice.chosen for choice in choices)
-        """Something was ticked at first, so that no tick now means none is wanted."""
+        self.began_selected = any(choice.chosen for choice in choices)
+        """Some choice was selected at first, so that none selected now means none is wanted."""
         self.shown = list(choices)
         self.cursor = next((i for i, choice in enumerate(choices) if choice.chosen), 0)
 
     def narrow(self, words: str) -> None:
-        """Show only the choices that hold these words."""
+        """Show only the choices that contain all these words."""
         parts = text.fold(words).split()
         self.shown = [
             choice
@@ -56,13 +56,13 @@ class ChoiceList(ListWindow):
         self.refresh(layout=True)
 
     def toggle(self) -> None:
-        """Tick or untick the choice under the cursor."""
+        """Select or deselect the choice under the cursor."""
         if self.shown:
             now = self.shown[self.cursor]
             self._replace(now, replace(now, chosen=not now.chosen))
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
-        """The counts have come."""
+        """Set the counts of choices, by value."""
         for choice in list(self._all):
             if choice.value in counts:
                 self._replace(choice, replace(choice, count=counts[choice.value]))
@@ -73,7 +73,7 @@ class ChoiceList(ListWindow):
         self.redraw()
 
     @property
-    def ticked(self) -> tuple[str, ...]:
+    def selected(self) -> tuple[str, ...]:
         return tuple(choice.value for choice in self._all if choice.chosen)
 
     @property
@@ -100,15 +100,15 @@ class ChoiceList(ListWindow):
         ground = palette.cursor(focused=True) if selected else Style.null()
         segments = [Segment("▌" if selected else " ", palette.accent + ground)]
         if self._several:
-            tick = "[✓] " if choice.chosen else "[ ] "
+            box = "[✓] " if choice.chosen else "[ ] "
             segments.append(
-                Segment(tick, (palette.chosen if choice.chosen else palette.faint) + ground)
+                Segment(box, (palette.chosen if choice.chosen else palette.faint) + ground)
             )
         else:
-            tick = "✓ " if choice.chosen else "  "
-            segments.append(Segment(tick, palette.chosen + ground))
+            box = "✓ " if choice.chosen else "  "
+            segments.append(Segment(box, palette.chosen + ground))
         if choice.sign:
-            sign = palette.sign(choice.field, choice.value) if choice.field else palette.accent
+            sign = palette.glyph(choice.field, choice.value) if choice.field else palette.accent
             segments.append(Segment(choice.sign + " ", sign + ground))
         used = sum(text.width(segment.text) for segment in segments)
         count = "" if choice.count is None else text.number(choice.count)
@@ -126,5 +126,5 @@ class ChoiceList(ListWindow):
         return Strip(segments)
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(" nothing of that name", width)
+        words = text.cut(" no matches", width)
         return Strip([Segment(words, self.palette.faint)] if y == 0 else [])

@@ -1,4 +1,4 @@
-"""The detail pane: one memory, complete, wrapped and scrollable, with references to follow."""
+"""Detail pane: one whole memory, wrapped and scrollable, with references to follow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Detail(ListWindow):
-    """Scrolls by line; the cursor stands on a reference or nowhere."""
+    """Scrolls by line; at most a reference is selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.DETAIL)]
     has_cursor = False
@@ -37,20 +37,23 @@ class Detail(ListWindow):
         self._lines: list[DetailLine] = []
         self._laid_out_for = 0
         self._laid_out_ref = ""
-        """Ref of the memory that the lines, the scroll and the chosen reference belong to."""
+        """Ref of the memory that the lines, scroll and selected reference belong to."""
         self._target = -1
-        """Line of the chosen reference; -1 = none."""
+        """Line of the selected reference; -1 = none."""
         self._is_behind = False
-        """The lines are not yet those of the memory that was set."""
+        """The lines are still those of the previous memory."""
 
-    # Values in
+    # Content
 
     def show(self, memory: Memory | None, words: tuple[str, ...], *, later: bool = False) -> None:
-        """Show a memory; its references come later.
+        """Show a memory; `show_references` adds its references later.
 
-        Another memory is shown from its top. The same one, changed, keeps its scroll, and what it
-        referred to until that is found anew.
-        `later`: draw it only when `catch_up` is called, or when somebody asks for its lines.
+        Another memory starts at its top; a new version of the same one keeps scroll and references.
+
+        Args:
+            memory: The memory, or None.
+            words: Search words to highlight.
+            later: Draw it only when `catch_up` is called or its lines are needed.
         """
         if memory is self._memory and words == self._words:
             return
@@ -62,12 +65,12 @@ class Detail(ListWindow):
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Draw the memory that was set, if that is still to be done."""
+        """Lay out the memory set last, if that was deferred."""
         if self._is_behind:
             self._lay_out()
 
     def show_references(self, references: Sequence[Reference]) -> None:
-        """Add what the shown memory refers to."""
+        """Set the references of the shown memory."""
         if list(references) == list(self._references):
             return
         self._references = references
@@ -83,7 +86,7 @@ class Detail(ListWindow):
         return sum(1 for line in self._lines if line.ref)
 
     def step_target(self, step: int) -> None:
-        """Choose the next reference, or the one before."""
+        """Select the next reference (1) or the previous one (-1)."""
         self.catch_up()
         lines = [index for index, line in enumerate(self._lines) if line.ref]
         if not lines:
@@ -95,7 +98,7 @@ class Detail(ListWindow):
         self.redraw()
 
     def choose(self) -> None:
-        """Follow the chosen reference, or the only one."""
+        """Follow the selected reference, or the only one."""
         self.catch_up()
         lines = [index for index, line in enumerate(self._lines) if line.ref]
         if self._target not in lines and len(lines) == 1:
@@ -123,7 +126,7 @@ class Detail(ListWindow):
         self.top = max(0, min(self.top, len(self._lines) - self.page))
         self.redraw()
 
-    # Window
+    # Drawing
 
     def line_count(self) -> int:
         return len(self._lines)
@@ -144,7 +147,7 @@ class Detail(ListWindow):
     def draw_empty(self, y: int, width: int) -> Strip:
         if y:
             return Strip([])
-        return Strip([Segment(text.cut(" no memory is selected", width), self.palette.faint)])
+        return Strip([Segment(text.cut(" no memory selected", width), self.palette.faint)])
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if self._lines[index].ref:

@@ -1,7 +1,8 @@
-"""A diff that scrolls: whole lines wrapped, changed words set off, signs before colours."""
+"""A scrollable diff with wrapped lines, +/- signs and changed words highlighted."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 
 from rich.segment import Segment
@@ -18,7 +19,7 @@ _BOLD = Style(bold=True)
 
 
 class DiffView(ListWindow):
-    """Lays out only what the width asks for, again when it changes."""
+    """Shows diff lines, wrapped to the width of the widget."""
 
     has_cursor = False
 
@@ -33,10 +34,10 @@ class DiffView(ListWindow):
 
     def _lay_out(self) -> None:
         width = max(12, self.size.width - 1)
-        self._lines = [line for one in self._diff for line in self._drawn(one, width)]
+        self._lines = [line for one in self._diff for line in self._draw_line(one, width)]
         self.reset(top=self.top)
 
-    def _drawn(self, line: DiffLine, width: int) -> list[list[Segment]]:
+    def _draw_line(self, line: DiffLine, width: int) -> list[list[Segment]]:
         palette = self.palette
         if line.kind == "file":
             parts = text.wrap(line.words, width - 1)
@@ -78,7 +79,7 @@ class DiffView(ListWindow):
 
 
 def _wrapped(line: DiffLine, width: int, style: Style) -> list[list[Segment]]:
-    """The line on rows of `width` cells; changed pieces stand out, the rest is lighter."""
+    """Wrap a line to `width` cells, with its changed pieces in bold reverse."""
     pieces = line.pieces or ((bool(line.kind in ("gone", "new")), line.words),)
     whole = not line.pieces
     rows: list[list[Segment]] = [[]]
@@ -86,22 +87,39 @@ def _wrapped(line: DiffLine, width: int, style: Style) -> list[list[Segment]]:
     for changed, words in pieces:
         ink = style if whole or not changed else style + _BOLD + Style(reverse=True)
         while words:
-            part = _beginning(words, width - used)
+            part = _fitting(words, width - used)
             if not part:
                 rows.append([])
                 used = 0
-                part = _beginning(words, width) or words[:1]
+                part = _fitting(words, width) or words[:1]
             rows[-1].append(Segment(part, ink))
             used += text.width(part)
             words = words[len(part) :]
     return rows
 
 
-def _beginning(words: str, cells: int) -> str:
-    """As much of the words as fits; a wide character is never split."""
+def _fitting(words: str, cells: int) -> str:
+    """The beginning that fits into `cells`; a wide character is never split."""
     if cells <= 0:
         return ""
     if words.isascii():
         return words[:cells]
     cut = text.cut(words, cells)
     return words if cut == words else words[: len(cut) - 1]
+
+
+def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
+    """Wrap styled pieces to lines of at most `width` cells."""
+    lines: list[list[Segment]] = [[]]
+    used = 0
+    for style, piece in pieces:
+        for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
+            for part in [word] if word.isspace() else text.wrap(word, width):
+                if word == "\n" or (used + text.width(part) > width and used):
+                    lines.append([])
+                    used = 0
+                if word == "\n" or (not used and part.isspace()):
+                    continue
+                lines[-1].append(Segment(part, style))
+                used += text.width(part)
+    return lines

@@ -1,4 +1,4 @@
-"""The entities of all stores as a tree with counts; choosing one filters by it."""
+"""Entity pane: the entities of all stores as a tree with counts; choosing one filters by it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 _TOP = "\0"
-"""Where the first parts of paths hang."""
-NONE: Mapping[str, int] = MappingProxyType({})
+"""Key of the root, the parent of the first parts of paths."""
+NO_REPEATS: Mapping[str, int] = MappingProxyType({})
 OPEN_UP_TO = 40
-"""A tree of no more branches than this starts unfolded."""
+"""A tree with at most this many entities starts unfolded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Branch:
     """One visible line of the tree."""
 
     path: str
-    """Full path; empty for the line that stands for everything."""
+    """Full path; empty for the first line, all entities."""
     name: str
     depth: int
     count: int
@@ -41,14 +41,16 @@ class Branch:
 
 
 def branches(
-    counts: Mapping[str, int], unfolded: Collection[str], repeats: Mapping[str, int] = NONE
+    counts: Mapping[str, int], unfolded: Collection[str], repeats: Mapping[str, int] = NO_REPEATS
 ) -> list[Branch]:
-    """The visible lines: parents before children, by name; a parent counts its children too.
+    """Build the visible lines: parents before children, by name, with the counts of children added.
 
-    `repeats` (see `Facets`): memories that a path and those above it would count more than once.
+    Folded branches are not expanded: every typed letter brings new counts of thousands of entities.
 
-    Every letter that is typed brings new counts of some thousand entities, so what lies in folded
-    branches is not taken apart.
+    Args:
+        counts: Memories by entity path.
+        unfolded: Paths of the unfolded branches.
+        repeats: Memories that a path and its parents would count twice; see `Facets`.
     """
     sums: dict[str, int] = {}
     inner: set[str] = set()
@@ -79,7 +81,7 @@ def branches(
 
 
 def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
-    """The path and those above it, from the top down to the first that is folded."""
+    """The path and its parents, from the top down to the first folded one."""
     end = path.find("/")
     while end >= 0:
         yield path[:end]
@@ -91,14 +93,14 @@ def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
 
 
 class EntityTree(ListWindow):
-    """What memories hang on, with how many of the shown ones hang there."""
+    """A tree of entities, each with the number of shown memories that belong to it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.ENTITIES)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")
         self._counts: Mapping[str, int] = {}
-        self._repeats: Mapping[str, int] = NONE
+        self._repeats: Mapping[str, int] = NO_REPEATS
         self._lines: list[Branch] = []
         self._chosen: frozenset[str] = frozenset()
         self._unfolded: set[str] | None = None
@@ -107,11 +109,14 @@ class EntityTree(ListWindow):
         self,
         counts: Mapping[str, int],
         chosen: tuple[str, ...],
-        repeats: Mapping[str, int] = NONE,
+        repeats: Mapping[str, int] = NO_REPEATS,
     ) -> None:
-        """Show these entities (path -> memories); `chosen` are filtered by, in lower case.
+        """Show entities.
 
-        `repeats`: what adding up the counts would count too much (`Facets.entity_repeats`).
+        Args:
+            counts: Memories by entity path.
+            chosen: Lower-case paths that are the current filter.
+            repeats: See `Facets.entity_repeats`.
         """
         if self._unfolded is None and counts:
             tops = {path.partition("/")[0] for path in counts}
@@ -122,8 +127,8 @@ class EntityTree(ListWindow):
         self._counts, self._repeats, self._chosen = counts, repeats, frozenset(chosen)
         self._rebuild()
 
-    def _rebuild(self, stand_on: str | None = None) -> None:
-        path = stand_on if stand_on is not None else self._path
+    def _rebuild(self, select: str | None = None) -> None:
+        path = select if select is not None else self._path
         total = sum(self._counts.values()) - sum(self._repeats.values())
         named = {path: count for path, count in self._counts.items() if path}
         found = branches(named, frozenset(self._unfolded or ()), self._repeats)
@@ -138,12 +143,12 @@ class EntityTree(ListWindow):
         return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
 
     def choose(self) -> None:
-        """Filter by the entity under the cursor; "everything" takes the filter away."""
+        """Filter by the entity under the cursor; "everything" removes the filter."""
         if self._lines:
             self.post_message(FilterChosen("entity", self._path))
 
     def unfold(self) -> None:
-        """Unfold the branch; one that is open already is entered."""
+        """Unfold the branch, or move to its first child if it is unfolded."""
         if not self._lines or self._lines[self.cursor].leaf:
             return
         if self._unfolded is not None and self._path in self._unfolded:
@@ -153,14 +158,14 @@ class EntityTree(ListWindow):
             self._rebuild()
 
     def fold(self) -> None:
-        """Fold the branch; a leaf or folded one leads to its parent."""
+        """Fold the branch, or move to the parent of a leaf or folded one."""
         if not self._lines:
             return
         if self._unfolded and self._path in self._unfolded:
             self._unfolded = self._unfolded - {self._path}
             self._rebuild()
         elif "/" in self._path:
-            self._rebuild(stand_on=self._path.rpartition("/")[0])
+            self._rebuild(select=self._path.rpartition("/")[0])
 
     def line_count(self) -> int:
         return len(self._lines)
@@ -195,5 +200,5 @@ class EntityTree(ListWindow):
         )
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut("no entities here", width - 1)
+        words = text.cut("no entities", width - 1)
         return Strip([Segment(" " + words, self.palette.faint)] if y == 0 else [])

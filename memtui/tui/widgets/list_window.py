@@ -1,12 +1,12 @@
-"""The windowed list: draws only the lines in view, so its cost does not grow with their number.
+"""A scrollable list that draws only the lines in view, so its cost is independent of their number.
 
-A subclass says how many lines there are and draws one. The window keeps its own top line, cursor
-and scrollbar; Textual's scrolling, which lays the screen out anew for every step, is not used.
+A subclass returns the number of lines and draws one. The window keeps its own top line, cursor
+and scrollbar; Textual's scrolling is not used, since it lays out the whole screen at every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -14,7 +14,7 @@ from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
 from textual.content import Content
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.strip import Strip
 
 from memtui.tui import actions, key_bindings
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 CACHED_STRIPS = 512
-"""Drawn lines kept: some screens full, enough to page back and forth without drawing again."""
+"""Drawn lines that are cached: enough to page back and forth."""
 WHEEL_LINES = 3
 
 
 class ListWindow(ThemedWidget, can_focus=True):
-    """A focusable pane of lines."""
+    """A focusable list of lines with cursor, scrollbar, keys and mouse."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.MOVING)]
     has_cursor = True
-    """False: the lines scroll, no line is the current one."""
+    """False if the lines only scroll and there is no current one."""
+    line_height = 1
+    """Screen rows per line."""
 
     def __init__(self, *, id: str | None = None, title: str = "") -> None:
         super().__init__(id=id)
@@ -44,42 +46,47 @@ class ListWindow(ThemedWidget, can_focus=True):
         if title:
             self.border_title = Content(title)
 
-    # What a subclass says
+    # For subclasses
 
     def line_count(self) -> int:
         raise NotImplementedError
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        """One line, exactly `width` cells or less."""
+        """Draw the first row of a line, at most `width` cells."""
         raise NotImplementedError
 
+    def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
+        """Draw another row of a line, from 1; None for a blank one outside the cursor."""
+        return None
+
     def draw_key(self, index: int) -> Hashable:
-        """What the drawing of a line depends on, apart from width, selection and colours."""
+        """Cache key: what a drawn line depends on besides width, selection and colours."""
         return index
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        """Line `y` of the view when there is nothing to show."""
+        """Draw row `y` when there are no lines."""
         return Strip.blank(width)
 
     def selectable(self, index: int) -> bool:
-        """Whether the cursor may stand on a line."""
+        """Whether the cursor can be on a line."""
         return True
 
     def cursor_moved(self) -> None:
-        """The cursor has come to another line."""
+        """Called when the cursor moved to another line."""
 
-    # Where we are
+    # Position
 
     @property
     def page(self) -> int:
-        return max(1, self.size.height)
+        """Lines that fit the view."""
+        return max(1, self.size.height // self.line_height)
 
     @property
     def last(self) -> int:
         return self.line_count() - 1
 
     def reset(self, *, cursor: int = 0, top: int = 0) -> None:
-        """Forget what was drawn, stand somewhere, draw anew."""
+        """Redraw with other lines, with this cursor and top line."""
         self._strips.clear()
         self.cursor = max(0, min(cursor, self.last))
         self.top = top
@@ -92,7 +99,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         self.refresh()
 
     def go(self, index: int) -> None:
-        """Put the cursor on a line (or the nearest that can have it), scrolling if needed."""
+        """Move the cursor to a line, or the nearest selectable one, scrolling if needed."""
         index = self._nearest(max(0, min(index, self.last)), up=index < self.cursor)
         if index == self.cursor or self.last < 0:
             self._keep_in_view()
@@ -101,15 +108,15 @@ class ListWindow(ThemedWidget, can_focus=True):
         self.cursor = index
         self._keep_in_view()
         if self.top == top:
-            width = self.size.width
+            width, rows = self.size.width, self.line_height
             self.refresh(
-                Region(0, before - top, width, 1),
-                Region(0, index - top, width, 1),
+                Region(0, (before - top) * rows, width, rows),
+                Region(0, (index - top) * rows, width, rows),
             )
         self.cursor_moved()
 
     def scroll_lines(self, lines: int) -> None:
-        """Move the view; the cursor comes along only when it would leave it."""
+        """Scroll; the cursor moves only if it would leave the view."""
         top = max(0, min(self.top + lines, self.line_count() - self.page))
         if top == self.top:
             return
@@ -138,7 +145,7 @@ class ListWindow(ThemedWidget, can_focus=True):
             if self.cursor < top:
                 top = self.cursor
                 while top and not self.selectable(top - 1):
-                    top -= 1  # headings above the first choice stay in view
+                    top -= 1  # keep headings above the first choice in view
             elif self.cursor >= top + self.page:
                 top = self.cursor - self.page + 1
         if top != self.top:
@@ -151,7 +158,8 @@ class ListWindow(ThemedWidget, can_focus=True):
         width, height = self.size
         count = self.line_count()
         body = max(1, width - 1)
-        index = self.top + y
+        line, row = divmod(y, self.line_height)
+        index = self.top + line
         if not count:
             return self.draw_empty(y, width).adjust_cell_length(width, self.ground)
         if index >= count:
@@ -159,15 +167,21 @@ class ListWindow(ThemedWidget, can_focus=True):
                 [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width
             )
         selected = self.has_cursor and index == self.cursor
-        key = (self.draw_key(index), body, selected, selected and self.has_focus)
+        key = (self.draw_key(index), row, body, selected, selected and self.has_focus)
         cached = self._strips.get(key)
         if cached is None:
-            cached = self._strips[key] = self._line(index, body, selected)
+            cached = self._strips[key] = self._line(index, row, body, selected)
         return Strip([*cached, self._scrollbar(y, height, count)], width)
 
-    def _line(self, index: int, width: int, selected: bool) -> Strip:
-        """A line as it stays: on the ground of the window, all its cells filled."""
-        strip = self.draw(index, width, selected=selected)
+    def _line(self, index: int, row: int, width: int, selected: bool) -> Strip:
+        """One row of a line, filled to `width` with the background."""
+        strip: Strip | None
+        if row:
+            strip = self.draw_more(index, row, width, selected=selected)
+        else:
+            strip = self.draw(index, width, selected=selected)
+        if strip is None:
+            strip, selected = Strip([]), False
         if selected:
             strip = _one_ground(strip, self._line_style(selected=True))
         strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
@@ -177,7 +191,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
-        if count <= height:
+        if count <= self.page:
             return Segment(" ", self.ground)
         first, size = self._thumb(height, count)
         if first <= y < first + size:
@@ -186,8 +200,9 @@ class ListWindow(ThemedWidget, can_focus=True):
         return Segment(" ", self.ground)
 
     def _thumb(self, height: int, count: int) -> tuple[int, int]:
-        size = max(1, round(height * height / count))
-        room, steps = height - size, max(1, count - height)
+        """First row and size of the scrollbar's thumb."""
+        size = max(1, round(height * self.page / count))
+        room, steps = height - size, max(1, count - self.page)
         return round(room * min(self.top, steps) / steps), size
 
     def notify_style_update(self) -> None:
@@ -256,15 +271,16 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     def _drag_to(self, y: int) -> None:
         steps = self.line_count() - self.page
-        _, size = self._thumb(self.page, self.line_count())
-        room = max(1, self.page - size)
+        height = self.size.height
+        _, size = self._thumb(height, self.line_count())
+        room = max(1, height - size)
         self.scroll_lines(round(max(0, min(y, room)) * steps / room) - self.top)
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         if offset is None or offset.x >= self.size.width - 1:
             return
-        index = self.top + offset.y
+        index = self.top + offset.y // self.line_height
         if not 0 <= index <= self.last or not self.selectable(index):
             return
         again = index == self.cursor
@@ -273,14 +289,38 @@ class ListWindow(ThemedWidget, can_focus=True):
         self.clicked(index, again=again, double=event.chain > 1)
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        """A line was clicked; `again`: the cursor stood there already."""
+        """Called when a line was clicked; `again`: the cursor was there already."""
 
 
 def _one_ground(strip: Strip, ground: Style | None) -> Strip:
-    """The line with the cursor in one colour where that is reversed text.
+    """Remove the colours of a cursor line in reverse video.
 
-    Each reversed colour would be a block of its own otherwise.
+    Otherwise each colour would become a block of another background.
     """
     if ground is None or not ground.reverse:
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
+
+
+class TextWindow(ListWindow):
+    """A read-only window over ready-made lines."""
+
+    has_cursor = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: Sequence[Sequence[Segment]] = ()
+
+    def show(self, lines: Sequence[Sequence[Segment]]) -> None:
+        """Show lines from the top; their text must be made visible before."""
+        self._lines = lines
+        self.reset()
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self._lines))
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        return Strip(self._lines[index])

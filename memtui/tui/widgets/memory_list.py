@@ -1,4 +1,4 @@
-"""The list of memories: a window over slot numbers, whatever their number."""
+"""Memory list pane: a windowed list over slot numbers, fast for any number of memories."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui import glyphs, key_bindings
-from memtui.tui.colours import marked_segments
-from memtui.tui.cursor_restore import CursorPosition, followed
+from memtui.tui import appearance, key_bindings
+from memtui.tui.appearance import marked_segments
+from memtui.tui.cursor_restore import CursorPosition, follow_serials
 from memtui.tui.layout import Pane
 from memtui.tui.messages import MemoryShown
 from memtui.tui.widgets.list_window import ListWindow
@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 TYPE_WIDTH = 12
 TYPE_MIN = 8
 ENTITY_FROM = 62
-"""Columns from which a row has room for its entity."""
+"""Columns from which a row shows the entity (plus the columns of a date)."""
 TYPE_FROM = 46
-TIME_WIDTH = 4
-LOOKED_THROUGH = 500
-"""Rows that are decoded to find the one where the last session ended."""
-HEADLINE_READ = 400
-"""Characters of a headline that are looked at: more than any row can show."""
+TIME_WIDTH = {"ago": 4, "date": 10}
+"""Columns of a time, by the setting `list.dates`."""
+ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
+"""Rows of text and blank rows per memory, by the setting `list.density`."""
+MAX_SEARCHED = 500
+"""Rows that are searched for the memory where the last session ended."""
+MAX_READ = 400
+"""Characters of a text that are read: more than a row can show."""
 
 
 class MemoryList(ListWindow):
-    """One row a memory: marks, age, type, headline, entity."""
+    """Shows each memory with marks, time, type, headline and entity."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.MEMORIES)]
 
@@ -51,13 +54,21 @@ class MemoryList(ListWindow):
         self._type_width = TYPE_WIDTH
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
-        """Serials of rows, which later lists share; slots they may not."""
+        """Serials of marked rows; unlike slots they are the same in later lists."""
         self.fresh: set[int] = set()
-        """Serials too."""
+        """Serials of new rows."""
         self.is_chosen = False
-        """The person wants the memory under the cursor: it stays there while the list changes."""
+        """The user moved the cursor, so it stays on its memory while the list changes."""
+        self._text_rows = 1
+        self._dates = "ago"
 
-    # Values in
+    def on_mount(self) -> None:
+        settings = self.app.settings
+        self._dates = settings.dates
+        self._text_rows, blank = ROWS[settings.density]
+        self.line_height = self._text_rows + blank
+
+    # Content
 
     def show(
         self,
@@ -69,26 +80,35 @@ class MemoryList(ListWindow):
         top: int = 0,
         type_width: int = TYPE_WIDTH,
     ) -> None:
-        """Show these memories; costs the same for ten and for a million."""
+        """Show memories; the cost does not depend on their number.
+
+        Args:
+            rows: The rows of a snapshot.
+            slots: Slots of the memories to show, in order.
+            words: Search words to highlight.
+            cursor: Line of the cursor.
+            top: First line in view.
+            type_width: Columns for the type.
+        """
         self._rows, self._slots, self._words = rows, slots, words
         self._type_width = type_width
         self.reset(cursor=cursor, top=top)
-        self._tell()
+        self._post_shown()
 
     def explain(self, *lines: str) -> None:
-        """What to say where there is nothing to show."""
+        """Set the lines to show while the list is empty."""
         self._empty = lines
         if not self.line_count():
             self.redraw()
 
     @property
     def slot(self) -> int:
-        """Slot under the cursor; -1 where there is none."""
+        """Slot under the cursor; -1 if there is none."""
         return int(self._slots[self.cursor]) if 0 <= self.cursor < len(self._slots) else -1
 
     @property
     def serial(self) -> int:
-        """Serial of the row under the cursor; -1 where there is none."""
+        """Serial of the row under the cursor; -1 if there is none."""
         slot = self.slot
         return self._rows.serial(slot) if slot >= 0 else -1
 
@@ -98,8 +118,8 @@ class MemoryList(ListWindow):
         return self._rows[slot] if slot >= 0 else None
 
     @property
-    def stand(self) -> CursorPosition:
-        """Where the cursor stands, to find it again in another list."""
+    def position(self) -> CursorPosition:
+        """The cursor's position, to restore it in another list."""
         return CursorPosition(self.serial, self.memory, self.cursor, self.top)
 
     @property
@@ -107,35 +127,35 @@ class MemoryList(ListWindow):
         return self._slots
 
     def toggle_mark(self) -> None:
-        """Mark the memory under the cursor, or unmark it, and go on to the next."""
+        """Mark or unmark the memory under the cursor, then move to the next."""
         if self.slot >= 0:
             self.marked ^= {self.serial}
             self.is_chosen = True
             self.redraw()
             self.go(self.cursor + 1)
-            self._tell_place()
+            self._update_subtitle()
 
     def mark_all(self) -> None:
-        """Mark all that are shown; when they are, none."""
+        """Mark all shown memories, or unmark all if they are marked already."""
         shown = {self._rows.serial(slot) for slot in self._slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
-        self._tell_place()
+        self._update_subtitle()
 
     def follow(self, again: Mapping[int, int]) -> None:
-        """Keep marks on memories that were read again; see `RowsChanged.again`."""
-        self.marked = followed(self.marked, again)
-        self.fresh = followed(self.fresh, again)
+        """Move marks to the rows of memories that were read again; see `RowsChanged.again`."""
+        self.marked = follow_serials(self.marked, again)
+        self.fresh = follow_serials(self.fresh, again)
 
     def unmark(self) -> None:
-        """Take all marks away."""
+        """Remove all marks."""
         self.marked = set()
         self.redraw()
-        self._tell_place()
+        self._update_subtitle()
 
     def go_to(self, ref: str) -> bool:
-        """Stand on the memory with this ref, if it is among the first; False when not."""
-        for index in range(min(len(self._slots), LOOKED_THROUGH)):
+        """Move to the memory with this ref; False if it is not among the first rows."""
+        for index in range(min(len(self._slots), MAX_SEARCHED)):
             if self._rows[self._slots[index]].ref == ref:
                 self.is_chosen = True
                 self.go(index)
@@ -143,12 +163,12 @@ class MemoryList(ListWindow):
         return False
 
     def looked_at(self) -> None:
-        """The memory under the cursor is no longer new."""
+        """Mark the memory under the cursor as no longer new."""
         self.fresh.discard(self.serial)
         self.redraw()
 
     def next_fresh(self) -> bool:
-        """Go to the next memory that is new; False when the shown ones hold none."""
+        """Move to the next new memory; False if there is none."""
         count = len(self._slots)
         for step in range(1, count + 1):
             index = (self.cursor + step) % count
@@ -157,7 +177,7 @@ class MemoryList(ListWindow):
                 return True
         return False
 
-    # Window
+    # Drawing
 
     def line_count(self) -> int:
         return len(self._slots)
@@ -169,18 +189,18 @@ class MemoryList(ListWindow):
 
     def cursor_moved(self) -> None:
         self.is_chosen = True
-        self._tell()
+        self._post_shown()
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if double:
             self.call_later(self.run_action, "screen.act('open')")
 
-    def _tell(self) -> None:
-        self._tell_place()
-        # To the screen itself: through every pane around it, it would come a frame later.
+    def _post_shown(self) -> None:
+        self._update_subtitle()
+        # Posted to the screen directly; bubbling through the panes would take a frame longer.
         self.screen.post_message(MemoryShown(self.slot))
 
-    def _tell_place(self) -> None:
+    def _update_subtitle(self) -> None:
         count = len(self._slots)
         marks = f"{text.number(len(self.marked))} marked · " if self.marked else ""
         place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
@@ -191,7 +211,7 @@ class MemoryList(ListWindow):
         memory = self._rows[slot]
         palette = self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        quiet = memory.status in glyphs.QUIET
+        quiet = memory.status in appearance.INACTIVE_STATUSES
         strong = palette.faint if quiet else palette.text
         cells: list[Segment] = []
 
@@ -201,32 +221,26 @@ class MemoryList(ListWindow):
         put("▌" if selected else " ", palette.accent if self.has_focus else palette.faint)
         serial = self._rows.serial(slot)
         if serial in self.marked:
-            put(glyphs.MARKED, palette.marked)
+            put(appearance.MARKED_GLYPH, palette.marked)
         elif serial in self.fresh:
-            put(glyphs.FRESH, palette.fresh)
+            put(appearance.NEW_GLYPH, palette.fresh)
         else:
             put(" ", palette.faint)
-        plain = memory.importance != "high"  # what is usual stays in the background
+        plain = memory.importance != "high"  # only high importance stands out
         sign = palette.faint if plain or quiet else palette.importance(memory.importance)
-        put(glyphs.IMPORTANCE.get(memory.importance, " "), sign)
+        put(appearance.IMPORTANCE_GLYPHS.get(memory.importance, " "), sign)
         if memory.status == "active" and memory.pinned:
-            put(glyphs.PINNED, palette.pin)
+            put(appearance.PINNED_GLYPH, palette.pin)
         else:
-            put(glyphs.STATUS.get(memory.status, " "), palette.status(memory.status))
-        age = text.cut(text.short_ago(memory.when, self._now()), TIME_WIDTH)
-        put(f" {age:>{TIME_WIDTH}} ", palette.dim)
-        room = width - 10
-        if width >= TYPE_FROM:
+            put(appearance.STATUS_GLYPHS.get(memory.status, " "), palette.status(memory.status))
+        put(f" {self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
+        entity = self._entity(memory, width)
+        room = self._text_width(entity, width)
+        if type_width := self._type_columns(width):
             kind = text.one_line(memory.type or memory.kind)
             style = palette.type(memory.type) if memory.type else palette.faint
-            type_width = min(self._type_width, max(TYPE_MIN, width // 6))
             put(text.pad(kind, type_width) + "  ", palette.faint if quiet else style)
-            room -= type_width + 2
-        entity = ""
-        if width >= ENTITY_FROM and memory.entity:
-            entity = text.cut(text.one_line(memory.entity), max(10, min(24, width // 4)))
-            room -= text.width(entity) + 2
-        headline = text.cut(text.one_line(memory.headline[:HEADLINE_READ]), max(1, room))
+        headline = self._texts(memory, room)[0]
         cells.extend(
             marked_segments(headline, self._words, strong + ground, palette.match + ground)
         )
@@ -237,6 +251,67 @@ class MemoryList(ListWindow):
         elif selected:
             put(" " * gap, ground)
         return Strip(cells)
+
+    def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
+        if row >= self._text_rows:
+            return None
+        memory, palette = self._rows[int(self._slots[index])], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        entity = self._entity(memory, width)
+        room = self._text_width(entity, width)
+        left = width - room - (text.width(entity) + 2 if entity else 0)
+        style = palette.faint if memory.status in appearance.INACTIVE_STATUSES else palette.dim
+        words = self._texts(memory, room)[row]
+        edge = palette.accent if self.has_focus else palette.faint
+        return Strip(
+            [
+                Segment("▌" if selected else " ", edge + ground),
+                Segment(" " * (left - 1), ground),
+                *marked_segments(words, self._words, style + ground, palette.match + ground),
+                Segment(" " * (width - left - text.width(words)), ground),
+            ]
+        )
+
+    def _time(self, memory: Memory) -> str:
+        if self._dates == "date":
+            return text.date(memory.when)[:10]
+        return text.cut(text.short_ago(memory.when, self._now()), TIME_WIDTH["ago"])
+
+    def _type_columns(self, width: int) -> int:
+        """Columns of the type; 0 if there is no room for it."""
+        extra = TIME_WIDTH[self._dates] - TIME_WIDTH["ago"]
+        if width < TYPE_FROM + extra:
+            return 0
+        return min(self._type_width, max(TYPE_MIN, width // 6))
+
+    def _entity(self, memory: Memory, width: int) -> str:
+        """The entity, cut to its column; empty if there is no room for it."""
+        extra = TIME_WIDTH[self._dates] - TIME_WIDTH["ago"]
+        if width < ENTITY_FROM + extra or not memory.entity:
+            return ""
+        return text.cut(text.one_line(memory.entity), max(10, min(24, width // 4)))
+
+    def _text_width(self, entity: str, width: int) -> int:
+        """Columns left for the text beside the entity and the other columns."""
+        room = width - 6 - TIME_WIDTH[self._dates]
+        if type_width := self._type_columns(width):
+            room -= type_width + 2
+        if entity:
+            room -= text.width(entity) + 2
+        return max(1, room)
+
+    def _texts(self, memory: Memory, room: int) -> list[str]:
+        """The rows of text: the headline, then what follows it in the memory."""
+        headline = text.one_line(memory.headline[:MAX_READ])
+        if self._text_rows == 1:
+            return [text.cut(headline, room)]
+        title = memory.title.strip()
+        lines = (line.strip() for line in memory.content[:MAX_READ].split("\n"))
+        content = text.one_line(" ".join(line for line in lines if line.lstrip("# ") != title))
+        if title:
+            return [text.cut(headline, room), text.cut(content, room)]
+        first, *rest = text.wrap(content or headline, room)
+        return [first, text.cut(" ".join(rest), room)]
 
     def draw_empty(self, y: int, width: int) -> Strip:
         first = max(0, (self.size.height - len(self._empty)) // 2 - 1)

@@ -1,4 +1,4 @@
-"""What would happen: a few lines under a form, and the same lines above a diff."""
+"""Outcome lines: what a change would do, under a form or above a diff."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from memtui import text
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
-    from memtui.tui.colours import Palette
+    from memtui.tui.appearance import Palette
 
 
 class Tone(StrEnum):
-    """How a line is meant."""
+    """The meaning of a line, which gives its colour."""
 
     PLAIN = "plain"
     QUIET = "quiet"
@@ -31,7 +31,7 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeLine:
-    """One line: a word that stands out, and what follows it."""
+    """One line: a bold head, and the text after it."""
 
     words: str
     tone: Tone = Tone.PLAIN
@@ -49,7 +49,7 @@ def style_of(tone: Tone, palette: Palette) -> Style:
 
 
 def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[list[Segment]]:
-    """The lines, wrapped; their text becomes visible here."""
+    """Draw lines wrapped to `width`; makes their text visible."""
     lines: list[list[Segment]] = []
     for one in said:
         style = style_of(one.tone, palette)
@@ -73,12 +73,12 @@ def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[lis
 
 
 class OutcomeLines(ListWindow, can_focus=False):
-    """At most a few lines; more can be scrolled with the wheel."""
+    """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
 
     has_cursor = False
-    MOST = 7
+    MAX_HEIGHT = 7
 
-    def __init__(self, *, id: str = "verdict") -> None:
+    def __init__(self, *, id: str = "outcome") -> None:
         super().__init__(id=id)
         self._said: tuple[OutcomeLine, ...] = ()
         self._lines: list[list[Segment]] = []
@@ -101,7 +101,7 @@ class OutcomeLines(ListWindow, can_focus=False):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         lines = drawn(self._said, self.palette, max(12, width - 1)) if width else self._lines
-        return max(1, min(self.MOST, len(lines)))
+        return max(1, min(self.MAX_HEIGHT, len(lines)))
 
     def on_resize(self) -> None:
         self._lay_out()

@@ -1,6 +1,6 @@
-"""The search line: what is typed is told at once, filters become chips when it is left.
+"""Search bar: searches while typing, with completion; on enter the filters become chips.
 
-Behind the cursor stands, in grey, what a field name or a value may become; tab takes it.
+A completion of a field name or value is shown in grey behind the cursor; tab accepts it.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
 COMPLETE = actions.BY_ID["complete"]
 OFFER_WIDTH = 24
-"""Cells of a completion in the line of keys."""
+"""Cells of a completion in the footer."""
 
 
 class SearchInput(Input):
-    """An input that knows the way out: down to the list, up through former searches."""
+    """The input, with completion; down moves to the list, up recalls earlier searches."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(",".join(COMPLETE.keys), "take", show=False, id=COMPLETE.id),
+        Binding(",".join(COMPLETE.keys), "accept_completion", show=False, id=COMPLETE.id),
         Binding("down", "screen.act('pane.memories')", show=False),
-        Binding("up", "former", show=False),
+        Binding("up", "previous_search", show=False),
         Binding("escape", "screen.act('escape')", show=False),
         Binding("ctrl+u", "delete_left_all", show=False),
     ]
 
     def __init__(self) -> None:
         super().__init__(placeholder=PLACEHOLDER, compact=True, select_on_focus=False)
-        self.former: list[str] = []
-        """Searches that were used, the newest last."""
+        self.history: list[str] = []
+        """Earlier searches, the newest last."""
         self._vocabulary = Vocabulary()
         self._tags: Mapping[str, int] = {}
         self._counts: Counts = {}
         self._offers: tuple[Offer, ...] = ()
 
     def learn(self, vocabulary: Vocabulary, tags: Mapping[str, int]) -> None:
-        """Every value that a filter can have, and the tags, the most frequent first."""
+        """Set the known filter values, and the tags, the most frequent first."""
         self._vocabulary, self._tags = vocabulary, tags
 
     def found(self, facets: Facets) -> None:
-        """The values of what was found last, which are offered first."""
+        """Set the values of the latest results, which are suggested first."""
         self._counts = {
             "type": facets.type,
             "entity": facets.entity,
@@ -67,31 +67,31 @@ class SearchInput(Input):
         }
 
     def watch_value(self, value: str) -> None:
-        """Say what the last word may become."""
+        """Compute the completions of the last word."""
         self._offers = offers(value, self._counts, self._vocabulary)
         first = self._offers[0].line if self._offers else ""
-        # Textual's own way, a suggester, starts a worker for every letter.
+        # Not a Textual suggester, which would start a worker for every letter.
         self._suggestion = first if first.startswith(value) else ""
 
-    def action_take(self) -> None:
-        """Take the first completion; where there is none the key means what it means elsewhere."""
+    def action_accept_completion(self) -> None:
+        """Accept the first completion; without one the key keeps its other meaning."""
         if not (self._offers and self.cursor_at_end):
             raise SkipAction
         self.value = self._offers[0].line
         self.cursor_position = len(self.value)
 
-    def keys(self, take: str) -> list[tuple[str, str, str]]:
-        """What the line of keys says meanwhile; `take`: the key that takes a completion."""
+    def keys(self, accept: str) -> list[tuple[str, str, str]]:
+        """Keys for the footer while typing; `accept`: the key that accepts a completion."""
         keys = [("enter", "done", ""), ("esc", "back", "")]
         if not self._offers:
-            return [*keys, ("↓", "list", ""), ("↑", "former", "")]
+            return [*keys, ("↓", "list", ""), ("↑", "history", "")]
         words = [text.cut(text.one_line(offer.words), OFFER_WIDTH) for offer in self._offers]
         others = [("or", ", ".join(words[1:]), "")] if words[1:] else []
-        return [(take, words[0], ""), *keys, *others]
+        return [(accept, words[0], ""), *keys, *others]
 
-    def action_former(self) -> None:
-        """The search before this one."""
-        before = self.former
+    def action_previous_search(self) -> None:
+        """Recall the search before this one."""
+        before = self.history
         if self.value in before:
             before = before[: before.index(self.value)]
         if before:
@@ -100,7 +100,7 @@ class SearchInput(Input):
 
 
 class SearchBar(Horizontal):
-    """Name, search line, and what the library is doing."""
+    """Program name, search input, and current activity."""
 
     def compose(self) -> ComposeResult:
         yield Static(Content("memtui"), id="name", markup=False)
@@ -113,13 +113,13 @@ class SearchBar(Horizontal):
         return self.query_one(SearchInput)
 
     def set_text(self, value: str) -> None:
-        """Put a text into the line without telling it as typed."""
+        """Set the text without posting `QueryTyped`."""
         with self.prevent(Input.Changed):
             self.line.value = value
             self.line.cursor_position = len(value)
 
     def set_activity(self, words: str) -> None:
-        """What is going on, in a few words; empty when all is quiet."""
+        """Show the current activity in a few words; empty for none."""
         self.query_one("#activity", Static).update(Content(words))
 
     @on(Input.Changed)
@@ -132,5 +132,5 @@ class SearchBar(Horizontal):
         event.stop()
         value = event.value.strip()
         if value:
-            self.line.former = [old for old in self.line.former if old != value] + [value]
+            self.line.history = [old for old in self.line.history if old != value] + [value]
         self.post_message(QueryEntered(event.value))

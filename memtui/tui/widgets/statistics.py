@@ -1,4 +1,4 @@
-"""Counts of what is shown, as small bars; choosing a row filters by it."""
+"""Statistics pane: counts of the shown memories as bars; choosing a row filters by it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BAR_MIN, BAR_MAX = 4, 16
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line: a heading (no field), a counted value, or a plain fact (no count)."""
+    """One row: a heading (no field), a value with its count, or a fact (text without bar)."""
 
     words: str
     field: str = ""
@@ -33,7 +33,7 @@ class Row:
     sign: str = ""
     count: int = 0
     share: float = 0.0
-    """Of the longest bar of its group, 0 to 1."""
+    """Length of the bar relative to the longest of its group, 0 to 1."""
     fact: str = ""
     chosen: bool = False
 
@@ -43,14 +43,14 @@ class Row:
 
 
 def bar(share: float, width: int) -> str:
-    """A horizontal bar of eighths of a cell; never empty for a share above nothing."""
+    """Draw a horizontal bar in eighths of a cell, not empty unless `share` is 0."""
     eighths = max(1 if share > 0 else 0, round(share * width * 8))
     whole, rest = divmod(eighths, 8)
     return ("█" * whole + (_EIGHTHS[rest] if rest else "")).ljust(width)
 
 
 class StatisticsPane(ListWindow):
-    """By type, importance, status and store; size on disk, oldest and newest."""
+    """Counts by type, importance, status and store; times and sizes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.STATISTICS)]
 
@@ -59,7 +59,7 @@ class StatisticsPane(ListWindow):
         self._rows: Sequence[Row] = ()
         self._count_width = 1
         self._is_chosen = False
-        """The person moved the cursor: it stays on its value while others come in."""
+        """The user moved the cursor, so it stays on its value while the counts change."""
 
     def show(self, rows: Sequence[Row]) -> None:
         if list(rows) == list(self._rows):
@@ -125,7 +125,7 @@ class StatisticsPane(ListWindow):
         return Strip(
             [
                 Segment("▌" if selected else " ", edge + ground),
-                Segment(sign, palette.sign(row.field, row.value) + ground),
+                Segment(sign, palette.glyph(row.field, row.value) + ground),
                 Segment(words, (palette.chosen if row.chosen else palette.text) + ground),
                 Segment(" ", ground),
                 Segment(

@@ -1,4 +1,4 @@
-"""Where a person writes: lines and texts that may hold anything a store holds, one of a few."""
+"""Form inputs: a text, a line, a choice; texts may hold any character a store holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
-from memtui.tui.input_sanitizing import InputSanitizer
+from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class TextInput(TextArea):
-    """A text of several lines; tab goes on to the next field."""
+    """A text of several lines; tab moves to the next field."""
 
     ALLOW_SELECT = False
 
     def __init__(self, raw: str, *, name: str) -> None:
-        self._guard = InputSanitizer()
+        self._sanitizer = InputSanitizer()
         super().__init__(
-            self._guard.inward(raw),
+            self._sanitizer.encode(raw),
             name=name,
             soft_wrap=True,
             tab_behavior="focus",
@@ -41,29 +41,29 @@ class TextInput(TextArea):
 
     @property
     def raw(self) -> str:
-        """The text as it shall be saved."""
-        return self._guard.outward(self.text)
+        """The text to save."""
+        return self._sanitizer.decode(self.text)
 
-    def put(self, raw: str) -> None:
-        """Another text in place of this one."""
-        self._guard = InputSanitizer()
-        self.text = self._guard.inward(raw)
+    def set_raw(self, raw: str) -> None:
+        """Replace the text."""
+        self._sanitizer = InputSanitizer()
+        self.text = self._sanitizer.encode(raw)
 
     def get_line(self, line_index: int) -> Text:
         held = self.document.get_line(line_index)
-        return Text(self._guard.shown(held), end="", no_wrap=True)
+        return Text(self._sanitizer.display(held), end="", no_wrap=True)
 
 
 class LineInput(Input):
-    """One line; what is known of its values is offered while typing."""
+    """One line, with suggestions from known values while typing."""
 
     def __init__(
         self, raw: str, *, name: str, known: Iterable[str] = (), placeholder: str = ""
     ) -> None:
-        self._guard = InputSanitizer(lines=False)
+        self._sanitizer = InputSanitizer(lines=False)
         fit = [value for value in known if value and not text.has_hidden(value)]
         super().__init__(
-            self._guard.inward(raw),
+            self._sanitizer.encode(raw),
             name=name,
             placeholder=placeholder,
             compact=True,
@@ -73,15 +73,15 @@ class LineInput(Input):
 
     @property
     def raw(self) -> str:
-        return self._guard.outward(self.value)
+        return self._sanitizer.decode(self.value)
 
     @property
     def _value(self) -> Text:
-        return Text(self._guard.shown(self.value), no_wrap=True, overflow="ignore", end="")
+        return Text(self._sanitizer.display(self.value), no_wrap=True, overflow="ignore", end="")
 
 
 class ChoiceInput(ThemedWidget, can_focus=True):
-    """A few values side by side; left and right choose."""
+    """A few values side by side, chosen with left and right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "step(-1)", show=False),
@@ -121,7 +121,7 @@ class ChoiceInput(ThemedWidget, can_focus=True):
                 self._choose(value)
 
     def _first(self) -> int:
-        """The value that is drawn first, so that the chosen one can be seen."""
+        """Index of the first drawn value, so that the chosen one is visible."""
         cells = [text.width(text.one_line(value) or "none") + 4 for value in self._values]
         chosen, first = self._values.index(self.raw), 0
         while first < chosen and sum(cells[first : chosen + 1]) + 2 > self.size.width:

@@ -1,4 +1,4 @@
-"""A widget that draws its own lines in the colours of the theme."""
+"""Base of the widgets that draw their own lines in the colours of the theme."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from textual.geometry import Region
 from textual.theme import Theme
 from textual.widget import Widget
 
-from memtui.tui.colours import Palette
+from memtui.tui.appearance import Palette
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
 
 
 class ThemedWidget(Widget):
-    """Knows the palette, and draws anew when the theme changes."""
+    """Has the palette of the theme, and redraws when the theme changes."""
 
     ALLOW_SELECT = False
     app: AppInterface
@@ -30,9 +30,9 @@ class ThemedWidget(Widget):
 
     @property
     def ground(self) -> Style:
-        """The style of what is not drawn in a style of its own.
+        """The background style.
 
-        Kept, because Textual reckons its `rich_style` anew from all that lies around, each time.
+        Cached, because Textual computes `rich_style` from all ancestors at every access.
         """
         if self._ground is None:
             self._ground = self.rich_style
@@ -50,9 +50,9 @@ class ThemedWidget(Widget):
         super().notify_style_update()
 
     def say_below(self, words: Content) -> None:
-        """Set the words in the lower border and draw that line only.
+        """Set the text in the lower border and redraw only that line.
 
-        Textual's own setter draws the whole widget: 13 KB for each step of the cursor.
+        Textual's own setter redraws the whole widget: 13 KB for each step of the cursor.
         """
         if words == self._border_subtitle:
             return
@@ -61,5 +61,5 @@ class ThemedWidget(Widget):
         self.refresh(Region(-edge.left, self.size.height, self.outer_size.width, 1))
 
     def recolour(self) -> None:
-        """The colours are other ones."""
+        """Redraw with another palette."""
         self.refresh()

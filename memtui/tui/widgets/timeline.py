@@ -1,4 +1,4 @@
-"""Bars of how many memories fall on each day, week or month; choosing a bar filters by it."""
+"""Timeline pane: memories per day, week or month as bars; choosing a bar filters by it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LABEL_ROOM = 2
 
 
 def span_words(start: date, unit: Unit) -> str:
-    """A bar's time in words: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
     if unit == "month":
         return f"{_MONTHS[start.month - 1]} {start.year}"
     end = find_bar_range(start, unit)[1]
@@ -42,7 +42,7 @@ def span_words(start: date, unit: Unit) -> str:
 
 
 class TimelinePane(ThemedWidget, can_focus=True):
-    """A strip of bars, the newest at the right."""
+    """A row of bars, the newest at the right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
 
@@ -54,17 +54,17 @@ class TimelinePane(ThemedWidget, can_focus=True):
         self._until = ""
         self.cursor = 0
 
-    # Values in
+    # Content
 
     def show(self, timeline: Timeline, since: str, until: str) -> None:
-        """Show these bars; those from `since` to `until` (ISO dates, maybe empty) are chosen."""
+        """Show a timeline; `since` and `until` (ISO dates or empty) are the current filter."""
         before = self._timeline
         self._timeline, self._since, self._until = timeline, since, until
         count = len(timeline.bars)
         if before is None or before.unit != timeline.unit or self.cursor >= len(before.bars) - 1:
             self.cursor = count - 1
         self.cursor = max(0, min(self.cursor, count - 1))
-        self._tell()
+        self._update_subtitle()
         self.refresh()
 
     @property
@@ -72,14 +72,14 @@ class TimelinePane(ThemedWidget, can_focus=True):
         return self._timeline.unit if self._timeline else None
 
     def go(self, index: int) -> None:
-        """Stand on a bar."""
+        """Move the cursor to a bar."""
         count = len(self._bars)
         self.cursor = max(0, min(index, count - 1))
-        self._tell()
+        self._update_subtitle()
         self.refresh()
 
     def choose(self) -> None:
-        """Filter by the bar under the cursor, or no longer when it is the filter."""
+        """Filter by the bar under the cursor; remove the filter if it is that bar."""
         if not self._timeline or not self._bars:
             return
         bar = self._bars[self.cursor]
@@ -92,21 +92,21 @@ class TimelinePane(ThemedWidget, can_focus=True):
     def _bars(self) -> tuple[Bar, ...]:
         return self._timeline.bars if self._timeline else ()
 
-    def _tell(self) -> None:
+    def _update_subtitle(self) -> None:
         if not self._timeline or not self._bars:
             self.say_below(Content(""))
             return
         bar = self._bars[self.cursor]
         undated = self._timeline.undated
         parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
-        parts += [f"{text.number(undated)} without a time"] if undated else []
+        parts += [f"{text.number(undated)} undated"] if undated else []
         self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
         self.say_below(Content(" · ".join(parts)))
 
     # Drawing
 
     def _view(self) -> tuple[int, int, int]:
-        """First bar in view, cells a bar, cells at the left."""
+        """(first visible bar, cells per bar, cells of left margin)."""
         width, count = self.size.width - 2, len(self._bars)
         if not count:
             return 0, 1, 1
@@ -120,7 +120,7 @@ class TimelinePane(ThemedWidget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if not self._timeline or not self._bars:
-            words = text.cut(" nothing with a time" if self._timeline else "", width)
+            words = text.cut(" no dated memories" if self._timeline else "", width)
             strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
         elif y == height - 1 and height > 1:
             strip = self._labels(width)
@@ -129,7 +129,7 @@ class TimelinePane(ThemedWidget, can_focus=True):
         return strip.adjust_cell_length(width).apply_style(self.ground)
 
     def _bar_line(self, level: int, height: int) -> Strip:
-        """The cells of all bars at one height, 0 = lowest."""
+        """One line of the bars, level 0 at the bottom."""
         first, cells, left = self._view()
         levels = max(1, height - (1 if height > 1 else 0))
         shown = self._bars[first : first + max(1, (self.size.width - 2) // cells)]

@@ -107,7 +107,7 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
     file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
-    with pytest.raises(Refused, match="nothing that could be made"):
+    with pytest.raises(Refused, match="no store to restore"):
         plan_restore(read_document(file), tmp_path / "nowhere")
 
 

@@ -332,10 +332,10 @@ def test_copies_are_capped_by_number_and_age(
     assert (
         len(backups.list_backups(path, recorder.state)) == 12
     )  # a program may still have them open
-    later = time.time() + backups.YOUNG + 1
+    later = time.time() + backups.RECENT + 1
     monkeypatch.setattr(time, "time", lambda: later)
     commit([edit(path, 0, "last")], recorder)
-    assert len(backups.list_backups(path, recorder.state)) == backups.COPIES
+    assert len(backups.list_backups(path, recorder.state)) == backups.MOST_BACKUPS
     backups.prune(recorder.state, later + backups.LONGEST)
     assert len(backups.list_backups(path, recorder.state)) == 1
     assert backups.save_copy(path, path.read_bytes(), recorder.state) is not None

@@ -79,4 +79,4 @@ def test_a_damaged_draft_is_passed_over(tmp_path: Path, damage: bytes) -> None:
 def test_a_folder_that_takes_no_draft_is_told(tmp_path: Path) -> None:
     (tmp_path / "drafts").write_text("a file where the folder should be")
     with pytest.raises(SaveError):
-        new_file(tmp_path).keep(DRAFT)
+        new_file(tmp_path).save(DRAFT)

@@ -22,7 +22,7 @@ from memtui.model import Memory
 Bytes = dict[str, bytes]
 
 
-class Desk:
+class EditSession:
     """A library over a copy of one sample store, and an agent that reads and writes its files."""
 
     def __init__(self, folder: Path, store: str) -> None:
@@ -58,7 +58,7 @@ class Desk:
             Path(name).write_bytes(data)
         self.library.refresh()
 
-    def overwritten(self) -> list[str]:
+    def reverted(self) -> list[str]:
         return [each.action.title for each in self.library.find_reverted(0)]
 
     def put_right(self) -> None:
@@ -96,20 +96,20 @@ def test_files_written_from_an_older_reading_are_told_and_put_right(
     tmp_path: Path, case: str
 ) -> None:
     store, act, wanted, fields = CASES[case]
-    desk = Desk(tmp_path, store)
+    session = EditSession(tmp_path, store)
     if act is Act.RETYPE:  # so that the map is there already
-        desk.do(act, desk.first(of("document", "project")), type="preference")
-    agent_has_read = desk.read()
-    desk.do(act, desk.first(wanted), **fields)
-    mine = desk.said()
-    assert desk.overwritten() == []
-    desk.write(agent_has_read)
-    assert set(desk.overwritten()) == {desk.library.log(1)[0].title}
-    desk.put_right()
-    assert desk.said() == mine
-    assert desk.overwritten() == []
-    desk.library.undo()
-    assert desk.read() == agent_has_read
+        session.do(act, session.first(of("document", "project")), type="preference")
+    agent_has_read = session.read()
+    session.do(act, session.first(wanted), **fields)
+    mine = session.said()
+    assert session.reverted() == []
+    session.write(agent_has_read)
+    assert set(session.reverted()) == {session.library.log(1)[0].title}
+    session.put_right()
+    assert session.said() == mine
+    assert session.reverted() == []
+    session.library.undo()
+    assert session.read() == agent_has_read
 
 
 ADDED = {
@@ -145,23 +145,23 @@ def test_an_addition_that_vanished_is_told_and_put_right(
     tmp_path: Path, case: str, theirs: bool
 ) -> None:
     store, fields = ADDED[case]
-    desk = Desk(tmp_path, store)
-    agent_has_read = desk.read()
-    desk.do(Act.ADD, **fields)
-    mine = desk.read()
-    assert desk.overwritten() == []
+    session = EditSession(tmp_path, store)
+    agent_has_read = session.read()
+    session.do(Act.ADD, **fields)
+    mine = session.read()
+    assert session.reverted() == []
     written = {
         name: in_place_of_mine(agent_has_read.get(name), data)
         for name, data in mine.items()
         if theirs and data != agent_has_read.get(name)
     }
-    desk.write({**agent_has_read, **written})
-    assert set(desk.overwritten()) == {desk.library.log(1)[0].title}
-    assert {each.description for each in desk.library.peek_reverted() if each.added} == {
+    session.write({**agent_has_read, **written})
+    assert set(session.reverted()) == {session.library.log(1)[0].title}
+    assert {each.description for each in session.library.peek_reverted() if each.added} == {
         "another program has removed what was added"
     }
-    desk.put_right()
-    assert desk.overwritten() == []
+    session.put_right()
+    assert session.reverted() == []
     words = str(fields["content"]).rpartition("|")[2].rpartition("\n")[2].strip()
     for name, data in mine.items():
         if words.encode() in data:
@@ -171,18 +171,20 @@ def test_an_addition_that_vanished_is_told_and_put_right(
 
 
 def test_a_record_i_added_and_others_worked_on_is_told_when_it_vanishes(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "simple-memory")
-    agent_has_read = desk.read()
-    desk.do(Act.ADD, content="Louis | keeps | bees")
-    facts = desk.root / "facts.json"
+    session = EditSession(tmp_path, "simple-memory")
+    agent_has_read = session.read()
+    session.do(Act.ADD, content="Louis | keeps | bees")
+    facts = session.root / "facts.json"
     facts.write_text(facts.read_text().replace('"keeps"', '"breeds"'))
-    desk.library.refresh()
-    desk.do(Act.EDIT, desk.first(lambda m: "breeds" in m.content), content="Louis breeds dogs")
-    assert desk.overwritten() == []
-    desk.write(agent_has_read)
-    assert desk.overwritten() == [desk.library.log(1)[0].title]
-    desk.put_right()
-    assert desk.first(lambda m: "breeds" in m.content).content.endswith("dogs")
+    session.library.refresh()
+    session.do(
+        Act.EDIT, session.first(lambda m: "breeds" in m.content), content="Louis breeds dogs"
+    )
+    assert session.reverted() == []
+    session.write(agent_has_read)
+    assert session.reverted() == [session.library.log(1)[0].title]
+    session.put_right()
+    assert session.first(lambda m: "breeds" in m.content).content.endswith("dogs")
 
 
 # ---- rows of a database ---------------------------------------------------------------------
@@ -196,89 +198,89 @@ FUSE: dict[str, Any] = {
 }
 
 
-def engram(tmp_path: Path) -> tuple[Desk, Memory]:
-    desk = Desk(tmp_path, "engram")
-    return desk, desk.first(of("observation", "decision"))
+def engram(tmp_path: Path) -> tuple[EditSession, Memory]:
+    session = EditSession(tmp_path, "engram")
+    return session, session.first(of("observation", "decision"))
 
 
-def sql(desk: Desk, statement: str, *values: object) -> list[tuple[object, ...]]:
+def sql(session: EditSession, statement: str, *values: object) -> list[tuple[object, ...]]:
     """Another program at work in the database."""
-    with closing(sqlite3.connect(desk.root / "engram.db")) as connection, connection:
+    with closing(sqlite3.connect(session.root / "engram.db")) as connection, connection:
         found = connection.execute(statement, values).fetchall()
-    desk.library.refresh()
+    session.library.refresh()
     return found
 
 
-def put_back(desk: Desk, memory: Memory, **columns: object) -> None:
+def put_back(session: EditSession, memory: Memory, **columns: object) -> None:
     names = ", ".join(f"{name} = ?" for name in columns)
-    sql(desk, f"UPDATE observations SET {names} WHERE id = ?", *columns.values(), memory.id)
+    sql(session, f"UPDATE observations SET {names} WHERE id = ?", *columns.values(), memory.id)
 
 
 def test_a_row_that_is_put_back_is_told_and_put_right(tmp_path: Path) -> None:
-    desk, memory = engram(tmp_path)
-    desk.do(Act.EDIT, memory, content="Mine now.")
-    edited = desk.library.log(1)[0].title
-    desk.do(Act.PIN, desk.library.get(memory.ref))
-    assert desk.overwritten() == []
-    put_back(desk, memory, content=memory.content, revision_count=9, last_seen_at="2026-11-20")
-    assert desk.overwritten() == [edited]  # and not the pinning, which came after it
-    desk.put_right()
-    now = desk.library.get(memory.ref)
+    session, memory = engram(tmp_path)
+    session.do(Act.EDIT, memory, content="Mine now.")
+    edited = session.library.log(1)[0].title
+    session.do(Act.PIN, session.library.get(memory.ref))
+    assert session.reverted() == []
+    put_back(session, memory, content=memory.content, revision_count=9, last_seen_at="2026-11-20")
+    assert session.reverted() == [edited]  # and not the pinning, which came after it
+    session.put_right()
+    now = session.library.get(memory.ref)
     assert (now.content, now.pinned) == ("Mine now.", True)
-    assert desk.overwritten() == []
-    desk.library.undo()
-    assert desk.library.get(memory.ref).content == memory.content
+    assert session.reverted() == []
+    session.library.undo()
+    assert session.library.get(memory.ref).content == memory.content
 
 
 def test_a_row_that_is_worked_on_further_is_not_told(tmp_path: Path) -> None:
-    desk, memory = engram(tmp_path)
-    desk.do(Act.EDIT, memory, content="Mine now.")
-    put_back(desk, memory, content="Mine now, and more.", duplicate_count=5)
-    assert desk.overwritten() == []
+    session, memory = engram(tmp_path)
+    session.do(Act.EDIT, memory, content="Mine now.")
+    put_back(session, memory, content="Mine now, and more.", duplicate_count=5)
+    assert session.reverted() == []
 
 
 def test_a_row_that_comes_back_or_goes_is_told(tmp_path: Path) -> None:
-    desk, memory = engram(tmp_path)
-    desk.do(Act.RETIRE, memory)
-    desk.do(Act.ADD, **FUSE)
-    made = desk.first(lambda m: m.title == "Fuse")
-    assert desk.overwritten() == []
-    put_back(desk, memory, deleted_at=None)
-    assert desk.overwritten() == [desk.library.log(2)[1].title]
-    sql(desk, "DELETE FROM observations WHERE id = ?", made.id)
-    assert len(desk.overwritten()) == 2
-    desk.put_right()
-    assert desk.library.get(memory.ref).status == "deleted"
-    assert desk.first(lambda m: m.title == "Fuse").content == made.content
-    assert desk.overwritten() == []
+    session, memory = engram(tmp_path)
+    session.do(Act.RETIRE, memory)
+    session.do(Act.ADD, **FUSE)
+    made = session.first(lambda m: m.title == "Fuse")
+    assert session.reverted() == []
+    put_back(session, memory, deleted_at=None)
+    assert session.reverted() == [session.library.log(2)[1].title]
+    sql(session, "DELETE FROM observations WHERE id = ?", made.id)
+    assert len(session.reverted()) == 2
+    session.put_right()
+    assert session.library.get(memory.ref).status == "deleted"
+    assert session.first(lambda m: m.title == "Fuse").content == made.content
+    assert session.reverted() == []
 
 
 def test_what_i_took_out_of_what_i_added_is_not_told(tmp_path: Path) -> None:
-    desk, _ = engram(tmp_path)
-    desk.do(Act.ADD, **FUSE)
-    desk.do(Act.RETIRE, desk.first(lambda m: m.title == "Fuse"))
-    assert desk.overwritten() == []
-    desk.library.undo()
-    desk.library.undo()
-    assert desk.overwritten() == []
+    session, _ = engram(tmp_path)
+    session.do(Act.ADD, **FUSE)
+    session.do(Act.RETIRE, session.first(lambda m: m.title == "Fuse"))
+    assert session.reverted() == []
+    session.library.undo()
+    session.library.undo()
+    assert session.reverted() == []
 
 
 def test_a_row_deleted_for_good_and_written_again_is_told(tmp_path: Path) -> None:
-    desk, memory = engram(tmp_path)
-    (row,) = sql(desk, "SELECT * FROM observations WHERE id = ?", memory.id)
-    desk.do(Act.DELETE, memory)
-    assert desk.overwritten() == []
-    sql(desk, f"INSERT INTO observations VALUES ({','.join('?' * len(row))})", *row)
-    assert len(desk.overwritten()) == 1
-    desk.put_right()
-    assert sql(desk, "SELECT * FROM observations WHERE id = ?", memory.id) == []
+    session, memory = engram(tmp_path)
+    (row,) = sql(session, "SELECT * FROM observations WHERE id = ?", memory.id)
+    session.do(Act.DELETE, memory)
+    assert session.reverted() == []
+    sql(session, f"INSERT INTO observations VALUES ({','.join('?' * len(row))})", *row)
+    assert len(session.reverted()) == 1
+    session.put_right()
+    assert sql(session, "SELECT * FROM observations WHERE id = ?", memory.id) == []
 
 
 # ---- what is not told -----------------------------------------------------------------------
 
 
 def test_a_store_that_was_taken_away_is_not_told(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, "workspace")
-    desk.do(Act.ADD, content="A new one.", title="New", type="goal")
-    desk.root.rename(tmp_path / "elsewhere")
-    assert desk.overwritten() == []
+    session = EditSession(tmp_path, "workspace")
+    session.do(Act.ADD, content="A new one.", title="New", type="goal")
+    session.root.rename(tmp_path / "elsewhere")
+    assert session.reverted() == []

@@ -43,7 +43,7 @@ class _Text:
         self._fields = [analysis.find_chunks(text) for text in texts if text]
         self.chunks = [chunk for field in self._fields for chunk in field]
 
-    def spines(self) -> list[list[str]]:
+    def word_lists(self) -> list[list[str]]:
         """The words of each field in order."""
         words = analysis.cached_split_chunk
         return [[word for chunk in field for word in words(chunk).parts] for field in self._fields]
@@ -60,7 +60,7 @@ class _Sought:
         """Whether the text has it."""
         if self.query_term.kind is TermKind.PHRASE:
             wanted, last_is_prefix = self.query_term.parts, self.query_term.last_is_prefix
-            return any(_follow(parts, wanted, last_is_prefix) for parts in text.spines())
+            return any(_follow(parts, wanted, last_is_prefix) for parts in text.word_lists())
         chunks = text.chunks
         return any(all(any(map(holds.__getitem__, chunks)) for holds in way) for way in self._ways)
 
@@ -115,7 +115,7 @@ def _titled(title: _Text, asked: QueryTerms) -> bool:
     return any(
         len(parts) == len(asked.title_words)
         and _follow(parts, asked.title_words, asked.last_is_prefix)
-        for parts in title.spines()
+        for parts in title.word_lists()
     )
 
 

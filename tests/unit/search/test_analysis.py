@@ -10,7 +10,7 @@ from memtui.search import analysis
 
 
 @pytest.mark.parametrize(
-    ("text", "spine"),
+    ("text", "words"),
     [
         ("Deploying the API", ["deploying", "the", "api"]),
         ("getUserById", ["get", "user", "by", "id"]),
@@ -32,8 +32,8 @@ from memtui.search import analysis
         ("--- !!! ___", []),
     ],
 )
-def test_spine(text: str, spine: list[str]) -> None:
-    assert analysis.list_words(text) == spine
+def test_list_words(text: str, words: list[str]) -> None:
+    assert analysis.list_words(text) == words
 
 
 @pytest.mark.parametrize(

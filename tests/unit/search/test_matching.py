@@ -252,7 +252,7 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
     ("word", "expected"),
     [("deplyo", "deploy"), ("deploi", "deploy"), ("deploy", ""), ("xqzw", ""), ("te", "")],
 )
-def test_did_you_mean(word: str, expected: str) -> None:
+def test_suggest_word(word: str, expected: str) -> None:
     texts = ["deploy deploy", "deploy", "temper", "deplane"]
     documents = [to_document(memory(n, text)) for n, text in enumerate(texts)]
     assert expansion.suggest_word(word, [postings.build(documents)]) == expected

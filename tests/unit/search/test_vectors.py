@@ -23,7 +23,8 @@ from memtui.search import (
     vector_building,
     vectors,
 )
-from memtui.search.embedding import Floats, PieceCounts
+from memtui.search.array_types import Floats
+from memtui.search.embedding import PieceCounts
 from tests.unit.search.carrier_for_tests import GROUPS, install
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from memtui.model import Memory
 from memtui.query import Query, parse_query
 from memtui.search import columns, finder, fusion, matching, postings, ranking
+from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
-from memtui.search.embedding import Floats
 from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
 

@@ -1,7 +1,7 @@
-"""The colours of a theme by what they mean on screen, as Rich styles.
+"""Glyphs and colours: what importance, status and marks look like, in the styles of a theme.
 
-A theme file speaks of meanings (`high`, `match`, `selection`); here each becomes the style that
-lines are drawn with, and the theme becomes the one Textual wants for the frame around them.
+A theme file maps roles (`high`, `match`, `selection`) to styles. `Palette` holds them as Rich
+styles; `ThemeRegistry` also converts themes for Textual. Every colour goes with a glyph or a word.
 """
 
 from __future__ import annotations
@@ -19,9 +19,19 @@ from memtui.errors import ConfigError, MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.themes import Theme
 
+IMPORTANCE_GLYPHS = {"high": "◆", "medium": "◇", "low": "·"}
+STATUS_GLYPHS = {"active": " ", "proposed": "?", "superseded": "↻", "retired": "–", "deleted": "×"}
+VISIBLE_STATUS_GLYPHS = {**STATUS_GLYPHS, "active": "●"}
+"""For legends and counts, where a blank would be unclear."""
+MARKED_GLYPH = "✓"
+NEW_GLYPH = "•"
+PINNED_GLYPH = "★"
+INACTIVE_STATUSES = frozenset({"superseded", "retired", "deleted"})
+"""Statuses drawn faintly, since agents are not given these memories."""
+
 
 class Palette:
-    """One style a meaning; made once for each theme."""
+    """The Rich styles of one theme, one per role."""
 
     def __init__(self, theme: Theme) -> None:
         def style(meaning: str) -> Style:
@@ -31,15 +41,15 @@ class Palette:
         self._types: dict[str, Style] = {}
         self.text = style("text")
         self.dim = style("muted")
-        """Second to the text: times, counts, labels."""
+        """For times, counts and labels."""
         self.faint = style("faint")
-        """Third: entities in rows, placeholders."""
+        """For entities in rows and for placeholders."""
         self.rule = style("border")
         self.accent = style("border-focus")
         self.title = style("title")
         self.heading = style("heading")
         self.match = style("match")
-        """Laid over another style."""
+        """Added to another style."""
         self.link = style("link")
         self.key = style("key")
         self.chosen = style("chosen")
@@ -63,7 +73,7 @@ class Palette:
         self._statuses = {value: style(value) for value in STATUSES}
 
     def cursor(self, *, focused: bool) -> Style:
-        """The ground of the line with the cursor."""
+        """Background of the cursor line."""
         return self._cursor if focused else self._cursor_blurred
 
     def importance(self, value: str) -> Style:
@@ -73,30 +83,30 @@ class Palette:
         return self._statuses.get(value, self.dim)
 
     def type(self, value: str) -> Style:
-        """The colour of a type's name, always the same for the same word."""
+        """Style of a type's name, always the same for the same name."""
         style = self._types.get(value)
         if style is None:
             paint = self._theme.type_paint("" if value == UNTYPED else value)
             style = self._types[value] = Style.parse(paint.style or "none")
         return style
 
-    def sign(self, field: str, value: str) -> Style:
-        """The sign before a value of a filter."""
+    def glyph(self, field: str, value: str) -> Style:
+        """Style of the glyph before a filter value."""
         if field == "importance":
             return self.importance(value)
         return self.status(value) if field == "status" else self.dim
 
     def value_bar(self, field: str, value: str) -> Style:
-        """The bar of a value in the statistics."""
+        """Style of a value's bar in the statistics."""
         if field == "type":
             return self.type(value)
         if field in ("importance", "status"):
-            return self.sign(field, value)
+            return self.glyph(field, value)
         return self.bar
 
 
-class Colours:
-    """The themes there are, each as a palette and as a Textual theme."""
+class ThemeRegistry:
+    """The available themes, each as a palette and as a Textual theme."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
         self._themes = themes.load_all(folders)
@@ -104,18 +114,18 @@ class Colours:
         self.problems: list[MemtuiError] = list(self._themes.problems)
 
     def palette(self, name: str) -> Palette:
-        """The palette of a theme; of the plain one when there is no such theme."""
+        """Return the palette of a theme, or of the monochrome one if there is no such theme."""
         if name not in self._palettes:
             by_name = self._themes.by_name
             self._palettes[name] = Palette(by_name.get(name) or by_name[themes.MONO])
         return self._palettes[name]
 
     def choices(self) -> list[tuple[str, str]]:
-        """Name and description of every theme."""
+        """Return (name, description) of every theme."""
         return [(name, theme.about) for name, theme in self._themes.by_name.items()]
 
     def best(self, name: str) -> str:
-        """The theme of this name, or what there is in its place; NO_COLOR is honoured."""
+        """Return the name of the theme to use for `name`; honours NO_COLOR."""
         theme, problem = themes.choose(name, self._themes, os.environ)
         if problem:
             self.problems.append(ConfigError(problem, where="theme"))
@@ -128,7 +138,7 @@ class Colours:
 
 
 def marked_segments(line: str, words: Sequence[str], style: Style, match: Style) -> list[Segment]:
-    """A visible line in `style`, the parts that `words` match in `match` on top of it."""
+    """Split a visible line into segments, with the matches of `words` highlighted."""
     if not words:
         return [Segment(line, style)]
     segments: list[Segment] = []

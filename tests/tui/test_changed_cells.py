@@ -12,7 +12,7 @@ from textual._compositor import LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
-from memtui.tui.changed_cells import Painting
+from memtui.tui.changed_cells import ScreenBuffer
 
 COLUMNS, LINES = 24, 3
 STYLES = [
@@ -55,11 +55,11 @@ def feed(screen: pyte.Screen, words: str) -> None:
 
 @given(frames)
 def test_what_is_left_out_was_there_already(frames: list[list[list[Segment]]]) -> None:
-    painting = Painting()
+    buffer = ScreenBuffer()
     painted = pyte.Screen(COLUMNS, LINES)
     for frame in frames:
         update = LayoutUpdate(strips(frame), Region(0, 0, COLUMNS, LINES))
-        feed(painted, painting.reduced(update).render_segments(CONSOLE))
+        feed(painted, buffer.reduced(update).render_segments(CONSOLE))
         whole = pyte.Screen(COLUMNS, LINES)
         feed(whole, update.render_segments(CONSOLE))
         assert shown(painted) == shown(whole)
@@ -72,10 +72,10 @@ def update_of(*lines: str) -> LayoutUpdate:
 
 
 def test_what_did_not_change_is_not_written() -> None:
-    painting = Painting()
-    painting.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
-    again = painting.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
-    changed = painting.reduced(update_of("one line", "and anothex")).render_segments(CONSOLE)
+    buffer = ScreenBuffer()
+    buffer.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
+    again = buffer.reduced(update_of("one line", "and another")).render_segments(CONSOLE)
+    changed = buffer.reduced(update_of("one line", "and anothex")).render_segments(CONSOLE)
     assert again == ""
     assert "x" in changed
     assert "another" not in changed
@@ -83,7 +83,7 @@ def test_what_did_not_change_is_not_written() -> None:
 
 
 def test_after_another_program_wrote_everything_is_written_again() -> None:
-    painting = Painting()
-    painting.reduced(update_of("one line")).render_segments(CONSOLE)
-    painting.forget()
-    assert "one line" in painting.reduced(update_of("one line")).render_segments(CONSOLE)
+    buffer = ScreenBuffer()
+    buffer.reduced(update_of("one line")).render_segments(CONSOLE)
+    buffer.forget()
+    assert "one line" in buffer.reduced(update_of("one line")).render_segments(CONSOLE)

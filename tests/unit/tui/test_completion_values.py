@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memtui import query as queries
-from memtui.tui.completion import OFFERS, Vocabulary, offers
+from memtui.tui.completion import MAX_COMPLETIONS, Vocabulary, offers
 
 FOUND = {
     "type": {"decision": 9, "": 4, "debugging": 3, "bug": 1},
@@ -87,7 +87,7 @@ def test_nothing_is_offered_where_nothing_can_follow(line: str) -> None:
 def test_values_that_were_found_often_stand_before_those_only_known() -> None:
     names = [offer.words for offer in offers("type:de", FOUND, KNOWN)]
     assert names == ["decision", "debugging", "depends", "Design"]
-    assert len(names) == OFFERS
+    assert len(names) == MAX_COMPLETIONS
     assert offers("type:decision,de", FOUND, KNOWN)[0].words == "debugging"
 
 

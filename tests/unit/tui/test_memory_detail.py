@@ -8,7 +8,7 @@ import pytest
 
 from memtui.model import Memory
 from memtui.paths import bundled_folder
-from memtui.tui.colours import Colours
+from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.memory_detail import MemoryDetail
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
@@ -32,7 +32,7 @@ NOW = datetime(2026, 3, 30, tzinfo=UTC)
 def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> None:
     """A count of one is no yes, though Python holds them for equal."""
     memory = Memory("a:1", "1", "a", "fact", content="told", extra={"counted": value})
-    palette = Colours([bundled_folder("themes")]).palette("dusk")
+    palette = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
     lines = MemoryDetail(memory, (), (), palette, NOW, 60).lines()
     texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
     assert ["counted", *shown.split()] in texts

@@ -1,0 +1,188 @@
+"""One-line widgets: the filter chips with hint and counts, the footer of keys, a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual import events
+from textual.strip import Strip
+
+from memtui import text
+from memtui.tui.messages import ChipRemoved
+from memtui.tui.widgets.themed_widget import ThemedWidget
+
+CHIP_MAX = 34
+UNREADABLE = "unreadable"
+"""Key of the alert among the clickable spans."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One filter as it is shown."""
+
+    key: str
+    """Sent with `ChipRemoved`; empty if it cannot be removed."""
+    label: str
+    value: str
+
+
+class ChipLine(ThemedWidget):
+    """Filter chips and a hint at the left; an alert and counts at the right."""
+
+    def __init__(self) -> None:
+        super().__init__(id="chips")
+        self._chips: Sequence[Chip] = ()
+        self._quiet = ""
+        self._hint = ""
+        self._right = ""
+        self._alert = ""
+        self._spans: list[tuple[int, int, str]] = []
+
+    def show(
+        self, chips: Sequence[Chip], quiet: str, hint: str, right: str, alert: str = ""
+    ) -> None:
+        """Show the line.
+
+        Args:
+            chips: The active filters.
+            quiet: Shown if there are no chips.
+            hint: Shown highlighted after the chips.
+            right: Counts.
+            alert: Unreadable files; a click opens their list.
+        """
+        self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
+        self._alert = alert
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width, palette = self.size.width, self.palette
+        alert = text.cut(self._alert, width // 2)
+        room = width - (text.width(alert) + 2 if alert else 0)
+        right = text.cut(self._right, room // 2)
+        room -= text.width(right) + 3
+        segments: list[Segment] = [Segment(" ")]
+        used, spans = 1, []
+        for chip in self._chips:
+            label = f" {chip.label} " if chip.label else " "
+            value = text.cut(text.one_line(chip.value), CHIP_MAX)
+            close = " × " if chip.key else " "
+            cells = text.width(label + value + close)
+            if used + cells > room:
+                segments.append(Segment("…", palette.dim))
+                used += 1
+                break
+            segments += [
+                Segment(label, palette.chip_label),
+                Segment(value, palette.chip),
+                Segment(close, palette.chip_label),
+                Segment(" "),
+            ]
+            spans.append((used, used + cells, chip.key))
+            used += cells + 1
+        note, style = (self._hint, palette.warning)
+        if not note and not self._chips:
+            note, style = self._quiet, palette.faint
+        note = text.cut(text.one_line(note), max(0, room - used))
+        segments.append(Segment(note, style))
+        used += text.width(note)
+        end = width - text.width(right) - 1
+        if alert:
+            start = end - text.width(alert) - 2
+            segments.append(Segment(" " * max(1, start - used)))
+            segments.append(Segment(alert, palette.badge))
+            spans.append((start, end - 2, UNREADABLE))
+            used = end - 2
+        segments.append(Segment(" " * max(1, end - used)))
+        segments.append(Segment(right, palette.dim))
+        self._spans = spans
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+
+    async def on_click(self, event: events.Click) -> None:
+        for start, end, key in self._spans:
+            if start <= event.x < end and key == UNREADABLE:
+                await self.run_action("screen.act('unreadable')")
+            elif start <= event.x < end and key:
+                self.post_message(ChipRemoved(key))
+
+
+class KeyLine(ThemedWidget):
+    """Footer: as many keys with their labels as fit; a click runs the action."""
+
+    def __init__(self, *, id: str = "keys") -> None:
+        super().__init__(id=id)
+        self._keys: Sequence[tuple[str, str, str]] = ()
+        self._always: Sequence[tuple[str, str, str]] = ()
+        self._spans: list[tuple[int, int, str]] = []
+
+    def show(
+        self,
+        keys: Sequence[tuple[str, str, str]],
+        always: Sequence[tuple[str, str, str]] = (),
+    ) -> None:
+        """Triples of key, label and action id; `always` are at the right and always shown."""
+        if (keys, always) != (self._keys, self._always):
+            self._keys, self._always = keys, always
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
+        segments: list[Segment] = [Segment(" ")]
+        used, spans = 1, []
+
+        def put(key: str, word: str, action_id: str) -> None:
+            nonlocal used
+            segments.append(Segment(key, self.palette.key))
+            segments.append(Segment(f" {word}", self.palette.dim))
+            segments.append(Segment("  "))
+            cells = text.width(key) + text.width(word) + 1
+            spans.append((used, used + cells, action_id))
+            used += cells + 2
+
+        for key, word, action_id in self._keys:
+            if used + text.width(key) + text.width(word) + 3 + tail > width:
+                break
+            put(key, word, action_id)
+        if tail and used + tail <= width:
+            segments.append(Segment(" " * (width - used - tail)))
+            used = width - tail
+            for key, word, action_id in self._always:
+                put(key, word, action_id)
+        self._spans = spans
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+
+    async def on_click(self, event: events.Click) -> None:
+        for start, end, action_id in self._spans:
+            if start <= event.x < end and action_id:
+                await self.run_action(f"screen.act('{action_id}')")
+
+
+class ProgressLine(ThemedWidget):
+    """A progress bar on one line, empty while there is no work."""
+
+    def __init__(self, *, id: str = "progress") -> None:
+        super().__init__(id=id)
+        self._what, self._done, self._total = "", 0, 0
+
+    def show(self, what: str, done: int = 0, total: int = 0) -> None:
+        if (what, done, total) != (self._what, self._done, self._total):
+            self._what, self._done, self._total = what, done, total
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        if not self._what:
+            return Strip.blank(width, self.ground)
+        share = f"{self._done * 100 // self._total:>3} %" if self._total else "  …  "
+        words = text.cut(text.one_line(self._what), max(8, width // 3))
+        room = max(4, width - text.width(words) - text.width(share) - 4)
+        full = room * self._done // self._total if self._total else 0
+        segments = [
+            Segment(f" {words} ", self.palette.text),
+            Segment("━" * full, self.palette.bar),
+            Segment("─" * (room - full), self.palette.rule),
+            Segment(f" {share} ", self.palette.dim),
+        ]
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
