@@ -10,7 +10,6 @@ import click
 
 from memtui import __version__
 from memtui.cli.commands import COMMANDS, SECTIONS, commands_in
-from memtui.cli.error_log import start_log
 
 
 class LazyGroup(click.Group):
@@ -26,6 +25,8 @@ class LazyGroup(click.Group):
     ) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        from memtui.cli.error_log import start_log
+
         start_log()  # before store formats of other packages are loaded
         return load_command(cmd_name)
 
