@@ -23,6 +23,19 @@ import pytest
 _WITH_ASSERTIONS = ("reading", "looking", "unreadable", "act", "hostile_text", "neighbour")
 pytest.register_assert_rewrite(*(f"memtui.testing.{name}_tests" for name in _WITH_ASSERTIONS))
 
-from memtui.testing.suite import StoreConformance, WritableStoreConformance  # noqa: E402
+from memtui.testing.act_tests import ActTests  # noqa: E402
+from memtui.testing.hostile_text_tests import HostileTextTests  # noqa: E402
+from memtui.testing.looking_tests import LookingTests  # noqa: E402
+from memtui.testing.neighbour_tests import NeighbourTests  # noqa: E402
+from memtui.testing.reading_tests import ReadingTests  # noqa: E402
+from memtui.testing.unreadable_tests import UnreadableFileTests  # noqa: E402
 
 __all__ = ["StoreConformance", "WritableStoreConformance"]
+
+
+class StoreConformance(ReadingTests, LookingTests, UnreadableFileTests):
+    """A store is recognised, read whole, left alone, and read around a file that is damaged."""
+
+
+class WritableStoreConformance(StoreConformance, ActTests, HostileTextTests, NeighbourTests):
+    """Also: each act is undone to the byte, any text is kept, two programs write side by side."""

@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
 
-from memtui.changes import Act
+from memtui.changes import Act, Change
+from memtui.errors import Conflict, SaveError
 from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
 from memtui.testing.acting import allowed
 from memtui.testing.fixtures import FormatFixtures, forked
-from memtui.testing.neighbour import edit_until_told, keep_editing
 from memtui.testing.samples import memories, open_library
+
+MOST = 500
+"""Edits after which it stops by itself."""
+TRIES = 50
+"""Plans for one edit: another writer may be in the way now and then."""
+
+
+def keep_editing(library: Library, ref: str, wanted: str) -> None:
+    """Give the memory this text, whoever else writes meanwhile. Raises the last SaveError."""
+    for attempt in range(TRIES):
+        library.refresh()
+        change = Change(Act.EDIT, library.stores[0].label, ref, {"content": wanted})
+        try:
+            library.apply(library.plan([change]))
+        except (Conflict, SaveError):
+            if attempt == TRIES - 1:
+                raise
+        else:
+            return
+
+
+def edit_until_told(connection: Connection, place: Path, state: Path, ref: str) -> None:
+    """Edit one memory over and over until something is sent; answer with the last number."""
+    library = open_library(place, state)
+    text = library.get(ref).content.rstrip()
+    connection.send("ready")
+    for number in range(MOST):
+        last = f"{text} neighbour {number}"
+        keep_editing(library, ref, last)
+        if connection.poll():
+            break
+    connection.send(number)
+
 
 EDITS = 20
 
