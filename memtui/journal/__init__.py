@@ -1,4 +1,4 @@
-"""What memtui changed, kept across restarts: undo, redo, log, and what to believe after a crash."""
+"""The journal of memtui's changes, for undo, redo, the log and recovery after a crash."""
 
 from memtui.journal.action import ActionState, JournalAction, Write
 from memtui.journal.edit_history import EditHistory

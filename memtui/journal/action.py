@@ -1,4 +1,4 @@
-"""One thing a person did, with all its edits, as a value and as text for the journal's rows."""
+"""A journal action with its edits, as a value and as JSON for the journal's rows."""
 
 from __future__ import annotations
 
@@ -25,42 +25,42 @@ _EDITS = {edit.__name__: edit for edit in _KINDS}
 
 
 class ActionState(StrEnum):
-    """Where an action stands."""
+    """The state of an action."""
 
     INTENT = "intent"
-    """Begun: its process is at work, or was killed and nobody has judged it yet."""
+    """Begun: its process is at work, or was killed and the action is not recovered yet."""
     DONE = "done"
     VOID = "void"
     """Nothing of it is on disk."""
     UNDONE = "undone"
     UNSURE = "unsure"
-    """Cut short, and a file is now neither what it was nor what it should be."""
+    """Interrupted, and a file is now neither as before nor as after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalAction:
-    """One thing a person did; undone and redone as a whole."""
+    """One change a person made; undone and redone as a whole."""
 
     id: int
     title: str
     time: float
     """Unix seconds of its beginning."""
     changed: float
-    """Unix seconds of the last doing, undoing or redoing."""
+    """Unix seconds when it was last done, undone or redone."""
     state: ActionState
     parts: tuple[StoreEdits, ...]
     note: str = ""
-    """What a person should know: that only a part was done, what was found after a crash."""
+    """A message for the person: that only a part was done, or what recovery found."""
     refs: Mapping[str, str] = field(default_factory=dict)
-    """Right after a change or a redo: the ref that was planned to the ref that was written, where
-    they differ. Not kept."""
+    """Right after a change or a redo: the planned ref to the written ref where they differ. Not
+    stored."""
 
     @property
     def edits(self) -> tuple[Edit, ...]:
         return tuple(edit for part in self.parts for edit in part.edits)
 
     def inverted(self) -> tuple[StoreEdits, ...]:
-        """What takes it back."""
+        """Return the edits that undo it."""
         return tuple(
             StoreEdits(part.store, invert_edits(part.edits)) for part in reversed(self.parts)
         )
@@ -68,17 +68,17 @@ class JournalAction:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One step of a file (or table row) on its way to disk."""
+    """One write of a file or table row."""
 
     path: str
     pre: str
-    """SHA-256 before; '' = nothing there."""
+    """SHA-256 before; '' where there is no file."""
     post: str
     done: bool
 
 
 def pack(value: Any) -> str:
-    """A value as ASCII JSON, so that half characters and stray bytes survive SQLite."""
+    """Encode a value as ASCII JSON, so that lone surrogates survive SQLite."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
@@ -96,7 +96,7 @@ def pack_parts(parts: tuple[StoreEdits, ...]) -> str:
 
 
 def unpack_parts(text: str) -> tuple[StoreEdits, ...]:
-    """The inverse of `pack_parts`. Raises KeyError, TypeError or ValueError on foreign text."""
+    """Invert `pack_parts`. Raises KeyError, TypeError or ValueError on other text."""
     return tuple(
         StoreEdits(record["store"], tuple(_edit(edit) for edit in record["edits"]))
         for record in unpack(text)

@@ -1,7 +1,7 @@
-"""The SQLite file of the journal, and which memtui processes that use it are alive.
+"""The SQLite file of the journal, and the liveness of the memtui processes that use it.
 
-While a process lives it holds the lock of its own file in `owners/`, so that another one judges
-only what a dead process left behind.
+A process holds the lock of its own file in `owners/` while it lives, so that others recover only
+what a dead process left.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CREATE TABLE IF NOT EXISTS actions (
     time REAL NOT NULL,
     changed REAL NOT NULL,
     state TEXT NOT NULL,
-    former TEXT NOT NULL,   -- the state it has when nothing of the present step is on disk
-    wanted TEXT NOT NULL,   -- the state it has when the present step succeeded
+    former TEXT NOT NULL,   -- its state when nothing of the current step is on disk
+    wanted TEXT NOT NULL,   -- its state when the current step succeeded
     owner TEXT NOT NULL,
     note TEXT NOT NULL DEFAULT '""',
     redo INTEGER NOT NULL DEFAULT 0,   -- order of undoing; 0 = cannot be redone
@@ -65,7 +65,7 @@ class JournalDatabase:
         self._db: sqlite3.Connection | None = None
         self._owner_file = -1
         self.owner = ""
-        """What this process is called in the journal; empty before the file is opened."""
+        """Name of this process in the journal; empty before the file is opened."""
 
     @property
     def exists(self) -> bool:
@@ -81,8 +81,8 @@ class JournalDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction, on disk when it is left. Raises SaveError."""
-        with self._lock, self._failing("written", "nothing was changed"):
+        """Run one transaction, on disk at the end of the block. Raises SaveError."""
+        with self._lock, self._save_errors("written", "nothing was changed"):
             db = self._opened()
             db.execute("BEGIN IMMEDIATE")
             try:
@@ -94,12 +94,12 @@ class JournalDatabase:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for SELECTs only. Raises SaveError."""
-        with self._lock, self._failing("read", ""):
+        """Yield the connection, for SELECTs only. Raises SaveError."""
+        with self._lock, self._save_errors("read", ""):
             yield self._opened()
 
     def overwrite_deleted(self) -> None:
-        """Take what was deleted out of the write-ahead log too."""
+        """Remove deleted content from the write-ahead log too."""
         with self.reading() as db:
             db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
@@ -122,7 +122,7 @@ class JournalDatabase:
         return self._db
 
     def _set_aside(self) -> None:
-        """A file that is no journal any more must not stop a person from editing."""
+        """Rename a damaged journal, so that it does not stop a person from editing."""
         name = f"{self._file}.damaged-{time.time_ns()}"
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
@@ -130,7 +130,7 @@ class JournalDatabase:
         os.close(os.open(self._file, _CREATE, 0o600))
 
     @contextmanager
-    def _failing(self, what: str, advice: str) -> Iterator[None]:
+    def _save_errors(self, what: str, advice: str) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
@@ -138,7 +138,7 @@ class JournalDatabase:
                 f"the journal cannot be {what}: {error}", where=str(self._file), do=advice
             ) from error
 
-    # ---- who is alive -----------------------------------------------------------------------
+    # ---- processes ---------------------------------------------------------------------------
 
     def is_alive(self, owner: str) -> bool:
         """Whether the process that began an action still holds its lock."""
@@ -168,7 +168,7 @@ class JournalDatabase:
         self.owner = secrets.token_hex(8)
         self._owner_file = os.open(folder / f".{self.owner}", _CREATE | os.O_EXCL, 0o600)
         fcntl.flock(self._owner_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Only now, locked, it gets its name: nobody can take it for a dead one.
+        # It gets its name once it is locked, so that nobody takes it for a dead one.
         os.rename(folder / f".{self.owner}", self._owner_path(self.owner))
 
 

@@ -1,4 +1,4 @@
-"""What memtui did to each record, value, file and row, one step after another."""
+"""The history of memtui's edits of each record, value, file and row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memtui.journal.action import ActionState, JournalAction
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edit as it was made last: of an action taken back, the inverted one."""
+    """One edit as it was last made: the inverted one for an action that is undone."""
 
     action: JournalAction
     store: str
@@ -23,13 +23,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class EditHistory:
-    """The steps on one thing, newest first, each beginning with what the next one left.
+    """The edits of one target, newest first, each starting from the result of the next.
 
-    Where somebody else wrote in between, of the older ones only those that made the thing.
+    Older than a change by another program are only the edits that created the target.
     """
 
     target: Hashable
-    """What was written: its path, and what names it inside."""
+    """What was edited: its path, and its key inside the file."""
     steps: tuple[Step, ...]
 
     @property
@@ -38,15 +38,15 @@ class EditHistory:
 
 
 def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
-    """The trails of these actions, which come newest first."""
+    """Group the edits of these actions, which come newest first, by target."""
     found: dict[Hashable, list[Step]] = {}
     ended: set[Hashable] = set()
     for step in _steps(actions):
         target = _target(step.edit)
         steps = found.setdefault(target, [])
         if steps and not _follows(steps[-1].edit, step.edit):
-            ended.add(target)  # somebody else wrote in between
-        if target not in ended or _makes(step.edit):
+            ended.add(target)  # another program wrote in between
+        if target not in ended or _creates(step.edit):
             steps.append(step)
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
 
@@ -73,15 +73,15 @@ def _target(edit: Edit) -> Hashable:
     return (edit.path,)
 
 
-def _makes(edit: Edit) -> bool:
-    """Whether a record, value or file is there because of this edit, whoever changed it since."""
+def _creates(edit: Edit) -> bool:
+    """Whether this edit created its record, value or file."""
     if isinstance(edit, ValueEdit):
         return not edit.before
     return isinstance(edit, RecordEdit | TextEdit) and edit.before is None
 
 
 def _follows(newer: Edit, older: Edit) -> bool:
-    """Whether the newer edit began with what the older one left."""
+    """Whether the newer edit started from the result of the older one."""
     if isinstance(newer, RecordEdit) and isinstance(older, RecordEdit):
         return is_same_value(newer.before, older.after)
     if isinstance(newer, ValueEdit) and isinstance(older, ValueEdit):

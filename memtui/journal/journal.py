@@ -1,7 +1,7 @@
-"""What memtui changed: begun, done, undone, judged after a crash, looked at, forgotten.
+"""The journal: records actions before they are made, and undoes, redoes, recovers and erases them.
 
-One row of `actions` is one thing a person did; one row of `writes` is one file on its way to disk.
-Both are written, and synced, before the file is touched. Several memtui may use it at once.
+One row of `actions` is one change a person made; one row of `writes` is one write of a file or
+table row. Both are on disk before the file is touched. Several processes may use it at once.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from memtui.journal.database import JournalDatabase
 from memtui.journal.edit_history import EditHistory, edit_histories
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
 
-KEPT_ACTIONS = 10_000
-"""Actions kept; older ones are dropped at start."""
+MOST_ACTIONS = 10_000
+"""Older actions are deleted at start."""
 
-TIDIED = 20
-"""Newest actions beside whose files is looked at start for what a power cut has brought back."""
+RECHECKED = 20
+"""Newest actions whose files are checked at start for what a power cut has brought back."""
 
 LARGEST_JUMP = 2 * 24 * 3600
-"""Seconds by which a clock may have been ahead and still say what comes after what."""
+"""Seconds by which a clock may have been ahead and its times still count for the order."""
 
 _SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
@@ -48,13 +48,13 @@ _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
 
 
 class Recording:
-    """The recorder of one step of an action: doing, undoing or redoing it.
+    """Records one step of an action: doing, undoing or redoing it.
 
         with journal.begin("Retire 3 memories", parts) as recording:
             for part in parts:
                 store_of(part).apply(part.edits, recording)
 
-    Left without an exception the step has succeeded; left by one, the files say what became of it.
+    When the block ends without an exception, the step has succeeded; else it is recovered.
     """
 
     def __init__(self, journal: Journal, database: JournalDatabase, action: int) -> None:
@@ -80,7 +80,7 @@ class Recording:
             )
 
     def done(self, path: str) -> None:
-        # The file is written. Should this row fail to be, the file's content will tell.
+        # The file is written; if this row is not, recovery compares the content.
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
                 "UPDATE writes SET done = 1 WHERE action = ? AND path = ?",
@@ -95,7 +95,7 @@ class Recording:
             )
 
     def made(self, parts: Sequence[StoreEdits]) -> None:
-        """The edits as their stores made them, where that differs from what was begun."""
+        """Replace the edits by those the stores made, where they differ."""
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
                 "UPDATE actions SET parts = ? WHERE id = ?",
@@ -115,45 +115,45 @@ class Recording:
             if kind is None:
                 self._journal.succeeded(self.action)
             else:
-                # A table whose store raised has rolled back: its rows are what they were.
+                # A database whose store raised has rolled back, so its rows are as before.
                 self._journal.judge(self.action, self._before.get)
 
 
 class Journal:
-    """The journal of a state folder. Nothing is made on disk before the first action."""
+    """The journal of a state folder. Its file is created by the first action."""
 
     def __init__(self, state: Path) -> None:
         self.state = state
         self.owned: set[Path] = set()
-        """Files of other owners of which the person has agreed that they become their own."""
+        """Files of other owners that the person accepts to become their own by a save."""
         self._database = JournalDatabase(state)
 
     def close(self) -> None:
-        """Let go of the file; the journal opens it again when it is needed."""
+        """Close the file; it is opened again when needed."""
         self._database.close()
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 
     def begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
-        """Write down what is about to be done. Raises SaveError when that is not possible."""
+        """Record an action that is about to be made. Raises SaveError."""
         with self._database.writing() as db:
             cursor = db.execute(
                 "INSERT INTO actions (title, time, changed, state, former, wanted, owner, parts)"
                 " VALUES (?, ?, ?, 'intent', 'void', 'done', ?, ?)",
-                (pack(title), time.time(), _later(db), self._database.owner,
+                (pack(title), time.time(), _next_time(db), self._database.owner,
                  pack_parts(tuple(parts))),
             )  # fmt: skip
             return Recording(self, self._database, int(cursor.lastrowid or 0))
 
     def undoing(self, action: int) -> Recording:
-        """The recorder for taking an action back (make the edits of `Action.inverted` with it).
+        """Return the recorder for undoing an action, by the edits of `JournalAction.inverted`.
 
-        Raises Refused when another memtui has taken it back already.
+        Raises Refused when another memtui has undone it already.
         """
         return self._step(action, (ActionState.DONE, ActionState.UNSURE), ActionState.UNDONE)
 
     def redoing(self, action: int) -> Recording:
-        """The recorder for doing an undone action again (with the edits of `Action.parts`)."""
+        """Return the recorder for redoing an action, by the edits of `JournalAction.parts`."""
         return self._step(action, (ActionState.UNDONE,), ActionState.DONE)
 
     def _step(
@@ -167,18 +167,18 @@ class Journal:
             db.execute(
                 "UPDATE actions SET state = 'intent', former = state, wanted = ?, owner = ?,"
                 " changed = ? WHERE id = ?",
-                (wanted, self._database.owner, _later(db), action),
+                (wanted, self._database.owner, _next_time(db), action),
             )
         return Recording(self, self._database, action)
 
     def succeeded(self, action: int) -> None:
-        """Every edit of the present step is on disk."""
+        """Record that every edit of the current step is on disk."""
         with self._database.writing() as db:
             (wanted,) = db.execute("SELECT wanted FROM actions WHERE id = ?", (action,)).fetchone()
             self._settle(db, action, ActionState(wanted), "")
 
     def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> ActionState:
-        """Settle a step that was cut short, by what the files hold; returns the action's state."""
+        """Recover an interrupted step from the content of its files; returns the action's state."""
         found = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
         if not found or found[0][2] != ActionState.INTENT:
             return ActionState(found[0][2]) if found else ActionState.VOID
@@ -191,20 +191,20 @@ class Journal:
         edits = invert_edits(edits) if wanted is ActionState.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
-                clear_leftovers(Path(edit.path))  # before: it may bring all of it there
+                clear_leftovers(Path(edit.path))  # first: it may complete the folder
         verdicts = [
             recover_write(path, steps, edits, self.state, row_digest)
             for path, steps in writes.items()
         ]
-        fates = {verdict.fate for verdict in verdicts}
+        outcomes = {verdict.outcome for verdict in verdicts}
         note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
         state = wanted
-        if WriteOutcome.UNSURE in fates:
+        if WriteOutcome.UNSURE in outcomes:
             state = ActionState.UNSURE
             note = note or "it was cut short, and a file has been changed since"
-        elif fates <= {WriteOutcome.AWAY}:
+        elif outcomes <= {WriteOutcome.NOT_WRITTEN}:
             state = former
-        elif WriteOutcome.AWAY in fates or len(writes) < len(_paths(whole)):
+        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(_paths(whole)):
             state, note = ActionState.DONE, _PARTLY if wanted is ActionState.DONE else _PARTLY_BACK
         with self._database.writing() as db:
             self._settle(db, action, state, note)
@@ -213,7 +213,7 @@ class Journal:
     def _settle(self, db: sqlite3.Connection, action: int, state: ActionState, note: str) -> None:
         if (
             state is ActionState.DONE
-        ):  # a new thing done ends what could be redone; a failed one does not
+        ):  # a new action ends what could be redone; a failed one does not
             new = "EXISTS (SELECT 1 FROM actions WHERE id = ? AND former = 'void')"
             db.execute(f"UPDATE actions SET redo = 0 WHERE redo AND {new}", (action,))
         last = "(SELECT max(redo) + 1 FROM actions)"  # a redo that failed changes no order
@@ -221,24 +221,24 @@ class Journal:
         db.execute(
             f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
             " WHERE id = ? AND state = 'intent'",
-            (state, pack(note), _later(db), action),
+            (state, pack(note), _next_time(db), action),
         )
 
     def recover(self, row_digest: RowDigest = lambda _: None) -> list[JournalAction]:
-        """Judge what dead processes left unfinished; returns those actions. Called at start."""
+        """Recover and return the actions that dead processes left unfinished. Called at start."""
         judged = []
         for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
             if owner != self._database.owner and not self._database.is_alive(owner):
                 self.judge(action, row_digest)
                 judged.append(self.get(action))
         if self._database.exists:
-            self._tidy()
+            self._clean_up_recent()
             self._prune()
         return [action for action in judged if action is not None]
 
-    def _tidy(self) -> None:
+    def _clean_up_recent(self) -> None:
         writes: dict[str, list[Write]] = {}
-        for action in self.log(TIDIED):
+        for action in self.log(RECHECKED):
             for write in self.writes(action.id):
                 if write.done:
                     writes.setdefault(write.path, []).append(write)
@@ -250,21 +250,21 @@ class Journal:
         self._database.forget_dead_owners()
         with self._database.writing() as db:
             oldest = "(SELECT max(id) FROM actions) - ?"
-            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (KEPT_ACTIONS,))
+            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MOST_ACTIONS,))
             db.execute("DELETE FROM writes WHERE action NOT IN (SELECT id FROM actions)")
 
-    # ---- looking ----------------------------------------------------------------------------
+    # ---- reading ----------------------------------------------------------------------------
 
     def log(self, limit: int = 100, *, void: bool = True) -> list[JournalAction]:
-        """The newest actions, newest first; if asked without those of which nothing is on disk."""
+        """Return the newest actions, newest first; `void`: also those with nothing on disk."""
         return self._actions("(? OR state <> 'void') ORDER BY id DESC LIMIT ?", (void, limit))
 
     def undoable(self, limit: int = 1) -> list[JournalAction]:
-        """Actions that can be taken back, in the order `undo` takes them."""
+        """Return actions that can be undone, in the order of `undo`."""
         return self._actions("state IN ('done', 'unsure') ORDER BY id DESC LIMIT ?", (limit,))
 
     def redoable(self, limit: int = 1) -> list[JournalAction]:
-        """Actions taken back since the last new one, in the order `redo` takes them."""
+        """Return the actions undone since the last new one, in the order of `redo`."""
         where = "state = 'undone' AND redo ORDER BY redo DESC LIMIT ?"
         return self._actions(where, (limit,))
 
@@ -273,25 +273,24 @@ class Journal:
         return found[0] if found else None
 
     def writes(self, action: int) -> list[Write]:
-        """The steps of an action's files on their way to disk, in order."""
+        """Return the writes of an action in order."""
         rows = self._rows(
             "SELECT path, pre, post, done FROM writes WHERE action = ? ORDER BY rowid", (action,)
         )
         return [Write(unpack(path), pre, post, bool(done)) for path, pre, post, done in rows]
 
     def recent(self, since: float) -> list[EditHistory]:
-        """What memtui wrote since then (Unix seconds), gathered by what it wrote to, newest first.
+        """Return the edits made since a time (Unix seconds) by target, newest first.
 
-        For an action taken back, the edits are the inverted ones. `memtui.files.revert_detection`
-        (and for
-        table rows their format) tells whether an agent has undone them.
+        For an undone action they are the inverted edits. `memtui.files.revert_detection`, or the
+        format for table rows, tells whether another program has reverted them.
         """
         where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
         return edit_histories(self._actions(where, (since,)))
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """Another one whenever an action has changed, here or in another memtui."""
+        """Changes whenever an action has changed, here or in another process."""
         found = self._rows("SELECT count(*), max(id), max(changed) FROM actions")
         return tuple(found[0]) if found else ()
 
@@ -304,12 +303,12 @@ class Journal:
         with self._database.reading() as db:
             return db.execute(sql, values).fetchall()
 
-    # ---- forgetting -------------------------------------------------------------------------
+    # ---- erasing ----------------------------------------------------------------------------
 
     def forget(self, actions: Iterable[int]) -> None:
-        """Erase actions with all they hold, and every kept copy of their files.
+        """Erase actions and every backup of their files; they can no longer be undone.
 
-        They can no longer be undone. Former texts are overwritten in the journal's file.
+        Deleted texts are overwritten in the journal's file.
         """
         for action in actions:
             found = self.get(action)
@@ -322,8 +321,8 @@ class Journal:
             self._database.overwrite_deleted()
 
 
-def _later(db: sqlite3.Connection) -> float:
-    """The time, or what comes after all that was done: a clock put back changes no order."""
+def _next_time(db: sqlite3.Connection) -> float:
+    """Return the time, or one after the last change where the clock was set back."""
     now = time.time()
     sql = "SELECT coalesce(max(changed), 0) FROM actions WHERE changed < ?"
     (last,) = db.execute(sql, (now + LARGEST_JUMP,)).fetchone()
@@ -344,7 +343,7 @@ def _action(row: Sequence[Any]) -> JournalAction:
 
 
 def _paths(action: JournalAction | None) -> set[Path]:
-    """The files an action touches."""
+    """Return the files an action edits."""
     found = set()
     for edit in action.edits if action else ():
         if isinstance(edit, SidecarEdit):

@@ -1,4 +1,4 @@
-"""What became of an action that was cut short: the files themselves say it, by their content."""
+"""Find out after a crash, from the content of files, which writes of an action were made."""
 
 from __future__ import annotations
 
@@ -20,56 +20,63 @@ from memtui.journal.action import Write
 _KEPT = "another program wrote this file at the same moment; its version was kept"
 
 RowDigest = Callable[[str], str | None]
-"""The digest of a table row by the name its store gave the recorder; None when nobody can say."""
+"""Returns the digest of a table row by the name given to the recorder; None when unknown."""
 
 
 class WriteOutcome(Enum):
-    """What became of one file."""
+    """Whether the write of a file is on disk."""
 
-    ARRIVED = auto()
-    AWAY = auto()
-    """As it was before."""
+    WRITTEN = auto()
+    NOT_WRITTEN = auto()
+    """The file is as it was before."""
     UNSURE = auto()
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryVerdict:
-    """What became of one file, and what else a person should know."""
+    """The outcome for one file, and a message for the person."""
 
-    fate: WriteOutcome
+    outcome: WriteOutcome
     note: str = ""
 
 
 def recover_write(
     name: str, writes: Sequence[Write], edits: Sequence[Edit], state: Path, row_digest: RowDigest
 ) -> RecoveryVerdict:
-    """What became of one file or row, given all its writes in order.
+    """Recover one file or row after a crash, and return what became of it.
 
-    Cleans up beside a file, and finishes a merge that was cut short. `edits` are those of the step.
+    Removes temporary files beside a file, and finishes a merge that was interrupted.
+
+    Args:
+        name: path of the file, or the recorder's name of a row.
+        writes: all its writes in order.
+        edits: the edits of the interrupted step.
+        state: memtui's own folder.
+        row_digest: returns the present digest of a row.
     """
     if name.partition("#")[0] != name and not Path(name).exists():
-        return RecoveryVerdict(_fate(writes, row_digest(name)))
+        return RecoveryVerdict(_outcome(writes, row_digest(name)))
     path = Path(name)
     try:
         with locked(path, state):
             data = atomic_replace.read_if_exists(path)
             now = "" if data is None else digest(data)
-            fate = _fate(writes, now)
-            displaced = _clean(path, writes, now, fate, state)
+            outcome = _outcome(writes, now)
+            displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
     merged = [merge_displaced(path, edits, one.read(), NullRecorder(state)) for one in displaced]
-    return RecoveryVerdict(fate, "" if all(merged) else _KEPT)
+    return RecoveryVerdict(outcome, "" if all(merged) else _KEPT)
 
 
 def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
-    """Take away what a power cut has brought back beside a file that was saved before it."""
+    """Remove temporary files that a power cut has brought back beside a saved file."""
     if atomic_replace.find_leftovers(path):
         with suppress(SaveError, UnreadableFile), locked(path, state):
-            _clean(path, writes, writes[-1].post, WriteOutcome.ARRIVED, state)
+            _remove_leftovers(path, writes, writes[-1].post, WriteOutcome.WRITTEN, state)
 
 
-def _fate(writes: Sequence[Write], now: str | None) -> WriteOutcome:
+def _outcome(writes: Sequence[Write], now: str | None) -> WriteOutcome:
     first, last = writes[0], writes[-1]
     if last.done or now == last.post:
         there = last.post
@@ -77,28 +84,28 @@ def _fate(writes: Sequence[Write], now: str | None) -> WriteOutcome:
         there = last.pre
     else:
         return WriteOutcome.UNSURE
-    return WriteOutcome.AWAY if there == first.pre else WriteOutcome.ARRIVED
+    return WriteOutcome.NOT_WRITTEN if there == first.pre else WriteOutcome.WRITTEN
 
 
-def _clean(
-    path: Path, writes: Sequence[Write], now: str, fate: WriteOutcome, state: Path
+def _remove_leftovers(
+    path: Path, writes: Sequence[Write], now: str, outcome: WriteOutcome, state: Path
 ) -> list[backups.Backup]:
-    """Take away temporary files left beside the file; returns versions of another program.
+    """Remove temporary files beside the file; returns displaced versions of another program.
 
-    Those came out of an exchange, and were not merged any more before the process was killed.
+    Those are versions that were not merged before the process was killed.
     """
     known = {write.pre for write in writes} | {write.post for write in writes}
     found = []
     for leftover in atomic_replace.find_leftovers(path):
         with suppress(OSError, UnreadableFile):
             content = digest(atomic_replace.read_if_exists(leftover) or b"")
-            if content not in known and fate is not WriteOutcome.AWAY:
+            if content not in known and outcome is not WriteOutcome.NOT_WRITTEN:
                 found.append(backups.move_in(path, leftover, content, state))
             else:
                 leftover.unlink()
     last = writes[-1]
-    if len(writes) > 1 and not last.done and now == last.pre:  # the merge was not made any more
+    if len(writes) > 1 and not last.done and now == last.pre:  # the merge was not made
         found += [
-            copy for copy in backups.list_backups(path, state)[:1] if copy.digest not in known
+            backup for backup in backups.list_backups(path, state)[:1] if backup.digest not in known
         ]
-    return list({copy.digest: copy for copy in found}.values())
+    return list({backup.digest: backup for backup in found}.values())

@@ -1,8 +1,8 @@
-"""Text from a store made fit to show: visible, measured, cut, highlighted, humane.
+"""Prepare text from a store for display: escape, measure, cut, wrap, highlight, format.
 
-What a store holds is data from strangers. Every face passes it through `visible` (or `one_line`)
-before it reaches a widget, a terminal, a log or an error message. The other functions expect
-text that has passed.
+The content of a store is untrusted. Every user interface passes it through `visible` (or
+`one_line`) before it reaches a widget, a terminal, a log or an error message. The other functions
+expect such text.
 """
 
 from memtui.text.cells import cut, pad, width, wrap

@@ -1,7 +1,7 @@
-"""How many terminal cells a visible text takes, and cutting and wrapping it by cells.
+"""Measure, cut and wrap text by terminal cells.
 
-The widths are those Textual (Rich) reckons with, from Python's own Unicode tables: a row that is
-measured here ends where Textual thinks it ends. All functions expect text from `visible`.
+The widths are those of Textual (Rich), from Python's own Unicode tables, so that a row measured
+here ends where Textual ends it. All functions expect text from `visible`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from memtui.text.emoji import EMOJI_STYLE, SEQUENCE, ZWJ, has_glue, is_widened
 
 ELLIPSIS = "…"
 
-KEPT_BELOW = 0x20000
-"""What is worked out for a character is kept below this code point only: a text made of every
-character there is must not fill the memory."""
+CACHED_BELOW = 0x20000
+"""Code points below it are cached: a text of all characters must not fill the memory."""
 
-_NO_ROOM = frozenset({"Mn", "Me", "Mc", "Cc", "Cf"})
+_ZERO_WIDTH = frozenset({"Mn", "Me", "Mc", "Cc", "Cf"})
 _TONE = range(0x1F3FB, 0x1F400)
 _JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
 """Vowels and finals of Hangul written in parts: drawn inside the block of their initial."""
@@ -31,11 +30,11 @@ _SEQUENCE = re.compile(SEQUENCE)
 
 
 class _Widths(dict[str, int]):
-    """Character -> cells, worked out once for each character that is met."""
+    """Cells of each character, computed once for each that occurs."""
 
     def __missing__(self, char: str) -> int:
         cells = _cells(char)
-        if ord(char) < KEPT_BELOW:
+        if ord(char) < CACHED_BELOW:
             self[char] = cells
         return cells
 
@@ -45,15 +44,15 @@ def _cells(char: str) -> int:
     if code in _TONE or any(code in part for part in _JAMO):
         return 0
     if _WIDE_SINCE.match(char) or unicodedata.east_asian_width(char) in "WF":
-        return 0 if unicodedata.category(char) in _NO_ROOM else 2
-    return 0 if unicodedata.category(char) in _NO_ROOM else 1
+        return 0 if unicodedata.category(char) in _ZERO_WIDTH else 2
+    return 0 if unicodedata.category(char) in _ZERO_WIDTH else 1
 
 
 _WIDTHS = _Widths()
 
 
 def width(text: str) -> int:
-    """Terminal cells that a visible text without newlines takes."""
+    """Return the terminal cells of a visible text without newlines."""
     if text.isascii():
         return len(text)
     if ZWJ not in text and EMOJI_STYLE not in text:
@@ -62,7 +61,7 @@ def width(text: str) -> int:
 
 
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
-    """What must not be taken apart, with its cells: an emoji sequence, a letter and its marks."""
+    """Yield units that must not be split, with their cells: emoji sequences, letters with marks."""
     at, end = 0, len(text)
     glued = has_glue(text) is not None
     while at < end:
@@ -81,7 +80,7 @@ def _clusters(text: str) -> Iterator[tuple[str, int]]:
 
 
 def cut(text: str, cells: int) -> str:
-    """The text if it fits in so many cells, else its beginning and an ellipsis.
+    """Return the text if it fits in so many cells, else its beginning and an ellipsis.
 
     Never wider than `cells`; a wide character is left out rather than split.
     """
@@ -101,13 +100,13 @@ def cut(text: str, cells: int) -> str:
 
 
 def pad(text: str, cells: int) -> str:
-    """The text cut or filled with blanks to exactly so many cells."""
+    """Return the text cut or padded with blanks to exactly so many cells."""
     text = cut(text, cells)
     return text + " " * (cells - width(text))
 
 
 def wrap(text: str, cells: int) -> list[str]:
-    """Lines of at most so many cells, broken at blanks, inside a word only where it must be.
+    """Return lines of at most so many cells, broken at blanks, inside words only where necessary.
 
     Newlines are kept as breaks, indentation stays with its line; an empty text is one empty line.
     A single character wider than `cells` gets a line of its own.
@@ -132,7 +131,7 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
         if used + wide <= cells:
             line, used = line + word, used + wide
         elif word[0] == " ":
-            if not line:  # an indentation as wide as the page: all but one cell of it goes
+            if not line:  # an indentation as wide as the page is cut to all but one cell
                 line, used = " " * (cells - 1), cells - 1
             else:
                 yield line.rstrip(" ")

@@ -1,4 +1,4 @@
-"""Which characters make an emoji sequence: kept whole where it is one, shown as `·` elsewhere.
+"""Patterns of emoji sequences, which are shown whole; their joiners elsewhere are shown as `·`.
 
 The tables follow emoji-variation-sequences.txt and emoji-data.txt of Unicode 16.
 """
@@ -15,7 +15,7 @@ TONES = "\U0001f3fb-\U0001f3ff"
 """Skin tones, as a range inside a character class."""
 
 GLUE = frozenset({ZWJ, TEXT_STYLE, EMOJI_STYLE, *map(chr, range(0x1F3FB, 0x1F400))})
-"""Characters that take no room of their own and mean something only within a sequence."""
+"""Zero-width characters that have a meaning only within a sequence."""
 
 WIDENED = (
     "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u2328\u23cf\u23ed-\u23ef"

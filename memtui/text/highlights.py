@@ -1,4 +1,4 @@
-"""Where the words that were looked for stand in a text, whatever their accents and case."""
+"""Find the searched words in a text, ignoring accents and case."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ def _fold_char(char: str) -> str:
 
 
 def fold(text: str) -> str:
-    """The text without accents and case, the form in which words are compared."""
+    """Return the text without accents and case, for comparing words."""
     if text.isascii():
         return text.lower()
     return "".join(map(_fold_char, text))
 
 
 LONGEST_RUN = 64
-"""Letters that a `*` stands for at most: words in the index are no longer."""
+"""Letters that a `*` matches at most; words in the index are no longer."""
 
 
 def _starred(pieces: Sequence[str]) -> str:
-    """Pieces of a pattern with any letters between them.
+    """Return a pattern of these pieces with any letters between them.
 
-    Each but the last is taken where it stands first and never given back: with `*` as `\\w*`, the
-    time would rise with the length of a word to the power of the number of stars.
+    Each but the last is matched at its first place, without backtracking: with `*` as `\\w*`, the
+    time would grow as the length of a word to the power of the number of stars.
     """
     head, *rest = pieces
     between = [rf"(?>\w{{0,{LONGEST_RUN}}}?{piece})" for piece in rest[:-1]]
@@ -39,7 +39,7 @@ def _starred(pieces: Sequence[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
-    """One pattern for all words on folded text, the longest first; None when nothing is left."""
+    """Return one pattern for all words on folded text, the longest first; None for no words."""
     folded = sorted({fold(word).strip() for word in words} - {""}, key=lambda w: (-len(w), w))
     parts = []
     for word in folded:
@@ -51,7 +51,7 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _begins_word(text: str, at: int) -> bool:
-    """A word, or a part of one (`snake_case`, `camelCase`, Chinese), begins at this character."""
+    """Whether a word, or a part of one (`snake_case`, `camelCase`, Chinese), begins here."""
     if at == 0:
         return True
     before, char = text[at - 1], text[at]
@@ -63,10 +63,10 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
-    """Spans (start, end) of the words in the text, in order, none overlapping.
+    """Return the spans (start, end) of the words in the text, in order, not overlapping.
 
     A word matches the beginning of a word in the text (`auth` in `authentication`, `token` in
-    `auth_token` and `authToken`); a phrase matches with any white space; `*` and `?` stand for
+    `auth_token` and `authToken`); a phrase matches with any white space; `*` and `?` match
     letters. CJK words match anywhere.
     """
     if not words or not text:

@@ -1,4 +1,4 @@
-"""Times, sizes and numbers as people say them. humanize is imported on first use: it is slow."""
+"""Format times, sizes and numbers for people; humanize is slow, so it is imported on first use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORT = (
     (63 * _DAY, 7 * _DAY, "w"),
     (700 * _DAY, _MONTH, "mo"),
 )
-"""(below so many seconds, seconds of the unit, its sign); beyond the last: years."""
+"""(upper limit in seconds, seconds of the unit, its symbol); above the last: years."""
 
 
 def ago(time: datetime | None, now: datetime) -> str:
@@ -40,7 +40,7 @@ def ago(time: datetime | None, now: datetime) -> str:
 
 
 def short_ago(time: datetime | None, now: datetime) -> str:
-    """The same in at most five cells: "3d", "5mo", "now"; the future with a plus: "+2h"."""
+    """As `ago` in at most five cells: "3d", "5mo", "now"; the future with a plus: "+2h"."""
     if time is None:
         return NO_TIME
     seconds = (now - time).total_seconds()

@@ -1,33 +1,34 @@
-"""Nothing in a memory may act on the terminal or hide from the reader: show it as a sign.
+"""Make untrusted text safe to display: escape control and invisible characters, mask passwords.
 
-Controls become their pictures (ESC is ␛), C1 controls and lone surrogates �, and what takes no
-room (bidi marks, zero width, tag characters, blank letters) a `·`. Emoji sequences stay whole.
+Controls become their pictures (ESC is ␛), C1 controls and lone surrogates �, and invisible
+characters (bidi marks, zero width, tag characters, blank letters) a `·`. Emoji sequences stay
+whole. `mask_urls` hides the passwords and keys that people put into URLs.
 """
 
 from __future__ import annotations
 
 import re
 
-from memtui.text.cells import KEPT_BELOW
+from memtui.text.cells import CACHED_BELOW
 from memtui.text.emoji import GLUE, SEQUENCE, has_glue
 
 LOST = "�"
-"""Stands for what has no picture: C1, surrogates, unassigned, private use, noncharacters."""
+"""Replaces C1 controls, surrogates, unassigned, private use and noncharacters."""
 HIDDEN = "·"
-"""Stands for a character that would take no room or look like a blank."""
+"""Replaces a character that has no width or looks like a blank."""
 TAB = "    "
-"""A tab has no width that a terminal and Textual agree on."""
+"""Replaces a tab, on whose width terminals and Textual do not agree."""
 BREAK = "⏎"
-"""Stands for a line break where there is only one line."""
+"""Replaces a line break in a single line."""
 
-# str.isprintable() calls these printable although a reader sees nothing (Unicode: default
-# ignorable code points and blank letters), so the fast path has to look for them.
-_UNSEEN = (
+# str.isprintable() is true for these although a reader sees nothing (Unicode: default ignorable
+# code points and blank letters), so the fast path has to search for them.
+_INVISIBLE = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff"
 )
-_SUSPECT = re.compile(f"[{_UNSEEN}\U0001f3fb-\U0001f3ff]")
-_UNSEEN_ONE = re.compile(f"[{_UNSEEN}]")
+_SUSPECT = re.compile(f"[{_INVISIBLE}\U0001f3fb-\U0001f3ff]")
+_INVISIBLE_ONE = re.compile(f"[{_INVISIBLE}]")
 _FORMAT = re.compile(
     "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
@@ -48,17 +49,17 @@ _NEWER = re.compile(
 )
 
 
-class _Signs(dict[int, str]):
-    """Code point -> what is shown for it; worked out once for each code point that is met."""
+class _Replacements(dict[int, str]):
+    """What is shown for each code point, computed once for each that occurs."""
 
     def __missing__(self, code: int) -> str:
-        sign = _sign(chr(code))
-        if code < KEPT_BELOW:
-            self[code] = sign
-        return sign
+        shown = _replacement(chr(code))
+        if code < CACHED_BELOW:
+            self[code] = shown
+        return shown
 
 
-def _sign(char: str) -> str:
+def _replacement(char: str) -> str:
     code = ord(char)
     if char == "\n":
         return char
@@ -69,37 +70,37 @@ def _sign(char: str) -> str:
     if code == 0x7F:
         return "␡"
     if char in GLUE:
-        return char  # judged with its neighbours, in _glue
-    if _UNSEEN_ONE.match(char) or _FORMAT.match(char):
+        return char  # depends on its neighbours: see _replace_glue
+    if _INVISIBLE_ONE.match(char) or _FORMAT.match(char):
         return HIDDEN
     if char.isprintable() or char in _SPACES or _NEWER.match(char):
         return char
     return LOST
 
 
-_SIGNS = _Signs()
+_REPLACEMENTS = _Replacements()
 _GLUE_OR_SEQUENCE = re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
 
 
-def _glue(match: re.Match[str]) -> str:
+def _replace_glue(match: re.Match[str]) -> str:
     return match["kept"] or HIDDEN
 
 
 def _is_plain(text: str) -> bool:
-    """Every character is shown as it is: the fast path, about 0.1 µs for a line of ASCII."""
+    """Whether every character is shown as it is: the fast path, 0.1 µs for a line of ASCII."""
     return text.isprintable() and (text.isascii() or not _SUSPECT.search(text))
 
 
 def visible(text: str) -> str:
-    """The text as it may be shown: each character acts on nothing and can be seen.
+    """Return the text with every character visible and without effect on the terminal.
 
     Newlines stay, CR LF counts as one, tabs become four spaces. Idempotent; never raises.
     """
     if _is_plain(text):
         return text
-    shown = text.replace("\r\n", "\n").translate(_SIGNS)
+    shown = text.replace("\r\n", "\n").translate(_REPLACEMENTS)
     if has_glue(shown):
-        shown = _GLUE_OR_SEQUENCE.sub(_glue, shown)
+        shown = _GLUE_OR_SEQUENCE.sub(_replace_glue, shown)
     return shown
 
 
@@ -107,33 +108,33 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def hidden_count(text: str) -> int:
-    """How many characters of the text a reader would not have seen, or would have seen act."""
+    """Count the characters that are invisible or would act on the terminal."""
     if _is_plain(text):
         return 0
     text = text.replace("\r\n", "\n")
     if text.isascii():
         return len(_CONTROLS.findall(text))
-    count = sum(_SIGNS[ord(char)] != char for char in text) - text.count("\t")
+    count = sum(_REPLACEMENTS[ord(char)] != char for char in text) - text.count("\t")
     if has_glue(text):
-        shown = text.translate(_SIGNS)
+        shown = text.translate(_REPLACEMENTS)
         count += sum(match["kept"] is None for match in _GLUE_OR_SEQUENCE.finditer(shown))
     return count
 
 
 def has_hidden(text: str) -> bool:
-    """`hidden_count(text) > 0`, as fast as can be for ordinary text."""
+    """Whether `hidden_count(text) > 0`; fast for ordinary text."""
     return not _is_plain(text) and hidden_count(text) > 0
 
 
 _SPACE = re.compile(r"\s{2,}|\n")
-"""Each run of blanks is taken once: `\\s*\\n\\s*` would look through a long one from each place."""
+"""Matches each run of blanks once: `\\s*\\n\\s*` would scan a long one from each place."""
 _BLANKS = re.compile(r"[ \u00a0]{2,}")
 
 
 def one_line(text: str, most: int | None = None) -> str:
-    """The visible text on one line: breaks as ` ⏎ `, runs of blanks as one.
+    """Return the visible text on one line: breaks as ` ⏎ `, runs of blanks as one.
 
-    `most` looks at the first so many characters only: a list row needs no more of a long text.
+    `most` characters are read only, since a list row needs no more of a long text.
     """
     if most is not None and len(text) > most:
         text = text[:most]
@@ -147,7 +148,7 @@ def _joint(run: re.Match[str]) -> str:
 
 
 def file_name(path: str) -> str:
-    """A path on one line; bytes of a name that are not UTF-8 appear as `\\xff`."""
+    """Return a path on one line; bytes that are not UTF-8 appear as `\\xff`."""
     if path.isascii() and path.isprintable():
         return path
     named = "".join(
@@ -165,9 +166,9 @@ _LATIN = re.compile("[A-Za-z]")
 
 
 def mixed_scripts(text: str) -> tuple[str, ...]:
-    """The words of a visible text in which letters of two alphabets pose as one, each once.
+    """Return the words of a visible text that mix letters of two similar alphabets, each once.
 
-    A badge to look twice, not a verdict: words in one alphabet are never named.
+    Such words may be forged; words in one alphabet are never returned.
     """
     if text.isascii() or not _ALIKE.search(text):
         return ()
@@ -175,13 +176,13 @@ def mixed_scripts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def without_lone_surrogates(words: str) -> str:
-    """The text with every half of a character as U+FFFD: it can be encoded as UTF-8."""
+def without_lone_surrogates(text: str) -> str:
+    """Return the text with U+FFFD for lone surrogates, so that it can be encoded as UTF-8."""
     try:
-        words.encode()
+        text.encode()
     except UnicodeEncodeError:
-        return words.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return words
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 MASK = "***"
@@ -192,13 +193,13 @@ _KEY = re.compile(
 )
 
 
-def mask_urls(words: str) -> str:
-    """The text, with the logins and keys of all URLs in it replaced by `***`."""
-    if "://" not in words:
-        return words
-    return _KEY.sub(rf"\g<name>{MASK}", _LOGIN.sub(_hide, words))
+def mask_urls(text: str) -> str:
+    """Return the text with the logins and keys of all URLs replaced by `***`."""
+    if "://" not in text:
+        return text
+    return _KEY.sub(rf"\g<name>{MASK}", _LOGIN.sub(_mask_login, text))
 
 
-def _hide(match: re.Match[str]) -> str:
+def _mask_login(match: re.Match[str]) -> str:
     # A login without a colon is a token as often as a name.
     return f"{match['user']}:{MASK}@" if match["rest"].startswith(":") else f"{MASK}@"

@@ -209,7 +209,7 @@ async def test_a_bundle_makes_its_store_in_an_empty_folder_and_undo_takes_it_awa
         assert "holds" in on.text()  # one word: where a line is broken, the path decides
         screen._folder.value = str(place)
         await on.keys("enter")
-        assert f"makes {store}" in on.text()
+        assert f"creates {store}" in on.text()
         assert not place.exists(), "the plan comes first"
         await on.keys("enter")
         assert "u undo" in on.toasts[-1]

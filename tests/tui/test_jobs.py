@@ -29,7 +29,7 @@ JOBS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "similar memories": (Library, "similar", ("M",)),
     "planning": (Library, "plan", ("d",)),
     "planning what a form says": (Library, "plan", ("e", "x")),
-    "diff of a form": (change_worker, "lines_of", ("e", "x", "ctrl+s")),
+    "diff of a form": (change_worker, "diff_files", ("e", "x", "ctrl+s")),
     "values offered in a form": (Library, "find", ("e",)),
     "writing": (Library, "apply", ("e", "x", "ctrl+s")),
     "undo": (Library, "undo", ("u",)),

@@ -91,7 +91,7 @@ class TransferScreen(FittingDialog[bool]):
         if self.working:
             self.query_one(KeyLine).show([], [("esc", "stop", "")])
         else:
-            self.query_one(KeyLine).show(self.keys(), [("esc", "leave", "")])
+            self.query_one(KeyLine).show(self.keys(), [("esc", "cancel", "")])
 
     def work(
         self,
