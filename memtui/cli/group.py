@@ -10,6 +10,7 @@ import click
 
 from memtui import __version__
 from memtui.cli.commands import COMMANDS, SECTIONS, commands_in
+from memtui.cli.error_log import start_log
 
 
 class LazyGroup(click.Group):
@@ -23,7 +24,10 @@ class LazyGroup(click.Group):
         ctx: click.Context,  # noqa: ARG002
         cmd_name: str,
     ) -> click.Command | None:
-        return load_command(cmd_name) if cmd_name in COMMANDS else None
+        if cmd_name not in COMMANDS:
+            return None
+        start_log()  # before store formats of other packages are loaded
+        return load_command(cmd_name)
 
     def format_commands(
         self,

@@ -69,6 +69,10 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
     """
     from memtui.stores.registry import format_faults
 
+    for fault in format_faults():
+        package = f" of {fault.package}" if fault.package else ""
+        said = f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}"
+        click.echo(said, err=as_json)
     library = load_library(stores)
     states = library.snapshot.stores
     overwritten = _overwritten_by_label(library)
@@ -102,9 +106,6 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
             print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
         for action, title, reason in overwritten[state.label]:
             print(f"  overwritten  {one_line(title)} (number {action} in the log): {reason}")
-    for fault in format_faults():
-        package = f" of {fault.package}" if fault.package else ""
-        print(f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}")
 
 
 def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, str]]]:

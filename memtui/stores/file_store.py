@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Generic
+from typing import Generic, cast
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
@@ -20,7 +20,7 @@ from memtui.model import Memory
 from memtui.stores.action_support import ActionSupport, AnyContext
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.overlay import KEPT_SHARD, apply_overlay, read_kept_shard
-from memtui.stores.plan_context import ContextFields
+from memtui.stores.plan_context import ContextFields, PlanContext
 from memtui.stores.scanning import FoundShard, SidecarReader, build_scan, stamp_shards
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.sidecar_acts import SIDECAR_ACTS, plan_sidecar_act
@@ -49,9 +49,9 @@ class FileStore(ABC, Generic[AnyContext]):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """The memories of one shard as its files have them."""
 
-    @abstractmethod
     def plan_context(self, view: StoreView) -> AnyContext:
-        """What planning a change starts from: `context_fields` and the format's own."""
+        """What planning a change starts from; overridden where a format adds fields of its own."""
+        return cast(AnyContext, PlanContext(**self.context_fields(view)))
 
     # ---- what follows from it ---------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class FileStore(ABC, Generic[AnyContext]):
         if self.read_only:
             return self.read_only
         if act is Act.ADD:
-            return ""
+            return self.acts.unsupported.get(act, "")
         if act not in self.acts.handlers and act not in SIDECAR_ACTS:
             return self.acts.unsupported.get(act, "this format has no way to do it")
         return "" if memory is None else self.acts.not_on(act, memory)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, from_record, to_record
-from memtui.stores.base import Store
+from memtui.stores.base import Store, is_writable
 from memtui.stores.format import Format
 from memtui.stores.registry import detect_all, discover
 from memtui.testing.fixtures import FormatFixtures
@@ -117,7 +117,7 @@ class ReadingTests(FormatFixtures):
         read = [found.snapshot.rows[slot] for slot in range(len(found.snapshot.rows))]
         assert len(read) == len(all_of_them) == found.snapshot.count, "refs are unique"
         assert found.snapshot.stores[0].unreadable == ()
-        assert found.snapshot.stores[0].read_only == ""
+        assert bool(found.snapshot.stores[0].read_only) is not is_writable(opened(known, place))
         for memory in read:
             _is_sound(memory, known, place)
 

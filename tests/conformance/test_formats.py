@@ -9,6 +9,8 @@ import pytest
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing import WritableStoreConformance
+from memtui.testing.hostile_text_tests import editable
+from memtui.testing.hostile_values import ALL
 from memtui.testing.samples import memories, open_library, sample
 
 
@@ -20,4 +22,6 @@ class TestFormats(WritableStoreConformance):
         return sample(known, place)
 
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
-        assert len(memories(open_library(place))) > 20
+        library = open_library(place)
+        assert len(memories(library)) > 20
+        assert len(editable(library, len(ALL))) == len(ALL)

@@ -15,7 +15,7 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.action_support import ActionSupport
-from memtui.stores.base import Reading, Shard, StoreView
+from memtui.stores.base import Reading, Shard
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import Format
@@ -83,9 +83,6 @@ class Jotter(FileStore[PlanContext]):
             ),
             tuple(faults),
         )
-
-    def plan_context(self, view: StoreView) -> PlanContext:
-        return PlanContext(**self.context_fields(view))
 
 
 FORMAT = Format(

@@ -1,0 +1,58 @@
+"""No code outside `memtui/stores/` knows a format by name; docstrings and comments may."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from memtui.stores.registry import FORMATS
+
+PACKAGE = Path(__file__).parents[3] / "memtui"
+NAMES = re.compile(
+    "|".join(re.escape(form) for n in FORMATS for form in {n.name, n.name.replace("-", "_")})
+    + "|Simple Memory|gptme",
+    re.IGNORECASE,
+)
+WORDS_OF_THE_SCREEN = {"workspace"}
+"""Also a plain English word, so it counts only as a whole name."""
+EXAMPLES = {"config/settings.py"}
+"""Show a table of a format's rules as an example of what the settings file can hold."""
+
+
+def _code(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every name and every text of the code, but for docstrings."""
+    docs = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+        elif isinstance(node, ast.Name):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.lineno, node.attr
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.alias):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def test_no_format_is_named_outside_the_stores() -> None:
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        name = str(file.relative_to(PACKAGE))
+        if name.startswith("stores/") or name in EXAMPLES:
+            continue
+        for line, text in _code(ast.parse(file.read_text(encoding="utf-8"))):
+            named = NAMES.search(text)
+            if named and (named[0].lower() not in WORDS_OF_THE_SCREEN or text == named[0]):
+                found.append(f"{name}:{line}: {text!r}")
+    assert found == []
