@@ -1,8 +1,8 @@
-"""The tree of errors. Each reads to a person as one line: what, where, what to do.
+"""The hierarchy of errors. Each is shown as one line: what is wrong, where, what to do.
 
     MemtuiError
     ├── ConfigError          config.toml, a theme or a keymap has a fault; the defaults are used
-    ├── QueryError           a filter given to a command means nothing
+    ├── QueryError           a filter given to a command is not valid
     ├── RefError             a reference names no memory, or more than one
     ├── StoreError           a store cannot be opened
     │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can
@@ -11,9 +11,9 @@
     │   ├── Conflict         the file or record changed since it was read
     │   └── ForeignOwner     the file would get another owner, and nobody has agreed to that
     ├── BundleError          an export file is damaged, hostile or of another kind
-    └── EmbeddingError       vectors cannot be made; search goes on by text
+    └── EmbeddingError       embeddings cannot be computed; search goes on by text
 
-Errors are raised at the place that knows and caught at the face (`cli`, `tui`), which shows
+Errors are raised where they are found and caught in the user interface (`cli`, `tui`), which shows
 `str(error)`. No message holds raw text from a store: pass it through `memtui.text.visible`.
 """
 
@@ -25,7 +25,7 @@ from memtui.text.safe_text import mask_urls
 
 
 class MemtuiError(Exception):
-    """What went wrong, where, and what the person can do about it."""
+    """An error with what is wrong, where, and what the person can do about it."""
 
     def __init__(self, what: str, *, where: str = "", do: str = "") -> None:
         self.what = what
@@ -44,7 +44,7 @@ class ConfigError(MemtuiError):
 
 
 class QueryError(MemtuiError):
-    """A filter or a time given to a command means nothing."""
+    """A filter or a time given to a command is not valid."""
 
 
 class RefError(MemtuiError):
@@ -56,7 +56,7 @@ class StoreError(MemtuiError):
 
 
 class UnreadableFile(StoreError):
-    """One file cannot be read; it is listed with its reason and never written."""
+    """One file cannot be read; it is listed with the reason and never written."""
 
 
 class Refused(StoreError):
@@ -64,11 +64,11 @@ class Refused(StoreError):
 
 
 class SaveError(MemtuiError):
-    """Nothing was saved; the text is kept by whoever asked."""
+    """Nothing was saved; the caller still has the text."""
 
 
 class Conflict(SaveError):
-    """The target changed underneath: `base` was read, `theirs` is there now, `yours` was wanted.
+    """The target changed on disk: `base` was read, `theirs` is there now, `yours` was to be saved.
 
     Each is the raw text of the record (or file); None where it does not exist.
     """
@@ -102,8 +102,8 @@ class BundleError(MemtuiError):
 
 
 class EmbeddingError(MemtuiError):
-    """Vectors cannot be made or kept; search goes on by text."""
+    """Embeddings cannot be computed or stored; search goes on by text."""
 
 
 class EmbeddingBusy(EmbeddingError):
-    """Another process is making them, so nothing is lost."""
+    """Another process is computing them, so nothing is lost."""

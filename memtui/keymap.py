@@ -1,8 +1,7 @@
-"""Which keys do what: the defaults of the actions, changed by the `[keys]` of the settings.
+"""Resolve the keys of actions: their defaults, overridden by `[keys]` of the settings.
 
-The actions themselves are known to the screen only; here an action is an id and its keys. An
-override that names no action, or a key two actions want in the same place, is refused by name
-and the default stays.
+Here an action is an id and its keys. An override for an unknown action, or with a key that another
+action has in the same place, is reported, and the default stays.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ _NAMED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Keymap:
-    """The keys of every action, and what was wrong with the overrides."""
+    """The keys of every action, and the faults of the overrides."""
 
     keys: Mapping[str, Keys]
     """Action id -> its keys as Textual writes them; empty: the action has no key."""
@@ -83,7 +82,7 @@ class Keymap:
 
 
 def key_name(key: str) -> str | None:
-    """The key as Textual writes it (`/` is `slash`, `Ctrl+R` is `ctrl+r`); None when it is none."""
+    """Return the key as Textual writes it (`slash`, `ctrl+r`); None when it is no key."""
     if key in _SIGNS:
         return _SIGNS[key]
     if len(key) == 1:
@@ -116,7 +115,7 @@ def resolve(
     scopes: Mapping[str, str] | None = None,
     where: str = "config.toml",
 ) -> Keymap:
-    """The keys to use: `defaults` (action id -> keys) with the valid `overrides`.
+    """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
 
     `scopes` names the place where an action's keys work; only actions of one place, or of the
     place "" (everywhere), can clash. An override takes a key away from no other action: give
@@ -176,14 +175,14 @@ def _clash(
 ) -> tuple[str, str, str] | None:
     """The first override that takes another action's key: (override, other action, key)."""
     for action in reversed(list(asked)):
-        for other, theirs in keys.items():
-            if other == action or not _meet(scopes.get(action, ""), scopes.get(other, "")):
+        for other, other_keys in keys.items():
+            if other == action or not _overlap(scopes.get(action, ""), scopes.get(other, "")):
                 continue
             for key in keys[action]:
-                if key in theirs:
+                if key in other_keys:
                     return action, other, key
     return None
 
 
-def _meet(scope: str, other: str) -> bool:
+def _overlap(scope: str, other: str) -> bool:
     return scope == other or not scope or not other

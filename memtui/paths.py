@@ -1,7 +1,7 @@
-"""Where things live: settings, state and cache of the person, and what memtui ships with.
+"""Folders of the person's settings, state and cache, and of the data bundled with memtui.
 
 The folder's name is `memtui-agent`, because two unrelated programs already use `memtui`. Each
-place can be moved by an environment variable. Nothing is created until it is written to.
+folder can be set by an environment variable, and is created when it is first written to.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ CACHE_VARIABLE = "MEMTUI_CACHE"
 
 
 def config_folder() -> Path:
-    """Folder of the person's settings and themes."""
-    file = _chosen(CONFIG_VARIABLE)
+    """Return the folder of the person's settings and themes."""
+    file = _from_environment(CONFIG_VARIABLE)
     if file is not None:
         return file.parent if file.suffix == ".toml" else file
     from platformdirs import user_config_path
@@ -30,21 +30,21 @@ def config_folder() -> Path:
 
 
 def config_file() -> Path:
-    """The settings file; it need not exist."""
-    file = _chosen(CONFIG_VARIABLE)
+    """Return the settings file; it need not exist."""
+    file = _from_environment(CONFIG_VARIABLE)
     if file is not None and file.suffix == ".toml":
         return file
     return config_folder() / "config.toml"
 
 
 def user_themes() -> Path:
-    """Folder of the person's own themes; it need not exist."""
+    """Return the folder of the person's own themes; it need not exist."""
     return config_folder() / "themes"
 
 
 def state_folder() -> Path:
-    """Folder of what must survive: journal, session."""
-    folder = _chosen(STATE_VARIABLE)
+    """Return the folder of what cannot be made again: journal, session, backups."""
+    folder = _from_environment(STATE_VARIABLE)
     if folder is not None:
         return folder
     from platformdirs import user_state_path
@@ -53,8 +53,8 @@ def state_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Folder of what can be made again: rows, index, vectors."""
-    folder = _chosen(CACHE_VARIABLE)
+    """Return the folder of what can be made again: rows, index, vectors."""
+    folder = _from_environment(CACHE_VARIABLE)
     if folder is not None:
         return folder
     from platformdirs import user_cache_path
@@ -62,7 +62,7 @@ def cache_folder() -> Path:
     return user_cache_path(APP, appauthor=False)
 
 
-def _chosen(variable: str) -> Path | None:
+def _from_environment(variable: str) -> Path | None:
     value = os.environ.get(variable, "")
     return Path(value).expanduser().absolute() if value else None
 
@@ -89,7 +89,7 @@ def make_private_folders(path: Path) -> list[Path]:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write one of memtui's own small files: the old text or the new, never half of it.
+    """Write one of memtui's own small files atomically.
 
     A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
     Raises OSError.
@@ -113,7 +113,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def bundled_folder(name: str) -> Path:
-    """The folder `themes` or `sample-data` that came with memtui.
+    """Return the folder `themes` or `sample-data` that is bundled with memtui.
 
     Installed it lies inside the package, in a source checkout beside it. Raises
     FileNotFoundError when the installation is incomplete.

@@ -1,4 +1,4 @@
-"""TOML files that a stranger may have made: settings and themes, read with one kind of fault."""
+"""Read TOML files that may be hostile, for settings and themes; every fault is a BadToml."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class BadToml(ValueError):
 
 
 def read_text(path: Path) -> str:
-    """The text of a regular file, without a byte order mark. Raises OSError, BadToml."""
+    """Return the text of a regular file, without a byte order mark. Raises OSError, BadToml."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str) -> dict[str, Any]:
-    """The tables of the text. Raises BadToml, nothing else."""
+    """Return the tables of the text. Raises BadToml only."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
@@ -23,6 +23,9 @@ from memtui.text import (
     visible,
     without_lone_surrogates,
 )
+
+if TYPE_CHECKING:
+    from memtui.library import Library
 
 ID_CELLS = 10
 """Characters of an id that lists show: enough to name it, and a complete date."""
@@ -117,3 +120,11 @@ def clear_progress() -> None:
     """Remove the line of progress."""
     if sys.stderr.isatty():
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def print_summary(library: Library) -> None:
+    """Print one line per store, and its unreadable files."""
+    for state in library.snapshot.stores:
+        print(f"{state.label}: {number(state.count)} memories in {one_line(str(state.root))}")
+        for item in state.unreadable:
+            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")

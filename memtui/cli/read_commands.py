@@ -20,7 +20,7 @@ from memtui.model import UNTYPED, Memory, to_record
 from memtui.text import date, number, one_line, size, visible
 
 if TYPE_CHECKING:
-    from memtui.library import Library, SearchResult
+    from memtui.library import SearchResult
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
@@ -241,11 +241,3 @@ def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))
-
-
-def print_summary(library: Library) -> None:
-    """Print one line per store, and its unreadable files."""
-    for state in library.snapshot.stores:
-        print(f"{state.label}: {number(state.count)} memories in {one_line(str(state.root))}")
-        for item in state.unreadable:
-            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")

@@ -40,7 +40,7 @@ def show_stores(names: Sequence[str]) -> int:
     """
     refuse_missing(names)
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        from memtui.cli.read_commands import print_summary
+        from memtui.cli.output import print_summary
 
         print_summary(load_library(names))
         return 0

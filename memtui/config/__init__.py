@@ -1,7 +1,7 @@
-"""Settings and session: what a person chose, and where they left off.
+"""Settings that a person chose, and the session that is restored at the next start.
 
-`load` reads `config.toml`, `save_value` changes one setting in it; `session` remembers panes,
-filters and the selection between runs.
+`load` reads `config.toml`, `save_value` changes one setting in it; `session` stores panes, filters
+and the selection between runs.
 """
 
 from memtui.config.loading import LoadedSettings, load

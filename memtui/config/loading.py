@@ -1,4 +1,4 @@
-"""Reading `config.toml`: what is wrong is said with its line, and a default stands in."""
+"""Read `config.toml`; a fault is reported with its line, and the default is used."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from memtui.text import one_line
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings to use, and one problem for each fault that was passed over."""
+    """The settings to use, and one problem for each fault that was skipped."""
 
     settings: Settings = field(default_factory=Settings)
     problems: tuple[ConfigError, ...] = ()
 
 
 MOST_PROBLEMS = 50
-"""Faults of one file that are told one by one: each looks for its line in the whole text."""
+"""Faults of one file that are reported singly: each searches the whole text for its line."""
 
 _Fault = Callable[[tuple[str, ...], str, str], None]
 _FIELDS = {setting.key: setting for setting in SCHEMA}
@@ -32,7 +32,7 @@ _TABLES = {key.split(".")[0] for key in _FIELDS if "." in key}
 
 
 def load(path: Path) -> LoadedSettings:
-    """The settings in the file; defaults stand in for whatever is missing or wrong.
+    """Return the settings in the file, with defaults for what is missing or wrong.
 
     Never raises: each fault is one ConfigError in `problems`, with file, line and reason.
     """
@@ -56,15 +56,15 @@ def _useless(what: str, path: Path, line: int | None = None) -> LoadedSettings:
 
 
 def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettings:
-    """The settings of a parsed file. `text` is the file's, to find the lines of faults."""
+    """Return the settings of a parsed file; `text` is its text, to find the lines of faults."""
     problems: list[ConfigError] = []
     chosen: dict[str, Any] = {}
-    unsaid = 0
+    unreported = 0
 
     def fault(parts: tuple[str, ...], what: str, do: str) -> None:
-        nonlocal unsaid
+        nonlocal unreported
         if len(problems) >= MOST_PROBLEMS:
-            unsaid += 1
+            unreported += 1
             return
         lines = (line_of(text, parts[:length]) for length in range(len(parts), 0, -1))
         line = next(filter(None, lines), None)
@@ -87,13 +87,13 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
             chosen[setting.field] = setting.check(value)
         except ValueError as error:
             fault(parts, str(error), "the default is used")
-    if unsaid:
-        problems.append(ConfigError(f"has {unsaid} more faults", where=str(path)))
+    if unreported:
+        problems.append(ConfigError(f"has {unreported} more faults", where=str(path)))
     return LoadedSettings(replace(Settings(), **chosen), tuple(problems))
 
 
 def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Settings with their full keys: a table that only groups settings is opened."""
+    """Return settings with their full keys; a table that only groups settings is flattened."""
     found: list[tuple[str, Any]] = []
     for key, value in values.items():
         if key in _TABLES and isinstance(value, dict):
@@ -108,7 +108,7 @@ _NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)"""
 
 
 def line_of(text: str, parts: tuple[str, ...]) -> int | None:
-    """The 1-based line where a setting or table begins; None when it cannot be told."""
+    """Return the 1-based line where a setting or table begins; None when it is not found."""
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line):
@@ -121,7 +121,7 @@ def line_of(text: str, parts: tuple[str, ...]) -> int | None:
 
 
 def _names(line: str) -> tuple[str, ...]:
-    """The dotted key at the beginning of a line or in a header."""
+    """Return the parts of the dotted key at the beginning of a line or in a header."""
     names: list[str] = []
     at = 0
     while match := _NAME.match(line, at):
@@ -133,7 +133,7 @@ def _names(line: str) -> tuple[str, ...]:
 
 
 def _entries(setting: Setting, value: Any, fault: _Fault) -> Any:
-    """The good entries of a list or table; each wrong one is told and left out."""
+    """Return the valid entries of a list or table; each wrong one is reported and left out."""
     parts = tuple(setting.key.split("."))
     named = setting.example.startswith("{")
     entries: Iterable[tuple[Any, Any]]

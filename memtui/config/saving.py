@@ -1,8 +1,8 @@
-"""Changing one setting in `config.toml`, the rest left as the person wrote it.
+"""Change one setting in `config.toml` and leave the rest as the person wrote it.
 
 A value on one line is replaced on that line, a new one is added below its table's header, so
-comments and order stay. Only where that cannot be done (a value over several lines, a table
-written in one) the file is written anew by tomli-w; its comments are lost, every setting stays.
+comments and order stay. Where that cannot be done (a value over several lines, an inline table)
+tomli-w rewrites the file: its comments are lost, every setting stays.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memtui.paths import write_private
 
 
 def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
-    """Set one setting (`"theme"`, `"list.sort"`, `("saved", "this week")`); None takes it out.
+    """Set one setting (`"theme"`, `"list.sort"`, `("saved", "this week")`); None removes it.
 
     Raises ConfigError when the file cannot be parsed or written; then it is unchanged.
     """
@@ -42,9 +42,9 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     wanted = _with(values, parts, value)
     if wanted == values:
         return
-    # Each edit is a guess about the layout; the first that means what is wanted is taken.
-    edits = (edit(text, parts, value) for edit in (_in_place, _uncommented, _added))
-    new = next((new for new in edits if _means(new, wanted)), _dump(wanted))
+    # Each edit is a guess about the layout; the first with the wanted values is used.
+    edits = (edit(text, parts, value) for edit in (_changed_line, _uncommented_line, _added_line))
+    new = next((new for new in edits if _has_values(new, wanted)), _dump(wanted))
     try:
         write_private(path, new)
     except OSError as error:
@@ -68,7 +68,7 @@ def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict
     return changed
 
 
-def _means(text: str, wanted: Mapping[str, Any]) -> bool:
+def _has_values(text: str, wanted: Mapping[str, Any]) -> bool:
     try:
         return toml_file.parse(text) == wanted
     except toml_file.BadToml:
@@ -78,8 +78,8 @@ def _means(text: str, wanted: Mapping[str, Any]) -> bool:
 _COMMENT = re.compile(r"""(\s+#[^"']*)$""")
 
 
-def _in_place(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """The setting's own line changed or taken out."""
+def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """Return the text with the setting's own line changed or removed."""
     lines = _lines(text)
     found = line_of(text, parts)
     if found is None:
@@ -88,13 +88,13 @@ def _in_place(text: str, parts: tuple[str, ...], value: Any) -> str:
     end = lines[found - 1][len(old) :]
     comment = _COMMENT.search(old)
     indent = old[: len(old) - len(old.lstrip())]
-    kept = f"{indent}{_line(parts, value)}{comment[1] if comment else ''}{end}"
-    lines[found - 1 : found] = [] if value is None else [kept]
+    changed = f"{indent}{_line(parts, value)}{comment[1] if comment else ''}{end}"
+    lines[found - 1 : found] = [] if value is None else [changed]
     return "".join(lines)
 
 
-def _uncommented(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """The setting on the line where the default file shows it as a comment."""
+def _uncommented_line(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """Return the text with the setting in place of its comment in the default file."""
     mark = "#: "
     bare = "".join(line.removeprefix(mark) for line in _lines(text))
     found = line_of(bare, parts)
@@ -105,8 +105,8 @@ def _uncommented(text: str, parts: tuple[str, ...], value: Any) -> str:
     return "".join(lines)
 
 
-def _added(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """A new line below the header of its table, or a new table at the end."""
+def _added_line(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """Return the text with a new line below the header of its table, or a new table at the end."""
     if value is None:
         return text
     lines, end = _lines(text), _end(text)
@@ -136,7 +136,7 @@ def _dump(values: Mapping[str, Any]) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """With their ends; only a newline ends a line in TOML, unlike in str.splitlines()."""
+    """Lines with their ends; in TOML only a newline ends one, unlike in str.splitlines()."""
     return StringIO(text).readlines()
 
 
@@ -145,7 +145,7 @@ def _end(text: str) -> str:
 
 
 def _first_table(lines: list[str]) -> int:
-    """Where settings outside any table end: before the first header and the comments above it."""
+    """Return where settings outside tables end: before the first header and its comments."""
     for at, line in enumerate(lines):
         if line.lstrip().startswith("["):
             while at and lines[at - 1].lstrip().startswith("#"):

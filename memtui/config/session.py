@@ -1,7 +1,7 @@
-"""Where a person left off, kept between runs: panes, filters, selection, what was searched.
+"""Save and restore the session of a set of stores: panes, filters, selection, search history.
 
-One JSON file in the state folder, an entry for each set of stores. It is a convenience: whatever
-cannot be read is forgotten, whatever cannot be written is let go.
+One JSON file in the state folder, with an entry for each set of stores. Errors are ignored: what
+cannot be read is taken as empty, what cannot be written is not saved.
 """
 
 from __future__ import annotations
@@ -18,53 +18,53 @@ from memtui.paths import write_private
 
 FILE = "session.json"
 MOST_SETS = 20
-"""Sets of stores that are remembered; the one not used for longest is forgotten first."""
+"""Sets of stores with an entry; the least recently used is deleted first."""
 MOST_SEARCHES = 100
 MOST_BYTES = 4_000_000
-"""A session file beyond this is not ours."""
+"""A larger file is not a session file of memtui's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What the screen looked like."""
+    """The state of the screen."""
 
     query: str = ""
     """The search line, filters included."""
     selected: str = ""
     """Ref of the memory under the cursor."""
     focus: str = ""
-    """Name of the pane that had the keys."""
+    """Name of the focused pane."""
     panes: Mapping[str, int] = field(default_factory=dict)
     """Pane -> its size in cells; 0 is closed."""
     zoomed: str = ""
     theme: str = ""
     """Chosen in the session; empty: the settings' own."""
     searches: tuple[str, ...] = ()
-    """What was searched before, the latest last."""
+    """Search history, the latest last."""
     seen: str = ""
-    """ISO time of the last look, to mark what is new since."""
+    """ISO time when the stores were last seen, to mark what is new since."""
 
 
 def key_for(roots: Iterable[Path]) -> str:
-    """The name of a set of stores, whatever the order they were given in."""
+    """Return the key of a set of stores, independent of their order."""
     names = sorted(str(root.absolute()) for root in roots)
     return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def load(state: Path, key: str) -> Session:
-    """The last session on these stores, or an empty one. Never raises."""
+    """Return the last session of these stores, or an empty one. Never raises."""
     values = _read(state / FILE).get(key)
     return _session(values) if isinstance(values, dict) else Session()
 
 
 def save(state: Path, key: str, session: Session) -> bool:
-    """Remember the session; False when it could not be written. Never raises."""
+    """Save the session; False when it could not be written. Never raises."""
     entries = _read(state / FILE)
     entries.pop(key, None)
     entries[key] = {**asdict(session), "searches": session.searches[-MOST_SEARCHES:]}
-    kept = dict(list(entries.items())[-MOST_SETS:])
+    newest = dict(list(entries.items())[-MOST_SETS:])
     with contextlib.suppress(OSError):
-        write_private(state / FILE, json.dumps(kept, indent=1) + "\n")
+        write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
     return False
 

@@ -1,7 +1,7 @@
-"""What a person can choose: the settings as one frozen value, and the one list that checks them.
+"""The settings as one frozen value, and the schema that checks and documents them.
 
-`SCHEMA` checks a file, names the nearest key for a misspelt one, and writes the commented default
-file that is its own manual.
+`SCHEMA` checks a file, suggests the nearest key for a misspelt one, and makes the commented
+default file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATUS_CHOICES = ("current", "all", *STATUSES)
 
 @dataclass(frozen=True, slots=True)
 class StorePath:
-    """A store to open without being asked for."""
+    """A store to open at start."""
 
     path: Path
     label: str = ""
@@ -35,7 +35,7 @@ FUSIONS = ("sum", "rank")
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """What makes vectors of texts; a server is asked only where it is named here."""
+    """The model for embeddings; a server is used only where it is configured here."""
 
     kind: str = "static"
     """One of `EMBEDDING_KINDS`; `static` is the extra `semantic`, nothing where that is missing."""
@@ -45,19 +45,19 @@ class Embedding:
     key_variable: str = ""
     """Environment variable with the key; the key itself never stands in a file of ours."""
     fusion: str = "sum"
-    """One of `FUSIONS`: how text and meaning become one order."""
+    """One of `FUSIONS`: how text and vector scores are combined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a person can choose. The default of each field is the default of its setting."""
+    """All settings. The default of each field is the default of its setting."""
 
     theme: str = "dusk"
     mouse: bool = True
     editor: str = ""
-    """A command line for $EDITOR's work; empty: $VISUAL, $EDITOR, then vi."""
+    """Command line of the editor; empty: $VISUAL, $EDITOR, then vi."""
     restore: bool = True
-    """Begin where the last session ended."""
+    """Restore the last session at start."""
     stores: tuple[StorePath, ...] = ()
     sort: str = ""
     """One of `query.Sort`; empty: newest first, by relevance while searching."""
@@ -82,7 +82,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: where it stands in the file, how it is checked, what to say about it."""
+    """One setting: its key in the file, its check and its documentation."""
 
     key: str
     """`name` or `table.name`."""
@@ -91,9 +91,9 @@ class Setting:
     check: Callable[[Any], Any]
     """The file's value -> the field's; raises ValueError with the reason."""
     about: str
-    """What the default file says above it."""
+    """Its comment in the default file."""
     example: str
-    """How the default file shows it, as TOML."""
+    """Its value in the default file, as TOML."""
     each: bool = False
     """`check` takes one entry of a list or table; a wrong entry spoils only itself."""
 
@@ -304,7 +304,7 @@ SCHEMA: tuple[Setting, ...] = (
 
 
 def default_text() -> str:
-    """A settings file that changes nothing and explains everything."""
+    """Return a settings file with every setting as a comment, explained."""
     parts = [
         "# memtui settings. Every line that begins with #: is a setting at its default or an\n"
         "# example; take the #: away to change it. A fault in this file never stops memtui: it\n"

@@ -49,14 +49,14 @@ class SidecarEntry:
 
 
 def tag_edits(
-    beside: SidecarEntry, wanted: object, native: Iterable[str] = ()
+    entry: SidecarEntry, wanted: object, native: Iterable[str] = ()
 ) -> tuple[SidecarEdit, ...]:
     """The edit that sets the tags, without `native` ones, which the store's files give."""
     if not isinstance(wanted, Sequence) or isinstance(wanted, str):
         raise Refused("tags are a list of words")
     own = set(native)
     tags = [str(tag).strip() for tag in wanted]
-    return beside.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
+    return entry.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
 
 
 def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
@@ -66,8 +66,8 @@ def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
     return relation, target
 
 
-def _link(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
-    relation, target = requested_link(change, beside.memory)
+def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
+    relation, target = requested_link(change, entry.memory)
     if not RELATION.fullmatch(relation):
         raise Refused(
             "a relation is a word of lower-case letters, digits and _",
@@ -76,7 +76,7 @@ def _link(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
         )
     if not target:
         raise Refused("a link needs a memory or an entity to lead to")
-    if any((link.relation, link.target) == (relation, target) for link in beside.memory.links):
+    if any((link.relation, link.target) == (relation, target) for link in entry.memory.links):
         return ()
     link = Link(
         relation=relation,
@@ -85,55 +85,55 @@ def _link(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
         valid_to=_when(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
-    kept = entry_links(beside.sidecar.entry(beside.memory.id))
-    return beside.set(links=[link_to_json(item) for item in (*kept, link)])
+    kept = entry_links(entry.sidecar.entry(entry.memory.id))
+    return entry.set(links=[link_to_json(item) for item in (*kept, link)])
 
 
 def _when(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
-def _unlink(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
-    relation, target = requested_link(change, beside.memory)
-    kept = entry_links(beside.sidecar.entry(beside.memory.id))
+def _unlink(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
+    relation, target = requested_link(change, entry.memory)
+    kept = entry_links(entry.sidecar.entry(entry.memory.id))
     left = [link for link in kept if (link.relation, link.target) != (relation, target)]
     if len(left) == len(kept):
         raise Refused(f"there is no link {relation} to {target} that memtui made")
-    return beside.set(links=[link_to_json(link) for link in left])
+    return entry.set(links=[link_to_json(link) for link in left])
 
 
-def _rate(change: Change, beside: SidecarEntry) -> tuple[SidecarEdit, ...]:
+def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
     rating = change.fields.get("rating")
     if rating in (None, 0):
-        return beside.set(rating=None)
+        return entry.set(rating=None)
     low, high = RATINGS
     if not is_number(rating) or not low <= rating <= high:
         raise Refused(f"a rating is a number from {low} to {high}")
-    return beside.set(rating=rating)
+    return entry.set(rating=rating)
 
 
 def plan_sidecar_act(
     change: Change,
-    beside: SidecarEntry,
+    entry: SidecarEntry,
     now: datetime,
     native_tags: Iterable[str] = (),
 ) -> Plan:
     """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:
         case Act.PIN:
-            edits = () if beside.memory.pinned else beside.set(pinned=True)
+            edits = () if entry.memory.pinned else entry.set(pinned=True)
         case Act.UNPIN:
-            edits = beside.set(pinned=None)
+            edits = entry.set(pinned=None)
         case Act.TAG:
-            edits = tag_edits(beside, change.fields.get("tags", ()), native_tags)
+            edits = tag_edits(entry, change.fields.get("tags", ()), native_tags)
         case Act.LINK:
-            edits = _link(change, beside)
+            edits = _link(change, entry)
         case Act.UNLINK:
-            edits = _unlink(change, beside)
+            edits = _unlink(change, entry)
         case Act.RATE:
-            edits = _rate(change, beside)
+            edits = _rate(change, entry)
         case Act.REVIEW:
-            edits = beside.set(reviewed=to_iso_seconds(now))
+            edits = entry.set(reviewed=to_iso_seconds(now))
         case _:
             raise Refused(f"{change.act} is not kept beside a store")
-    return plan_one(change, beside.memory, edits)
+    return plan_one(change, entry.memory, edits)

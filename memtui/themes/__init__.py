@@ -1,19 +1,19 @@
-"""Themes by meaning: what is a match, a warning, a superseded memory; each a colour and a style.
+"""Themes: a colour and a style for each role, such as a match, a warning, a superseded memory.
 
-A theme is a TOML file; its name is the file's. `[colours]` gives each meaning a paint:
+A theme is a TOML file; its name is the file's. `[colours]` gives each role a paint:
 
     match = "bold #f2cd7f"          selection = "on #2d3446"          border = "#3b4150"
 
 that is, words of bold, dim, italic, underline, reverse, a colour, and `on` a ground. A colour is
 `#rrggbb` or one of the terminal's own sixteen (`ansi_blue`, `ansi_bright_blue`, `ansi_default`).
-A meaning that is not given comes from `parent`, else from a meaning near to it, so that a theme
-can be as short as background, text and accent. A bad file is named once and never stops anything.
+A role that is not given comes from `parent`, else from its fallback role, so that a theme can be
+as short as background, text and accent. A file with a fault is reported once.
 
     loaded = load_all([bundled_folder("themes"), user_themes()])
     theme, complaint = choose("dusk", loaded, os.environ)
     theme.style("match")                                  # "bold #f2cd7f", as Rich reads it
 
-Nothing here imports Textual; `textual_values` says in plain values what it wants to be told.
+Nothing here imports Textual; `textual_values` makes the arguments of a Textual theme.
 """
 
 from memtui.themes.loading import Themes, choose, load_all, parse_paint, wants_no_colour
@@ -24,8 +24,8 @@ from memtui.themes.theme import (
     CYCLE,
     DEFAULT,
     GROUNDS,
-    MEANINGS,
     MONO,
+    ROLES,
     Paint,
     Theme,
     complete,
@@ -38,8 +38,8 @@ __all__ = [
     "CYCLE",
     "DEFAULT",
     "GROUNDS",
-    "MEANINGS",
     "MONO",
+    "ROLES",
     "Paint",
     "Theme",
     "Themes",

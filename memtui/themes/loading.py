@@ -1,4 +1,4 @@
-"""Reading theme files: a wrong colour is named and left out, a wrong file too."""
+"""Read theme files; a wrong colour or file is reported and left out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from memtui.themes.theme import (
     ATTRIBUTES,
     DEFAULT,
     GROUNDS,
-    MEANINGS,
     MONO,
+    ROLES,
     Paint,
     Theme,
     complete,
@@ -29,7 +29,7 @@ from memtui.themes.theme import (
 
 @dataclass(frozen=True, slots=True)
 class Themes:
-    """All themes there are, and what was wrong with the files of some."""
+    """All themes, and the faults of their files."""
 
     by_name: Mapping[str, Theme]
     problems: tuple[ConfigError, ...] = ()
@@ -65,9 +65,9 @@ def load_all(folders: Iterable[Path]) -> Themes:
 
 
 def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme, str]:
-    """The theme to use, and why it is another than the one asked for (empty: it is not).
+    """Return the theme to use, and why it is not the one asked for ("" where it is).
 
-    NO_COLOR in the environment means no colour, whatever was asked for. Textual decides how to
+    NO_COLOR in the environment always means no colour. Textual decides how to
     drop colours when its App is made and by the theme it has then: start it with
     `App(ansi_color=True)` when NO_COLOR is set, or it turns the terminal's own colours to black.
     """
@@ -82,7 +82,7 @@ def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme
 
 
 def wants_no_colour(environ: Mapping[str, str]) -> bool:
-    """The person set NO_COLOR (no-color.org); an empty one counts, as it does to Textual."""
+    """Whether NO_COLOR (no-color.org) is set; an empty value counts, as it does for Textual."""
     return "NO_COLOR" in environ
 
 
@@ -108,7 +108,7 @@ def _one_problem(path: Path, faults: Sequence[str]) -> ConfigError:
 
 
 def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list[str]]:
-    """The theme from its file and those of its parents, and what is wrong in its own file."""
+    """Return the theme from its file and those of its parents, and the faults of its own file."""
     faults: list[str] = []
     line, at = [name], name
     while isinstance(parent := raw[at].get("parent"), str) and parent in raw:
@@ -159,13 +159,13 @@ def _table(values: Mapping[str, Any], name: str, faults: list[str]) -> Mapping[s
 
 def _paints(colours: Mapping[str, Any], faults: list[str]) -> dict[str, Paint]:
     known: dict[str, Any] = {}
-    for meaning, value in colours.items():
-        if meaning in MEANINGS:
-            known[meaning] = value
-        elif meaning != "types":
-            near = get_close_matches(meaning, MEANINGS, n=1)
+    for role, value in colours.items():
+        if role in ROLES:
+            known[role] = value
+        elif role != "types":
+            near = get_close_matches(role, ROLES, n=1)
             hint = f", did you mean {near[0]}?" if near else ""
-            faults.append(f"{one_line(meaning)} is not a meaning{hint}")
+            faults.append(f"{one_line(role)} is not a role{hint}")
     return dict(_each(known, faults))
 
 
@@ -194,7 +194,7 @@ _HEX = re.compile(r"#(?:[0-9a-f]{3}){1,2}")
 
 
 def parse_paint(value: Any) -> Paint:
-    """A paint as a theme file writes it; raises ValueError with the reason."""
+    """Parse a paint of a theme file. Raises ValueError with the reason."""
     if not isinstance(value, str):
         raise ValueError("must be a colour in quotes")
     attributes: list[str] = []

@@ -1,4 +1,4 @@
-"""What Textual wants to be told about a theme, in plain values."""
+"""The arguments of a Textual theme, as plain values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _TEXTUAL = (
 
 
 def textual_values(theme: Theme) -> dict[str, Any]:
-    """The keyword arguments of `textual.theme.Theme` for this theme.
+    """Return the keyword arguments of `textual.theme.Theme` for this theme.
 
-    The meanings that Textual has no word for are CSS variables: `$selection-ground`, `$rule`...
+    Roles that Textual does not have are CSS variables: `$selection-ground`, `$rule`...
     """
     plain = {name: theme[name].colour or ANSI_DEFAULT for name in (*GROUNDS, *_TEXTUAL)}
     selection, blurred = theme["selection"], theme["selection-blurred"]

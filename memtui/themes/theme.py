@@ -1,4 +1,4 @@
-"""A theme as plain values: a paint for every meaning, and what stands in for one not given."""
+"""A theme as plain values: a paint for every role, and the fallbacks of roles not given."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ANSI_DEFAULT = "ansi_default"
 """The terminal's own text colour, or as a ground its own background."""
 
 GROUNDS = ("background", "surface", "panel")
-"""Meanings that are a colour alone: the page, what lies on it, bars and boxes."""
+"""Roles that are a colour alone: the page, what lies on it, bars and boxes."""
 
-NEAR: Mapping[str, tuple[str, str]] = {
+FALLBACKS: Mapping[str, tuple[str, str]] = {
     "surface": ("background", ""),
     "panel": ("surface", ""),
     "muted": ("text", ""),
@@ -64,12 +64,12 @@ NEAR: Mapping[str, tuple[str, str]] = {
     "thumb": ("border", ""),
     "thumb-focus": ("border-focus", ""),
 }
-"""Meaning -> the one that stands in for it, and the attributes added then."""
-MEANINGS = ("background", "text", *NEAR)
+"""Role -> its fallback role, and the attributes added to it."""
+ROLES = ("background", "text", *FALLBACKS)
 
 CYCLE = 8
 """Colours for types; a type keeps its colour because it is chosen by the type's name."""
-_ALIKE = (
+_RELATED_TYPES = (
     "decision architecture design choice",
     "person people preference identity profile user",
     "fact knowledge discovery learning concept observation file-context reference tacit",
@@ -80,7 +80,7 @@ _ALIKE = (
     "company organization team place config procedure tool workflow lesson",
 )
 """Types that share a colour of the cycle; all others go by their name."""
-_SLOT = {word: at for at, words in enumerate(_ALIKE) for word in words.split()}
+_SLOT = {word: at for at, words in enumerate(_RELATED_TYPES) for word in words.split()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,11 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """A paint for every meaning."""
+    """A paint for every role."""
 
     name: str
     paints: Mapping[str, Paint]
-    """Every one of `MEANINGS`."""
+    """Every one of `ROLES`."""
     cycle: tuple[Paint, ...]
     """At least one."""
     types: Mapping[str, Paint] = field(default_factory=dict)
@@ -114,15 +114,15 @@ class Theme:
     about: str = ""
     dark: bool = True
 
-    def __getitem__(self, meaning: str) -> Paint:
-        return self.paints[meaning]
+    def __getitem__(self, role: str) -> Paint:
+        return self.paints[role]
 
-    def style(self, meaning: str) -> str:
-        """Rich's style definition for a meaning."""
-        return self.paints[meaning].style
+    def style(self, role: str) -> str:
+        """Return Rich's style definition for a role."""
+        return self.paints[role].style
 
     def type_paint(self, word: str) -> Paint:
-        """The colour of a memory's type; the empty type is faint."""
+        """Return the colour of a memory's type; the empty type is faint."""
         word = word.casefold()
         if not word:
             return self.paints["faint"]
@@ -133,12 +133,12 @@ class Theme:
 
     @property
     def ansi(self) -> bool:
-        """It leaves every colour to the terminal."""
+        """Whether it uses the terminal's own colours only."""
         return not any("#" in paint.style for paint in (*self.paints.values(), *self.cycle))
 
 
 def mono() -> Theme:
-    """No colour at all: bold, underline, reverse and dim must say everything."""
+    """Return the theme without colours, with bold, underline, reverse and dim only."""
     given = {
         "background": Paint(colour=ANSI_DEFAULT),
         "text": Paint(),
@@ -153,7 +153,7 @@ def mono() -> Theme:
 
 
 def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
-    """Every meaning: what is given, else what stands near to it."""
+    """Return a paint for every role: the given one, else that of its fallback."""
     paints = dict(given)
     if any("#" in paint.style for paint in given.values()):
         page, ink = ("#101216", "#e4e6ea") if dark else ("#fcfbf8", "#24262a")
@@ -161,9 +161,9 @@ def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Pain
         page, ink = ANSI_DEFAULT, ""
     paints.setdefault("background", Paint(page))
     paints.setdefault("text", Paint(ink))
-    for meaning, (near, attributes) in NEAR.items():
-        if meaning not in paints:
-            base = paints[near] if near else Paint()
+    for role, (fallback, attributes) in FALLBACKS.items():
+        if role not in paints:
+            base = paints[fallback] if fallback else Paint()
             extra = tuple(dict.fromkeys((*base.attributes, *attributes.split())))
-            paints[meaning] = replace(base, attributes=extra)
-    return {meaning: paints[meaning] for meaning in MEANINGS}
+            paints[role] = replace(base, attributes=extra)
+    return {role: paints[role] for role in ROLES}

@@ -1,4 +1,4 @@
-"""When an action is allowed: the moment it is pressed in, and the reasons why not."""
+"""The state of the screen that decides whether an action is allowed, and the reasons why not."""
 
 from __future__ import annotations
 

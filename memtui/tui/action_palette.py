@@ -1,4 +1,4 @@
-"""The command palette: every act of the registry, by its words."""
+"""The command palette: every allowed action, by its description."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class ActionPalette(Provider):
 
     async def discover(self) -> Hits:
         for action, words, help in self._offers():
-            yield DiscoveryHit(words, self._doing(action), help=help)
+            yield DiscoveryHit(words, self._carry_out(action), help=help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action, words, help in self._offers():
             if (score := matcher.match(f"{words} {action.label}")) > 0:
-                yield Hit(score, matcher.highlight(words), self._doing(action), help=help)
+                yield Hit(score, matcher.highlight(words), self._carry_out(action), help=help)
 
-    def _doing(self, action: Action) -> partial[None]:
+    def _carry_out(self, action: Action) -> partial[None]:
         return partial(cast("ActionScreen", self.screen).action_act, action.id)

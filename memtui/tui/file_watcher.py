@@ -1,4 +1,4 @@
-"""A hint from the operating system that files changed; the cheap re-scan stays the truth."""
+"""Watches folders for changes, as a hint to refresh early; the periodic re-scan finds the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers and widgets tell the screen, as values. The newest of a kind replaces the older."""
+"""Messages from background jobs and widgets to the screen."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Stage:
             await self._handled()
             await self._worked()
         await self._handled()
-        if self.browse.showing.resting:
+        if self.browse.detail_controller.resting:
             await asyncio.sleep(REST)
             for _ in range(2):
                 await self._handled()

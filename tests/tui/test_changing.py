@@ -471,7 +471,7 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         (on.folder / name).write_bytes(before[name])
         clock = time.time
         monkeypatch.setattr(time, "time", lambda: clock() + jump)
-        on.browse.hands.journalling.look()
+        on.browse.editing.journal.look()
         await on.rest()
         assert "another program has put back what was there before" in on.toasts[-1]
         await on.keys("C")

@@ -60,13 +60,13 @@ async def test_the_last_hit_has_no_next(tmp_path: Path) -> None:
 
 async def test_without_an_order_by_relevance_it_says_why_not(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store")) as on:
-        assert BY_ID["why"].allowed(on.browse.situation())
+        assert BY_ID["why"].allowed(on.browse.action_context())
         await on.press("w")
         assert on.app.screen is on.browse
         await _search(on, "tea")
-        assert not BY_ID["why"].allowed(on.browse.situation())
+        assert not BY_ID["why"].allowed(on.browse.action_context())
         await on.press("v")
-        assert BY_ID["why"].allowed(on.browse.situation()), "another order was chosen"
+        assert BY_ID["why"].allowed(on.browse.action_context()), "another order was chosen"
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

@@ -9,7 +9,6 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.importing import fact_sidecar_values, imported_fact, plan_add_note
 from memtui.stores.agent_memory.notes import NOTES
 from memtui.stores.agent_memory.records import (
@@ -21,7 +20,7 @@ from memtui.stores.agent_memory.records import (
     FactContext,
     FactFile,
 )
-from memtui.stores.agent_memory.rules import FactRules
+from memtui.stores.agent_memory.rules import FactRules, broken_rule, contradicted, most_similar
 from memtui.stores.change_validation import UNADDRESSABLE, content_of, created_of, word_of
 from memtui.stores.importing import is_import, texts_in
 from memtui.stores.plans import plan_duplicate, planned_before
@@ -100,10 +99,10 @@ def _quoted(memory: Memory) -> str:
 
 def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: FactRules) -> Plan:
     """The plan of an add that the rules reject; a plan with outcome ADDED when they accept it."""
-    broken = asking.broken_rule(content, rules)
+    broken = broken_rule(content, rules)
     if broken:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken)
-    same = asking.most_similar(content, active, rules)
+    same = most_similar(content, active, rules)
     if same is not None:
         fact, score = same
         reason = f"New fact is {score:.2f} similar to existing: {_quoted(fact)}"
@@ -128,14 +127,14 @@ def plan_add(change: Change, context: FactContext) -> Plan:
     if verdict.outcome is not Outcome.ADDED and not change.force:
         return verdict
     value = new_fact(change, file, stated, context.now)
-    replaced = asking.contradicted(content, active, context.rules)
+    replaced = contradicted(content, active, context.rules)
     blocked = [fact for fact, _ in replaced if UNADDRESSABLE in fact.extra]
     old = [fact for fact, _ in replaced if fact not in blocked]
     warnings = [f"forced: {verdict.reason}"] if verdict.reason else []
     warnings += [f"{_quoted(fact)} stays: {fact.extra[UNADDRESSABLE]}" for fact in blocked]
     warnings += [
         f"{_quoted(fact)}, added along with it, says otherwise"
-        for fact, _ in asking.contradicted(content, coming, context.rules)
+        for fact, _ in contradicted(content, coming, context.rules)
     ]
     warnings += _no_importance(change)
     if old:

@@ -15,7 +15,6 @@ from memtui.files.json.editing import load, put_member
 from memtui.model import Memory
 from memtui.stores.action_support import ActionSupport
 from memtui.stores.agent_memory import records
-from memtui.stores.agent_memory import rules as asking
 from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type
 from memtui.stores.agent_memory.layout import shard_key
 from memtui.stores.agent_memory.notes import NOTE_ACTS, delete_note, edit_note
@@ -27,6 +26,7 @@ from memtui.stores.agent_memory.records import (
     FactFile,
     edge_link,
 )
+from memtui.stores.agent_memory.rules import broken_rule, most_similar
 from memtui.stores.change_validation import (
     UNADDRESSABLE,
     changed_values,
@@ -81,27 +81,27 @@ def _unchanged_record(memory: Memory, file: FactFile, wanted: str | None = None)
 def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
     if memory.kind == "note":
         return edit_note(change, memory, context)
-    asked = changed_values(change, memory, FACT_FIELDS)
+    changed = changed_values(change, memory, FACT_FIELDS)
     file = context.open(slug_of(memory))
-    wanted = content_of(change) if "content" in asked else None
+    wanted = content_of(change) if "content" in changed else None
     named = _unchanged_record(memory, file, wanted)
     raw = named.record.raw
     warnings: list[str] = []
     if wanted is not None:
         raw = put_member(raw, "content", wanted)
-        broken = asking.broken_rule(wanted, context.rules)
+        broken = broken_rule(wanted, context.rules)
         warnings += [f"agent-memory would reject this as new: {broken}"] if broken else []
-    if "type" in asked:
+    if "type" in changed:
         raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
     edits: tuple[Edit, ...] = ()
-    if "entity" in asked:
+    if "entity" in changed:
         edits = _move(change, memory, context, file, named, raw)
         warnings += _move_warnings(memory, file, named)
     elif raw != named.record.raw:
         edits = (file.items.edit(named, raw),)
         warnings += _path_warnings(file, named, raw)
-    if "tags" in asked:
-        edits += tag_edits(context.sidecar_entry(memory), asked["tags"])
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits, tuple(warnings))
 
 
@@ -127,8 +127,8 @@ def _move(
         raw = put_member(raw, "entityType", stated)
     entry = dict(context.sidecar.entry(memory.id))
     entry.pop("shard", None)
-    noted = context.fact_entry_edits(slug, memory.id, **entry) if entry else ()
-    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *noted)
+    entry_edits = context.fact_entry_edits(slug, memory.id, **entry) if entry else ()
+    return (file.items.edit(named, None), *target.items.insert_raw(memory.id, raw), *entry_edits)
 
 
 def _move_warnings(memory: Memory, file: FactFile, named: NamedRecord) -> list[str]:
@@ -171,7 +171,7 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     file = context.open(slug_of(memory))
     content = content_of(change)
     named = _unchanged_record(memory, file, content)
-    broken = asking.broken_rule(content, context.rules)
+    broken = broken_rule(content, context.rules)
     if broken and not change.force:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken, refs=(memory.ref,))
     value = new_fact(change, file, text_of(named.value.get("entityType")), context.now)
@@ -179,7 +179,7 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
     others = [fact for fact in file.active if fact.id != memory.id]
-    same = asking.most_similar(content, others, context.rules)
+    same = most_similar(content, others, context.rules)
     warnings = [f"forced: {broken}"] if broken else []
     if same is not None:
         warnings.append(f"it is {same[1]:.2f} similar to another active fact, {same[0].id}")

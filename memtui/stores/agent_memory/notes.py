@@ -173,14 +173,14 @@ def _read_again(memory: Memory) -> tuple[str, NoteText]:
 
 def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     before, prose = _read_again(memory)
-    asked = changed_values(change, memory, NOTE_FIELDS)
+    changed = changed_values(change, memory, NOTE_FIELDS)
     edits: tuple[Edit, ...] = ()
-    if "content" in asked:
+    if "content" in changed:
         path = str(prose.path)
-        check_unchanged(memory, prose.content, path, asked["content"])
+        check_unchanged(memory, prose.content, path, changed["content"])
         edits = (TextEdit(path, before, note_to_text(content_of(change), prose)),)
-    if "tags" in asked:
-        edits += tag_edits(context.sidecar_entry(memory), asked["tags"])
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
 
 

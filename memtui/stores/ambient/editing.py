@@ -75,16 +75,16 @@ def _unchanged_copies(
 
 
 def _changed_keys(
-    change: Change, asked: dict[str, Any], context: EventContext
+    change: Change, changed: dict[str, Any], context: EventContext
 ) -> tuple[dict[str, str], str]:
     """The event's keys that the change sets, and a warning if the text was cut."""
     values: dict[str, str] = {}
     cut = ""
-    if "content" in asked:
+    if "content" in changed:
         values["content"], cut = fit_content(content_of(change), context.rules, change.force)
-    if "type" in asked:
+    if "type" in changed:
         values["type"] = word_of(change, "type", "")
-    if "importance" in asked:
+    if "importance" in changed:
         values["importance"] = importance_of(change, "")
     return values, cut
 
@@ -99,9 +99,9 @@ def _put(
 
 
 def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
-    asked = changed_values(change, memory, EDITABLE)
+    changed = changed_values(change, memory, EDITABLE)
     files = context.open(key_of(memory))
-    values, cut = _changed_keys(change, asked, context)
+    values, cut = _changed_keys(change, changed, context)
     edits: tuple[Edit, ...] = ()
     warnings = ((cut,) if cut else ()) + files.warnings
     if values:
@@ -114,8 +114,8 @@ def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
             holding.append(files.own)
         edits += last_active_edits(holding, context.milliseconds)
         warnings += reactivation_warnings(holding, context.now)
-    if "tags" in asked:
-        edits += tag_edits(context.sidecar_entry(memory), asked["tags"], _native_tags(memory))
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"], _native_tags(memory))
     return plan_one(change, memory, edits, warnings if edits else ())
 
 

@@ -54,7 +54,7 @@ READ_LIMIT_SECONDS = 60.0
 TICK_NANOSECONDS = 50_000_000
 """Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
 POINTS = ("begin", "lock", "commit", "done")
-"""Where a test may kill a transaction (see `files.faults`)."""
+"""Where a test may kill a transaction (see `files.failpoints`)."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 1_000_000

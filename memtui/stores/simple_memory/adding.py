@@ -49,12 +49,12 @@ def add(change: Change, context: RecordContext) -> Plan:
     value = new_record_value(part, change, context)
     id = new_id(part, content_of(change), context)
     record = {"id": id, **value}
-    beside = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
+    entry = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
     return Plan(
         changes=(change,),
         edits=(
             *context.open(part).file.insert(record, INDENT),
-            *context.record_entry_edits(id, **beside),
+            *context.record_entry_edits(id, **entry),
         ),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",

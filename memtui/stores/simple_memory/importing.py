@@ -53,10 +53,10 @@ def plan_import(change: Change, context: RecordContext) -> Plan:
     if id in opened.by_id:
         return plan_duplicate(change, "a record with this id")
     record = {"id": id, **_record(part, change, context)}
-    beside = context.record_entry_edits(id, **_sidecar_values(part, record, change))
+    entry_edits = context.record_entry_edits(id, **_sidecar_values(part, record, change))
     return Plan(
         changes=(change,),
-        edits=(*opened.file.insert(record, INDENT), *beside),
+        edits=(*opened.file.insert(record, INDENT), *entry_edits),
         outcome=Outcome.ADDED,
         reason=f"Added {part.noun}, {id}",
         refs=(context.ref(id),),

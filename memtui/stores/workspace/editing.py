@@ -50,12 +50,12 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    asked = changed_values(change, memory, EDITABLE)
+    changed = changed_values(change, memory, EDITABLE)
     edits: tuple[Edit, ...] = ()
-    if asked.keys() - {"type"}:
-        edits = edit_document(change, asked, context.open(memory), context)
-    if "type" in asked:
-        edits += _type_edits(memory, str(asked["type"] or ""), context)
+    if changed.keys() - {"type"}:
+        edits = edit_document(change, changed, context.open(memory), context)
+    if "type" in changed:
+        edits += _type_edits(memory, str(changed["type"] or ""), context)
     return plan_one(change, memory, edits)
 
 
@@ -206,18 +206,18 @@ _HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 def edit_document(
-    change: Change, asked: Mapping[str, Any], page: OpenDocument, context: DocumentContext
+    change: Change, changed: Mapping[str, Any], page: OpenDocument, context: DocumentContext
 ) -> tuple[Edit, ...]:
     """The edits of the changed fields, except the type. Raises Refused or Conflict."""
-    before, beside = page, dict[str, Any]()
-    if "content" in asked:
+    before, entry = page, dict[str, Any]()
+    if "content" in changed:
         text = content_of(change)
         check_unchanged(page.memory, page.document.body, page.document.file, text)
         page = page.with_text(with_body(page.document, text))
     for name, write in _FIELDS.items():
-        if name in asked:
-            page = write(asked[name], page, context, beside)
-    return (*before.text_edits(page.text), *context.sidecar_entry(page.memory).set(**beside))
+        if name in changed:
+            page = write(changed[name], page, context, entry)
+    return (*before.text_edits(page.text), *context.sidecar_entry(page.memory).set(**entry))
 
 
 def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
@@ -233,7 +233,7 @@ def _has_frontmatter(page: OpenDocument) -> bool:
 
 
 def _title(
-    value: object, page: OpenDocument, _desk: DocumentContext, _beside: dict[str, Any]
+    value: object, page: OpenDocument, _context: DocumentContext, _entry: dict[str, Any]
 ) -> OpenDocument:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
@@ -258,7 +258,7 @@ def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
 
 
 def _tags(
-    value: object, page: OpenDocument, context: DocumentContext, beside: dict[str, Any]
+    value: object, page: OpenDocument, context: DocumentContext, entry: dict[str, Any]
 ) -> OpenDocument:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
@@ -266,10 +266,10 @@ def _tags(
     native = words_of(page.document.frontmatter.get("tags"))
     kept = context.sidecar.entry(page.memory.id).get("tags", ())
     if not _has_frontmatter(page):
-        beside["tags"] = wanted
+        entry["tags"] = wanted
         return page
-    beside["tags"] = [tag for tag in wanted if tag in kept and tag not in native]
-    mine = [tag for tag in wanted if tag not in beside["tags"]]
+    entry["tags"] = [tag for tag in wanted if tag in kept and tag not in native]
+    mine = [tag for tag in wanted if tag not in entry["tags"]]
     if mine == list(native):
         return page
     is_line = isinstance(page.document.frontmatter.get("tags"), str)
@@ -277,14 +277,14 @@ def _tags(
 
 
 def _importance(
-    value: object, page: OpenDocument, _desk: DocumentContext, beside: dict[str, Any]
+    value: object, page: OpenDocument, _context: DocumentContext, entry: dict[str, Any]
 ) -> OpenDocument:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
     in_task = TASKS in page.document.folders and _has_frontmatter(page)
     if in_task or "priority" in page.document.frontmatter:
         return page.with_text(set_field(page.text, "priority", str(value)))
-    beside["rating"] = RATING_OF[str(value)]
+    entry["rating"] = RATING_OF[str(value)]
     return page
 
 

@@ -1,1 +1,1 @@
-"""What the acts of the registry do, by subject. Each controller knows the browse screen."""
+"""Controllers: carry out the actions of the table, by subject, through `ScreenInterface`."""

@@ -1,4 +1,4 @@
-"""Acts that change memories without asking for a text: planned, shown where it matters, done."""
+"""Changes that need no text: plan them, confirm where needed, write."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ SHOWN = 50
 class ChangeActions:
     """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
 
-    def __init__(self, screen: ScreenInterface, doing: ChangeWorker, selection: Selection) -> None:
+    def __init__(self, screen: ScreenInterface, writer: ChangeWorker, selection: Selection) -> None:
         self._screen = screen
-        self._doing = doing
+        self._writer = writer
         self._selection = selection
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         plain = ("retire", "restore", "delete", "pin", "review", "decline")
         return {action_id: partial(self.do, action_id) for action_id in plain}
 
@@ -41,7 +41,7 @@ class ChangeActions:
         """Plan the act for all it can be done to; ask where it takes something away."""
         able, reason = self._selection.able(action_id)
         if not able:
-            self.say_no(reason)
+            self.show_refusal(reason)
             return
         acts = [self._selection.act(action_id, memory) for memory in able]
         if action_id == "pin" and Act.PIN in acts:
@@ -55,7 +55,7 @@ class ChangeActions:
         self.plan(changes, said)
 
     def plan(self, changes: Sequence[Change], said: Sequence[OutcomeLine] = ()) -> None:
-        """Plan these changes and carry them out, with one question where there is one to ask."""
+        """Plan these changes and write them, after a confirmation where one is needed."""
         self._screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
         def planned(found: Preview) -> None:
@@ -73,7 +73,7 @@ class ChangeActions:
             self._screen.search_bar.set_activity("")
             self.failed(error)
 
-        self._doing.ask(
+        self._writer.ask(
             lambda library: change_worker.preview(library, changes),
             planned,
             failed,
@@ -85,11 +85,11 @@ class ChangeActions:
         """Do what was planned; with `ask`, only after a yes to its diff."""
         from memtui.tui.dialogs.diff import DiffScreen
 
-        planned, library = found.planned, self._doing.library
+        planned, library = found.planned, self._writer.library
         if library is None:
             return
         if not planned.has_edits:
-            self.say_no(planned.reason or "nothing would change")
+            self.show_refusal(planned.reason or "nothing would change")
         elif ask:
             told = (*plan_summary.describe_plan(planned, library.get), *said)
             if len(planned.plans) > 1 and not planned.supersedes:
@@ -107,13 +107,13 @@ class ChangeActions:
         words = done_words(planned, self._name)
 
         def done(action: JournalAction) -> None:
-            self.told(planned.with_written_refs(action.refs), words)
+            self.report_written(planned.with_written_refs(action.refs), words)
             if then is not None:
                 then()
 
-        self._doing.apply(planned, done, self.failed)
+        self._writer.apply(planned, done, self.failed)
 
-    def told(self, planned: Planned, words: str = "") -> None:
+    def report_written(self, planned: Planned, words: str = "") -> None:
         """It is on disk: say what was done, and stand on what was made."""
         screen = self._screen
         if screen.memories.marked:
@@ -127,7 +127,7 @@ class ChangeActions:
             screen.await_memory(planned.refs[0])
 
     def _name(self, ref: str) -> str:
-        library = self._doing.library
+        library = self._writer.library
         try:
             return library.get(ref).headline[:400] if library else ref
         except MemtuiError:
@@ -144,7 +144,7 @@ class ChangeActions:
         else:
             self._screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
 
-    def say_no(self, reason: str) -> None:
+    def show_refusal(self, reason: str) -> None:
         """Why an act cannot be done, as a toast."""
         self._screen.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
 

@@ -1,4 +1,4 @@
-"""Texts that an earlier run left unsaved: told of at the start, opened again in their forms."""
+"""Unsaved drafts of an earlier session: announced at the start, reopened in their forms."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ SHOWN = 50
 """Cells of a draft's text in a toast or a list."""
 
 
-class DraftActs:
-    """What was written in a form that the program ended with."""
+class DraftActions:
+    """Carries out the action that opens a draft."""
 
     def __init__(
         self,
         screen: ScreenInterface,
-        doing: ChangeWorker,
+        writer: ChangeWorker,
         selection: Selection,
-        writing: FormActions,
+        forms: FormActions,
     ) -> None:
         self._screen = screen
-        self._doing = doing
+        self._writer = writer
         self._selection = selection
-        self._writing = writing
+        self._forms = forms
         self._drafts: list[tuple[Path, FormDraft]] = []
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {"drafts": self._open}
 
     def refusal(self) -> str:
@@ -59,7 +59,7 @@ class DraftActs:
             self._screen.update_keys()
 
     def _look(self) -> bool:
-        state, library = self._screen.app.launch.state, self._doing.library
+        state, library = self._screen.app.launch.state, self._writer.library
         if state is None or library is None:
             return False
         roots = [store.root for store in library.stores if not store.read_only]
@@ -94,7 +94,7 @@ class DraftActs:
         self._drafts.remove(found)
         self._screen.update_keys()
         if (file := form_drafts.claim(path)) is not None:
-            self._writing.resume(file, draft)
+            self._forms.resume(file, draft)
 
 
 def _words(draft: FormDraft) -> str:

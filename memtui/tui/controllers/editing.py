@@ -1,4 +1,4 @@
-"""Everything on the screen that changes memories, put together: one `ChangeWorker`, many acts."""
+"""Creates the controllers that write; they share one `ChangeWorker`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
-from memtui.tui.controllers.drafts import DraftActs
+from memtui.tui.controllers.drafts import DraftActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.repair import RepairActions
@@ -21,56 +21,56 @@ if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
-_OF_ANY = frozenset({"new"})
+_WITHOUT_MEMORY = frozenset({"new"})
 """Actions that are about no memory in particular."""
-_OF_CARRYING = frozenset({"export", "import", "copy.to"})
-_OF_JOURNAL = frozenset({"undo", "redo", "log", "again"})
+_TRANSFER = frozenset({"export", "import", "copy.to"})
+_JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
 
 class EditingControllers:
-    """What the browse screen needs to know of changing."""
+    """The controllers that write, as the browse screen sees them."""
 
     def __init__(self, screen: ScreenInterface) -> None:
-        self.doing = ChangeWorker(
-            screen.worker, screen.search_again, lambda: self.journalling.watch(), self._ask_owner
+        self.writer = ChangeWorker(
+            screen.worker, screen.search_again, lambda: self.journal.watch(), self._ask_owner
         )
         self._screen = screen
         self.selection = Selection(screen)
-        self.changing = ChangeActions(screen, self.doing, self.selection)
-        self.writing = FormActions(screen, self.doing, self.selection, self.changing)
-        self.drafts = DraftActs(screen, self.doing, self.selection, self.writing)
-        self.journalling = JournalActions(screen, self.doing, self.selection, self.changing)
-        self.mending = RepairActions(screen, self.doing, self.changing)
-        self.carrying = TransferActions(screen, self.doing, self.selection, self.changing)
+        self.changes = ChangeActions(screen, self.writer, self.selection)
+        self.forms = FormActions(screen, self.writer, self.selection, self.changes)
+        self.drafts = DraftActions(screen, self.writer, self.selection, self.forms)
+        self.journal = JournalActions(screen, self.writer, self.selection, self.changes)
+        self.repair = RepairActions(screen, self.writer, self.changes)
+        self.transfer = TransferActions(screen, self.writer, self.selection, self.changes)
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
         return {
-            **self.changing.acts(),
-            **self.writing.acts(),
-            **self.drafts.acts(),
-            **self.journalling.acts(),
-            **self.carrying.acts(),
-            **self.mending.acts(),
+            **self.changes.handlers(),
+            **self.forms.handlers(),
+            **self.drafts.handlers(),
+            **self.journal.handlers(),
+            **self.transfer.handlers(),
+            **self.repair.handlers(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
-        if action_id in _OF_JOURNAL:
-            return self.journalling.refusal(action_id)
+        if action_id in _JOURNAL:
+            return self.journal.refusal(action_id)
         if action_id == "broken":
-            return self.mending.refusal()
+            return self.repair.refusal()
         if action_id == "drafts":
             return self.drafts.refusal()
-        if action_id in _OF_CARRYING:
-            return self.carrying.refusal(action_id)
-        if action_id in _OF_ANY:
+        if action_id in _TRANSFER:
+            return self.transfer.refusal(action_id)
+        if action_id in _WITHOUT_MEMORY:
             return self.selection.can_write()
         return self.selection.refusal(action_id)
 
     def begin(self) -> None:
         """Everything has been read."""
-        self.journalling.begin()
+        self.journal.begin()
         self.drafts.begin()
 
     def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:

@@ -1,4 +1,4 @@
-"""Acts that change what is shown: search, filters, order, saved filters."""
+"""Actions that change the search: query, filters, order, saved filters."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FilterActions:
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {
             "search": self._search,
             "filter.type": partial(self._pick, "type"),

@@ -1,4 +1,4 @@
-"""Acts that ask for a text or a value first: forms, $EDITOR, links."""
+"""Changes that ask for a text or a value first: forms, $EDITOR, links."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class FormActions:
     def __init__(
         self,
         screen: ScreenInterface,
-        doing: ChangeWorker,
+        writer: ChangeWorker,
         selection: Selection,
-        changing: ChangeActions,
+        changes: ChangeActions,
     ) -> None:
         self._screen = screen
-        self._doing = doing
+        self._writer = writer
         self._selection = selection
-        self._changing = changing
+        self._changes = changes
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {
             "edit": partial(self._with_form, change_forms.edit),
             "accept": partial(self._with_form, partial(change_forms.edit, act=Act.ACCEPT)),
@@ -69,7 +69,7 @@ class FormActions:
     # Forms
 
     def _with_form(self, make: object, content: str | None = None) -> None:
-        memory, library = self._selection.current(), self._doing.library
+        memory, library = self._selection.current(), self._writer.library
         if memory is None or library is None:
             return
         store = library.store(memory.store)
@@ -96,18 +96,18 @@ class FormActions:
 
         def left(planned: Planned | None) -> None:
             if planned is not None:
-                self._changing.told(planned)
+                self._changes.report_written(planned)
                 if draft is not None:
                     draft.discard()
             elif draft is not None:
                 self._screen.app.notify(f"The draft is kept in {draft.path}", timeout=10)
 
-        screen = FormScreen(form, self._doing, changed=changed, file=file)
+        screen = FormScreen(form, self._writer, changed=changed, file=file)
         self._screen.app.push_screen(screen, left)
 
     def resume(self, file: DraftFile, draft: FormDraft) -> None:
         """Open the form of a draft again; `file` stays its file."""
-        library = self._doing.library
+        library = self._writer.library
         if library is None:
             return
         stores = {str(store.root): store for store in library.stores}
@@ -117,7 +117,7 @@ class FormActions:
             with suppress(KeyError, RefError):
                 memories.append(library.get(f"{stores[root].label}:{id}"))
         if not memories and draft.about and not draft.values.get("content"):
-            self._changing.say_no("what this draft was about is no longer there")
+            self._changes.show_refusal("what this draft was about is no longer there")
             file.discard()
             return
 
@@ -141,18 +141,18 @@ class FormActions:
                 "kind": _common(facets.kind),
             }
 
-        self._doing.ask(look, done, self._changing.failed, "known", opens=True)  # type: ignore[arg-type]
+        self._writer.ask(look, done, self._changes.failed, "known", opens=True)  # type: ignore[arg-type]
 
     def _new(self) -> None:
-        library = self._doing.library
+        library = self._writer.library
         if library is None:
             return
         if why := self._selection.can_write():
-            self._changing.say_no(why)
+            self._changes.show_refusal(why)
             return
         open_for_writing = [store for store in library.stores if not store.read_only]
         if not open_for_writing:
-            self._changing.say_no(library.stores[0].read_only or "no store can be written")
+            self._changes.show_refusal(library.stores[0].read_only or "no store can be written")
             return
         memory = self._selection.current()
         if len(open_for_writing) == 1:
@@ -197,7 +197,7 @@ class FormActions:
     def _merge(self) -> None:
         memories, current = self._selection.memories(), self._selection.current()
         if why := of_one_store(memories):
-            self._changing.say_no(why)
+            self._changes.show_refusal(why)
             return
         keeper = current if current in memories and current is not None else memories[0]
         self._show(change_forms.merge(keeper, [m for m in memories if m is not keeper]))
@@ -213,7 +213,7 @@ class FormActions:
     def _retype(self) -> None:
         able, reason = self._selection.able("retype")
         if not able or (reason := of_one_store(able)):
-            self._changing.say_no(reason)
+            self._changes.show_refusal(reason)
             return
 
         def known(values: Mapping[str, Sequence[str]]) -> None:
@@ -223,7 +223,7 @@ class FormActions:
 
     def _form_or_no(self, form: Form | None, reason: str) -> None:
         if form is None:
-            self._changing.say_no(reason)
+            self._changes.show_refusal(reason)
         else:
             self._show(form)
 
@@ -240,9 +240,9 @@ class FormActions:
             if link is not None:
                 relation, target = link
                 fields = {"relation": relation, "target": target}
-                self._changing.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
+                self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
 
-        self._screen.app.push_screen(LinkScreen(memory, self._doing, self._screen.now), chosen)
+        self._screen.app.push_screen(LinkScreen(memory, self._writer, self._screen.now), chosen)
 
     # $EDITOR
 
@@ -304,19 +304,19 @@ class FormActions:
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:
                 draft.discard()
-                self._changing.told(found.planned.with_written_refs(action.refs))
+                self._changes.report_written(found.planned.with_written_refs(action.refs))
 
-            self._doing.apply(found.planned, done, failed)
+            self._writer.apply(found.planned, done, failed)
 
         def failed(error: MemtuiError) -> None:
             self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
             self._reopen(memory, draft, content)
 
-        self._doing.ask(look, planned, failed, "plan", opens=True)
+        self._writer.ask(look, planned, failed, "plan", opens=True)
 
     def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""
-        library = self._doing.library
+        library = self._writer.library
         if library is None:
             return
         store = library.store(memory.store)

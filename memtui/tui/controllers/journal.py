@@ -1,4 +1,4 @@
-"""Undo, redo, the log of all changes, and the notice that an agent took one of ours back."""
+"""Undo, redo, the change log, and the warning that another program overwrote a change."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ LOGGED = 500
 
 
 class JournalActions:
-    """What was changed, and taking it back."""
+    """Carries out undo, redo, log and reapply."""
 
     def __init__(
         self,
         screen: ScreenInterface,
-        doing: ChangeWorker,
+        writer: ChangeWorker,
         selection: Selection,
-        changing: ChangeActions,
+        changes: ChangeActions,
     ) -> None:
         self._screen = screen
-        self._doing = doing
+        self._writer = writer
         self._selection = selection
-        self._changing = changing
+        self._changes = changes
         self._since = time.time() - LOOK_BACK
         self._until = 0.0
         """Until when is looked, by the monotonic clock: the other one may be put on or back. The
         first look comes when everything has been read."""
         self._told: set[tuple[int, Hashable]] = set()
         self.overwritten: tuple[RevertedEdit, ...] = ()
-        """What an agent took back and has not been applied again."""
+        """Changes that were overwritten and have not been reapplied."""
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {
             "undo": self.undo,
             "redo": self.redo,
@@ -71,18 +71,18 @@ class JournalActions:
 
     def undo(self, number: int | None = None) -> None:
         """Undo the last change, or the one with this number."""
-        self._doing.write(
+        self._writer.write(
             lambda library: library.undo(number),
             partial(self._tell, "undo", "redo"),
-            self._changing.failed,
+            self._changes.failed,
         )
 
     def redo(self, number: int | None = None) -> None:
         """Redo the last undone change, or the one with this number."""
-        self._doing.write(
+        self._writer.write(
             lambda library: library.redo(number),
             partial(self._tell, "redo", "undo"),
-            self._changing.failed,
+            self._changes.failed,
         )
 
     def _tell(self, action_id: str, opposite: str, action: JournalAction) -> None:
@@ -95,10 +95,10 @@ class JournalActions:
     # The log
 
     def _log(self) -> None:
-        self._doing.ask(
+        self._writer.ask(
             lambda library: library.log(LOGGED, void=False),
             self._show_log,
-            self._changing.failed,
+            self._changes.failed,
             "log",
             opens=True,
         )
@@ -106,7 +106,7 @@ class JournalActions:
     def _show_log(self, changes: list[JournalAction]) -> None:
         from memtui.tui.dialogs.log import LogScreen
 
-        library = self._doing.library
+        library = self._writer.library
         if library is None:
             return
 
@@ -145,7 +145,7 @@ class JournalActions:
         def found(library: Library) -> tuple[RevertedEdit, ...]:
             return tuple(library.find_reverted(self._since))
 
-        self._doing.ask(found, self._found, lambda _: None, "overwritten")
+        self._writer.ask(found, self._found, lambda _: None, "overwritten")
 
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
@@ -178,4 +178,4 @@ class JournalActions:
             self._screen.app.notify(f"{actions.BY_ID['again'].done}: {what}{undo}", timeout=4)
             self._screen.update_keys()
 
-        self._doing.apply(planned, done, self._changing.failed)
+        self._writer.apply(planned, done, self._changes.failed)

@@ -1,4 +1,4 @@
-"""Acts on memories that change nothing: mark, follow, history, source, copy, what is new."""
+"""Actions that write nothing: mark, follow, history, source, copy, next new, help."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryActions:
         self._trail: list[str] = []
         """Refs of the memories that references were followed from."""
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         screen = self._screen
         return {
             "mark": screen.memories.toggle_mark,

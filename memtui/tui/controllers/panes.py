@@ -1,4 +1,4 @@
-"""Acts on the panes: focus, zoom, back, and what the keys of one pane do there."""
+"""Actions on panes: focus, zoom, back, and the keys of a single pane."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PaneActions:
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         screen = self._screen
         return {
             **{f"pane.{pane}": partial(screen.focus_pane, pane) for pane in Pane},

@@ -21,7 +21,7 @@ class RelevanceActions:
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {"why": self._why}
 
     def _why(self) -> None:
@@ -63,7 +63,7 @@ class SimilarActions:
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {"similar": self._similar}
 
     def _similar(self) -> None:

@@ -23,13 +23,13 @@ class RepairActions:
     """BrokenFile files, opened read-only."""
 
     def __init__(
-        self, screen: ScreenInterface, doing: ChangeWorker, changing: ChangeActions
+        self, screen: ScreenInterface, writer: ChangeWorker, changes: ChangeActions
     ) -> None:
         self._screen = screen
-        self._doing = doing
-        self._changing = changing
+        self._writer = writer
+        self._changes = changes
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {"broken": self._pick}
 
     def refusal(self) -> str:
@@ -38,7 +38,7 @@ class RepairActions:
 
     def _broken(self) -> list[tuple[str, Unreadable]]:
         """Store label and fault of each file."""
-        library = self._doing.library
+        library = self._writer.library
         states = library.snapshot.stores if library else ()
         return [(state.label, fault) for state in states for fault in state.unreadable]
 
@@ -62,16 +62,16 @@ class RepairActions:
         self._screen.app.push_screen(Picker("BrokenFile files", choices, several=False), picked)
 
     def _store(self, label: str) -> WritableStore:
-        library = self._doing.library
+        library = self._writer.library
         assert library is not None, "it has said which files are broken"
         return library.store(label)
 
     def _look(self, label: str, fault: Unreadable) -> None:
         store, state = self._store(label), self._screen.app.launch.state
-        self._doing.ask(
+        self._writer.ask(
             lambda _: repair.inspect_file(store, fault.file, fault.reason, state),
             lambda broken: self._show(store, broken),
-            self._changing.failed,
+            self._changes.failed,
             "broken",
             opens=True,
         )
@@ -100,7 +100,7 @@ class RepairActions:
         def planned(found: Preview) -> None:
             def answered(yes: bool | None) -> None:
                 if yes:
-                    self._doing.apply(found.planned, done, self._changing.failed)
+                    self._writer.apply(found.planned, done, self._changes.failed)
 
             screen = DiffScreen(found.planned.title, (), found.lines, yes="restore")
             self._screen.app.push_screen(screen, answered)
@@ -109,4 +109,4 @@ class RepairActions:
             planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
             return preview_of(planned)
 
-        self._doing.ask(plan, planned, self._changing.failed, "plan", opens=True)
+        self._writer.ask(plan, planned, self._changes.failed, "plan", opens=True)

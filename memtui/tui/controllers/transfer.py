@@ -23,22 +23,22 @@ class TransferActions:
     def __init__(
         self,
         screen: ScreenInterface,
-        doing: ChangeWorker,
+        writer: ChangeWorker,
         selection: Selection,
-        changing: ChangeActions,
+        changes: ChangeActions,
     ) -> None:
         self._screen = screen
-        self._doing = doing
+        self._writer = writer
         self._selection = selection
-        self._changing = changing
+        self._changes = changes
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         return {"export": self._export, "import": self._import, "copy.to": self._copy}
 
     def refusal(self, action_id: str) -> str:
         """Why this cannot be done now; empty when it can."""
         if action_id == "export":
-            return "" if self._doing.library else "the stores are still being opened"
+            return "" if self._writer.library else "the stores are still being opened"
         if why := self._selection.can_write():
             return why
         if action_id == "copy.to":
@@ -50,7 +50,7 @@ class TransferActions:
 
     def _targets(self) -> list[str]:
         """Stores that can be written and do not hold all of the memories themselves."""
-        library = self._doing.library
+        library = self._writer.library
         held = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()
         return [s.label for s in stores if not s.read_only and held != {s.label}]
@@ -58,7 +58,7 @@ class TransferActions:
     def _export(self) -> None:
         from memtui.tui.dialogs.export import WHOLE, ExportScreen
 
-        screen, library = self._screen, self._doing.library
+        screen, library = self._screen, self._writer.library
         if library is None:
             return
         groups: list[tuple[str, Sequence[Memory] | None]] = []
@@ -70,15 +70,15 @@ class TransferActions:
             groups.append((f"{text.number(len(shown))} shown", shown))
         groups.append((WHOLE, None))
         day = screen.now().date().isoformat()
-        screen.app.push_screen(ExportScreen(self._doing, groups, day))
+        screen.app.push_screen(ExportScreen(self._writer, groups, day))
 
     def _import(self) -> None:
         from memtui.tui.dialogs.import_ import ImportScreen
 
-        library = self._doing.library
+        library = self._writer.library
         if library is not None:
             labels = [store.label for store in library.stores if not store.read_only]
-            self._screen.app.push_screen(ImportScreen(self._doing, labels))
+            self._screen.app.push_screen(ImportScreen(self._writer, labels))
 
     def _copy(self) -> None:
         from memtui.tui.dialogs.copy import CopyScreen
@@ -88,4 +88,4 @@ class TransferActions:
                 self._screen.memories.unmark()
 
         memories = self._selection.memories()
-        self._screen.app.push_screen(CopyScreen(self._doing, memories, self._targets()), done)
+        self._screen.app.push_screen(CopyScreen(self._writer, memories, self._targets()), done)

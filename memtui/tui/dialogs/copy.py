@@ -40,9 +40,9 @@ class CopyScreen(TransferScreen):
     AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
-        self, doing: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]
+        self, writer: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]
     ) -> None:
-        super().__init__(doing)
+        super().__init__(writer)
         self._memories = list(memories)
         self._to = ChoiceInput(list(targets), targets[0], name="to")
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
@@ -109,7 +109,7 @@ class CopyScreen(TransferScreen):
             return
         self.working = True
         self.update_keys()
-        self.doing.apply(self._planned, partial(self._done, self._plan), self._write_failed)
+        self.writer.apply(self._planned, partial(self._done, self._plan), self._write_failed)
 
     def _done(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False

@@ -41,10 +41,10 @@ class ExportScreen(TransferScreen):
     AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
-        self, doing: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
+        self, writer: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
     ) -> None:
         """`groups`: name and memories of each choice; None = all stores, complete."""
-        super().__init__(doing)
+        super().__init__(writer)
         self._groups = dict(groups)
         self._day = day
         self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")

@@ -50,8 +50,8 @@ class ImportScreen(TransferScreen):
     TITLE_WORDS = "Import"
     AUTO_FOCUS: ClassVar[str] = "LineInput"
 
-    def __init__(self, doing: ChangeWorker, stores: list[str], path: str = "") -> None:
-        super().__init__(doing)
+    def __init__(self, writer: ChangeWorker, stores: list[str], path: str = "") -> None:
+        super().__init__(writer)
         self._file = LineInput(path, name="file", placeholder="file path")
         self._into = ChoiceInput(
             [ORIGINAL_STORES, *stores, NEW_FOLDER], ORIGINAL_STORES, name="into"
@@ -143,9 +143,11 @@ class ImportScreen(TransferScreen):
         if isinstance(plan, Restoration):
             restoration = plan
             done = partial(self._restored, restoration)
-            self.doing.write(lambda library: library.restore(restoration), done, self._write_failed)
+            self.writer.write(
+                lambda library: library.restore(restoration), done, self._write_failed
+            )
         else:
-            self.doing.apply(
+            self.writer.apply(
                 planned_import(plan), partial(self._imported, plan), self._write_failed
             )
 

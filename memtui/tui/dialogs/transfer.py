@@ -41,9 +41,9 @@ class TransferScreen(FittingDialog[bool]):
         Binding("up", "app.focus_previous", show=False),
     ]
 
-    def __init__(self, doing: ChangeWorker) -> None:
+    def __init__(self, writer: ChangeWorker) -> None:
         super().__init__()
-        self.doing = doing
+        self.writer = writer
         self.working = False
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
@@ -104,7 +104,7 @@ class TransferScreen(FittingDialog[bool]):
             return
         self.working = True
         self.update_keys()
-        self._job = self.doing.worker.run(
+        self._job = self.writer.worker.run(
             "transfer",
             lambda library, job: what(library, job.report, job.is_cancelled),
             self.if_open(lambda answer: self._ended(lambda: done(answer))),

@@ -1,4 +1,4 @@
-"""The main screen: opens the stores, and joins the acts of the registry to the panes."""
+"""The main screen: opens the stores and connects the actions to the panes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LOOK = 0.05
 
 
 class BrowseScreen(SearchableScreen):
-    """What there is to see of the stores, and everything that can be done with it."""
+    """Browse, search and edit the memories of the open stores."""
 
     def __init__(
         self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
@@ -44,34 +44,34 @@ class BrowseScreen(SearchableScreen):
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
-        self._hands: EditingControllers | None = None
-        self._acts: ActionHandlers = {}
+        self._editing: EditingControllers | None = None
+        self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
         self._revision = -1
 
     def on_mount(self) -> None:
         asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
         for controller in (PaneActions(self), self._reading, *asking):
-            self._acts = {**self._acts, **controller.acts()}
+            self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
-        self.telling.show_opening()
+        self.status_text.show_opening()
 
     # Acts
 
-    def acts(self) -> ActionHandlers:
-        return self._acts
+    def handlers(self) -> ActionHandlers:
+        return self._handlers
 
     @property
-    def hands(self) -> EditingControllers:
+    def editing(self) -> EditingControllers:
         """What changes memories; there once the library is open."""
-        if self._hands is None:
+        if self._editing is None:
             raise RuntimeError(OPENING)
-        return self._hands
+        return self._editing
 
-    def situation(self) -> ActionContext:
+    def action_context(self) -> ActionContext:
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
@@ -84,7 +84,7 @@ class BrowseScreen(SearchableScreen):
             targets=self.detail.targets,
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
-            refused=self._hands.refusal if self._hands else lambda _: OPENING,
+            refused=self._editing.refusal if self._editing else lambda _: OPENING,
         )
 
     # Going to memories
@@ -124,7 +124,7 @@ class BrowseScreen(SearchableScreen):
     def _rows_changed(self, event: messages.RowsChanged) -> None:
         if event.complete and self._looking is not None:
             self._looking.stop()
-        self.telling.rows_changed(complete=event.complete)
+        self.status_text.rows_changed(complete=event.complete)
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
@@ -140,8 +140,8 @@ class BrowseScreen(SearchableScreen):
         # Writing needs most of memtui; a worker has loaded it meanwhile, after the first paint.
         from memtui.tui.controllers.editing import EditingControllers
 
-        self._hands = EditingControllers(self)
-        self._acts = {**self._acts, **self._hands.acts()}
+        self._editing = EditingControllers(self)
+        self._handlers = {**self._handlers, **self._editing.handlers()}
         self.update_keys()
 
     @on(messages.IndexReady)
@@ -154,7 +154,7 @@ class BrowseScreen(SearchableScreen):
             self.search_again()
         self.worker.watch()
         self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
-        self.hands.begin()
+        self.editing.begin()
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:
@@ -166,7 +166,7 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.Progressed)
     def _progressed(self, event: messages.Progressed) -> None:
-        self.telling.show_progress(event.progress)
+        self.status_text.show_progress(event.progress)
 
     @on(messages.ScreenCall)
     def _called_by_job(self, event: messages.ScreenCall) -> None:

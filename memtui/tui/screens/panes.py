@@ -42,23 +42,23 @@ class ActionScreen(Screen[None]):
     """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
     widgets that it is about draw themselves."""
 
-    def acts(self) -> ActionHandlers:
+    def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
         raise NotImplementedError
 
-    def situation(self) -> ActionContext:
+    def action_context(self) -> ActionContext:
         raise NotImplementedError
 
     def action_act(self, action_id: str) -> None:
         """Do it, or say why not."""
         if reason := self.refusal(action_id):
             self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
-        elif action_id in (acts := self.acts()):
-            acts[action_id]()
+        elif action_id in (handlers := self.handlers()):
+            handlers[action_id]()
 
     def refusal(self, action_id: str) -> str:
         """Why this cannot be done now; empty when it can."""
-        return actions.BY_ID[action_id].allowed(self.situation())
+        return actions.BY_ID[action_id].allowed(self.action_context())
 
 
 class PaneScreen(ActionScreen):
@@ -120,7 +120,7 @@ class PaneScreen(ActionScreen):
             take = key_bindings.first_key(BY_ID["complete"], overrides)
             self.keys.show(self.search_bar.line.keys(take))
             return
-        here = key_bindings.for_footer(self.pane, self.situation())
+        here = key_bindings.for_footer(self.pane, self.action_context())
         self.keys.show(
             [(key_bindings.first_key(a, overrides), a.label, a.id) for a in here],
             [

@@ -36,8 +36,8 @@ class SearchableScreen(PaneScreen):
         self.view = view
         self.unit: Unit | None = None
         self.found: SearchResult | None = None
-        self.telling = StatusText(self)
-        self.showing = DetailController(self, self.telling)
+        self.status_text = StatusText(self)
+        self.detail_controller = DetailController(self, self.status_text)
         self._number = 0
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
@@ -132,7 +132,7 @@ class SearchableScreen(PaneScreen):
         self.entities.show(
             found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
         )
-        self.telling.show_results(found)
+        self.status_text.show_results(found)
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):
             self.restore_selection()
@@ -151,7 +151,7 @@ class SearchableScreen(PaneScreen):
         since = chips.since.time.date().isoformat() if chips.since else ""
         until = chips.until.time.date().isoformat() if chips.until else ""
         self.timeline.show(event.overview.timeline, since, until)
-        self.statistics.show(self.telling.statistics(event.overview.statistics, self.found))
+        self.statistics.show(self.status_text.statistics(event.overview.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:
@@ -174,11 +174,11 @@ class SearchableScreen(PaneScreen):
 
     def show_memory(self, memory: Memory | None) -> None:
         """Put a memory into the detail."""
-        self.showing.show(memory)
+        self.detail_controller.show(memory)
 
     @on(messages.Related)
     def _related(self, event: messages.Related) -> None:
-        self.showing.related(event)
+        self.detail_controller.related(event)
 
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""

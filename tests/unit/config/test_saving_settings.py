@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.config import default_text, load, save_value
-from memtui.config.saving import _added, _in_place, _uncommented
+from memtui.config.saving import _added_line, _changed_line, _uncommented_line
 from memtui.errors import ConfigError
 
 MINE = """\
@@ -130,5 +130,5 @@ def test_the_edits_are_either_right_or_seen_to_be_wrong(
     import tomli_w
 
     text = tomli_w.dumps(document)
-    for edit in (_in_place, _uncommented, _added):
+    for edit in (_changed_line, _uncommented_line, _added_line):
         assert isinstance(edit(text, tuple(parts), value), str)

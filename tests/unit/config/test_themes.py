@@ -15,7 +15,7 @@ from textual.theme import Theme as TextualTheme
 
 from memtui import paths, themes
 from memtui.config import SCHEMA, Settings
-from memtui.themes import MEANINGS, Paint, Theme, Themes, choose, load_all, parse_paint
+from memtui.themes import ROLES, Paint, Theme, Themes, choose, load_all, parse_paint
 
 SHIPPED = load_all([paths.bundled_folder("themes")])
 COLOURED = [theme for theme in SHIPPED.by_name.values() if not theme.ansi]
@@ -36,9 +36,9 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def grounds(theme: Theme, meaning: str) -> Iterator[str]:
-    """Everything this meaning can be drawn on."""
-    own = theme[meaning].ground
+def grounds(theme: Theme, role: str) -> Iterator[str]:
+    """Everything this role can be drawn on."""
+    own = theme[role].ground
     if own:
         yield own
         return
@@ -85,13 +85,13 @@ WORST = {
 
 
 @pytest.mark.parametrize(
-    ("theme", "meaning"),
+    ("theme", "role"),
     [pytest.param(*pair, id=f"{pair[0].name}-{pair[1]}") for pair in product(COLOURED, WORST)],
 )
-def test_contrast_on_every_ground_it_is_drawn_on(theme: Theme, meaning: str) -> None:
-    for ground in grounds(theme, meaning):
-        ratio = contrast(theme[meaning].colour, ground)
-        assert ratio >= WORST[meaning], f"{theme.name}: {meaning} on {ground} is {ratio:.2f}"
+def test_contrast_on_every_ground_it_is_drawn_on(theme: Theme, role: str) -> None:
+    for ground in grounds(theme, role):
+        ratio = contrast(theme[role].colour, ground)
+        assert ratio >= WORST[role], f"{theme.name}: {role} on {ground} is {ratio:.2f}"
 
 
 @pytest.mark.parametrize("theme", COLOURED, ids=lambda theme: theme.name)
@@ -110,9 +110,9 @@ def test_a_match_can_be_read_when_the_cursor_gives_it_another_ground(theme: Them
 
 def test_the_contrast_theme_keeps_its_promise_everywhere() -> None:
     theme = SHIPPED.by_name["contrast"]
-    for meaning in {*WORST} - {"thumb-focus", "border-focus"}:
-        for ground in grounds(theme, meaning):
-            assert contrast(theme[meaning].colour, ground) >= 7
+    for role in {*WORST} - {"thumb-focus", "border-focus"}:
+        for ground in grounds(theme, role):
+            assert contrast(theme[role].colour, ground) >= 7
 
 
 def test_what_is_shipped_is_without_fault_and_introduces_itself() -> None:
@@ -122,7 +122,7 @@ def test_what_is_shipped_is_without_fault_and_introduces_itself() -> None:
     for theme in SHIPPED.by_name.values():
         assert theme.title
         assert theme.about
-        assert set(theme.paints) == set(MEANINGS)
+        assert set(theme.paints) == set(ROLES)
 
 
 def test_the_settings_name_every_theme_and_begin_with_the_default() -> None:
@@ -144,19 +144,19 @@ def test_the_terminal_theme_has_only_the_terminals_colours() -> None:
 def test_no_colour_means_no_colour_and_everything_still_differs() -> None:
     theme = SHIPPED.by_name["mono"]
     assert theme.ansi
-    for meaning in MEANINGS:
-        if meaning not in themes.GROUNDS:
-            assert not theme[meaning].colour
-            assert not theme[meaning].ground
+    for role in ROLES:
+        if role not in themes.GROUNDS:
+            assert not theme[role].colour
+            assert not theme[role].ground
     plain = theme["text"].attributes
-    for meaning in ("selection", "match", "mark", "high", "warning", "error", "chip", "badge"):
-        assert theme[meaning].attributes != plain
+    for role in ("selection", "match", "mark", "high", "warning", "error", "chip", "badge"):
+        assert theme[role].attributes != plain
 
 
 @pytest.mark.parametrize("theme", [*SHIPPED.by_name.values()], ids=lambda theme: theme.name)
 def test_rich_and_textual_understand_every_theme(theme: Theme) -> None:
-    for meaning in MEANINGS:
-        Style.parse(theme.style(meaning))
+    for role in ROLES:
+        Style.parse(theme.style(role))
     values = themes.textual_values(theme)
     TextualTheme(**values).to_color_system().generate()
     for name, value in values["variables"].items():
@@ -262,7 +262,7 @@ def test_the_persons_own_theme_takes_the_place_of_ours(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("[colours\n", "is not TOML"),
-        ('[colours]\ntexst = "#fff"', "texst is not a meaning, did you mean text?"),
+        ('[colours]\ntexst = "#fff"', "texst is not a role, did you mean text?"),
         ('[colours]\ntext = "ansi_blu"', "text 'ansi_blu' is no colour, did you mean ansi_blue?"),
         ("[colours]\ntext = 7", "text must be a colour in quotes"),
         ('[colours]\ntext = "#fff #000"', "text has two colours"),

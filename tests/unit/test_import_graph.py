@@ -1,0 +1,73 @@
+"""No circle between modules, and no import upward (import-linter holds the layers)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import memtui
+
+PACKAGE = Path(memtui.__file__).parent
+FOR_TYPES_ONLY: frozenset[frozenset[str]] = frozenset()
+"""Circles that exist only for type checkers, where a protocol would be worse: none today."""
+
+
+def _modules() -> dict[str, Path]:
+    names = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
+
+
+def _imports(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Every import statement below, those inside functions too."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        if types or not for_types:
+            yield from _imports(child, types=types)
+
+
+def _graph(modules: dict[str, Path], *, types: bool) -> dict[str, set[str]]:
+    """Module -> the modules it imports, at run time or, with `types`, for type checkers too."""
+    graph: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        for found in _imports(ast.parse(path.read_text(encoding="utf-8")), types=types):
+            if isinstance(found, ast.Import):
+                targets = [alias.name for alias in found.names]
+            else:
+                source = found.module or ""
+                targets = [f"{source}.{alias.name}" for alias in found.names]
+                targets = [target if target in modules else source for target in targets]
+            graph[name].update(t for t in targets if t in modules and t != name)
+    return graph
+
+
+def _circle(graph: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_circle_at_run_time() -> None:
+    modules = _modules()
+    assert len(modules) > 200
+    assert _circle(_graph(modules, types=False)) == []
+
+
+def test_no_circle_for_type_checkers_either() -> None:
+    graph = _graph(_modules(), types=True)
+    for circle in FOR_TYPES_ONLY:
+        for name in circle:
+            graph[name] -= circle
+    assert _circle(graph) == []
+
+
+def test_a_circle_would_be_found() -> None:
+    assert _circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) != []
