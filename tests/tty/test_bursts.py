@@ -30,17 +30,17 @@ DIALOGS = {
     "filter by type": ("t", "Filter by type"),
     "filter by recency": ("r", "Filter by recency"),
     "saved filters": ("f", "Saved filters"),
-    "themes": ("T", "Colours"),
+    "themes": ("T", "Theme "),
     "unreadable": ("U", "Stores and unreadable"),
     "history": ("H", "History,"),
     "changes": ("C", "Changes, newest"),
     "edit": ("e", "Edit in"),
-    "question": ("ezz" + ESC, "Leave the form?"),
+    "question": ("ezz" + ESC, "Discard changes?"),
     "new memory": ("n", "New memory in"),
-    "supersede": ("S", "Write the successor"),
+    "supersede": ("S", "Supersede in"),
     "link": ("L", "Link to another"),
     "delete": ("\x1b[3~", "enter delete"),
-    "export": ("x", "all stores whole"),
+    "export": ("x", "all stores, complete"),
     "import": ("I", "Import"),
 }
 """The keys that open each, in one write too, and what comes up."""
@@ -53,7 +53,7 @@ def _home(on: Any) -> None:
         screen = on.text()
         if HOME in screen.rpartition("\n")[2] and not any(word in screen for word in OPEN):
             return
-        on.send("y" if "Leave the form?" in screen else ESC)
+        on.send("y" if "Discard changes?" in screen else ESC)
         _changed(on, screen)
     raise AssertionError(f"there is no way back:\n{on.text()}")
 
@@ -114,7 +114,7 @@ def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Pa
         on.wait_for("Edit in")
         on.send("x")
         on.send("\x1b")
-        on.wait_for("Leave the form?")
+        on.wait_for("Discard changes?")
         on.send("yy")
         on.wait_for(HOME)
         on.send("q")

@@ -25,6 +25,7 @@ def test_width_of_the_gallery_agrees_with_textual(name: str) -> None:
         assert width(line) == cell_len(line)
 
 
+@pytest.mark.slow
 def test_width_of_every_character_agrees_with_textual() -> None:
     odd = []
     for code in range(0x110000):

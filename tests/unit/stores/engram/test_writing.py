@@ -756,6 +756,7 @@ while done < count:
 """
 
 
+@pytest.mark.slow
 def test_two_writers_lose_nothing(folder: Path) -> None:
     edits = 100
     commands = [
@@ -822,6 +823,7 @@ def _hold(folder: Path, how_long: str) -> subprocess.Popen[str]:
     return holder
 
 
+@pytest.mark.slow
 def test_a_lock_held_for_three_seconds_is_waited_for(july: Path) -> None:
     store = open_store(july)
     planned = plan(store, change(Act.EDIT, 2, content="after the wait"))
@@ -843,6 +845,7 @@ def test_a_lock_that_is_never_let_go_is_reported(
     assert row(july, 2)["content"] == "Stays are oak from now on"
 
 
+@pytest.mark.slow
 def test_ten_thousand_edits_in_one_go(july: Path) -> None:
     with closing(connect(july)) as connection:
         connection.execute("BEGIN")
