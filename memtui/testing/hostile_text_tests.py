@@ -127,7 +127,6 @@ class HostileTextTests(FormatFixtures):
         for name in ("CONFIG", "CACHE"):
             monkeypatch.setenv(f"MEMTUI_{name}", str(tmp_path / name.lower()))
 
-    @pytest.mark.slow
     def test_no_command_lets_it_act(
         self,
         place: Path,
