@@ -149,6 +149,22 @@ class ChangeActions:
         self._screen.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
 
 
+class WritingController:
+    """Base of the controllers whose actions end in a change."""
+
+    def __init__(
+        self,
+        screen: ScreenInterface,
+        writer: ChangeWorker,
+        selection: Selection,
+        changes: ChangeActions,
+    ) -> None:
+        self._screen = screen
+        self._writer = writer
+        self._selection = selection
+        self._changes = changes
+
+
 def done_words(planned: Planned, name: Callable[[str], str]) -> str:
     """`Retired: Alice lives in Porto`, `Retired 3 memories`."""
     changes = [change for plan in planned.plans for change in plan.changes]

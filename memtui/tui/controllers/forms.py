@@ -18,9 +18,8 @@ from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
 from memtui.tui import change_forms, change_worker, terminal
-from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.controllers.changes import ChangeActions, of_one_store
-from memtui.tui.controllers.selection import Selection
+from memtui.tui.change_worker import Preview
+from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.form import Form, changed_underneath, resumed
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
 
 KNOWN = 500
 """Values of a field that are offered while typing."""
@@ -37,20 +35,8 @@ _RECORDS = ("fact", "episode", "schema")
 """Kinds that a person may choose between when adding to a store that holds several."""
 
 
-class FormActions:
+class FormActions(WritingController):
     """Edit, add, supersede, merge, tag, type, rate, accept, link."""
-
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        changes: ChangeActions,
-    ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
 
     def handlers(self) -> ActionHandlers:
         return {

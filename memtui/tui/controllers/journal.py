@@ -11,7 +11,7 @@ from memtui import text
 from memtui.journal import JournalAction
 from memtui.tui import actions, key_bindings
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.selection import Selection
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ LOGGED = 500
 """Actions in the log screen."""
 
 
-class JournalActions:
+class JournalActions(WritingController):
     """Carries out undo, redo, log and reapply."""
 
     def __init__(
@@ -39,10 +39,7 @@ class JournalActions:
         selection: Selection,
         changes: ChangeActions,
     ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
+        super().__init__(screen, writer, selection, changes)
         self._since = time.time() - LOOK_BACK
         self._until = 0.0
         """Until when is looked, by the monotonic clock: the other one may be put on or back. The

@@ -5,32 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.changes import ChangeActions
-from memtui.tui.controllers.selection import Selection
+from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
 
 
-class TransferActions:
+class TransferActions(WritingController):
     """Memories on their way into and out of the open stores."""
-
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        changes: ChangeActions,
-    ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
 
     def handlers(self) -> ActionHandlers:
         return {"export": self._export, "import": self._import, "copy.to": self._copy}
