@@ -1,4 +1,4 @@
-"""What the conformance tests work on: the format, a copy of its sample, and folders to the last byte."""
+"""What the conformance tests work on: the format, a copy of its sample, and folder contents."""
 
 from __future__ import annotations
 
