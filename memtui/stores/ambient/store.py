@@ -9,9 +9,8 @@ from pathlib import Path
 from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import file_stamp
 from memtui.stores.ambient import editing, layout
-from memtui.stores.ambient.project_files import EventContext, ProjectFiles
+from memtui.stores.ambient.project_files import EventContext, EventRules, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
-from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
 from memtui.stores.scanning import FoundShard, LastRead
