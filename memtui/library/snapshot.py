@@ -82,6 +82,12 @@ class Rows(Sequence[Memory]):
             found = part.candidates(pattern) if isinstance(part, CachedRows) else range(len(part))
             yield from (first + at for at in found)
 
+    def cached_line(self, slot: int) -> CatalogRow | None:
+        """One row as the cache stores it; None if it is not a cached row."""
+        at = bisect_right(self._firsts, slot) - 1
+        part = self._parts[at]
+        return part.line(slot - self._firsts[at]) if isinstance(part, CachedRows) else None
+
     def __iter__(self) -> Iterator[Memory]:
         for part in self._parts:
             yield from part

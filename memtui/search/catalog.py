@@ -40,7 +40,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
@@ -151,6 +151,8 @@ def _save_columns(folder: Path, columns: Columns) -> None:
         "types": columns.types,
         "entities": columns.entities,
         "stores": columns.stores,
+        "contexts": columns.contexts,
+        "speakers": columns.speakers,
         "tags": list(columns.tags),
     }
     cache_files.write_text(folder / "columns.json", json.dumps(names))
@@ -180,6 +182,8 @@ def _load_columns(folder: Path, rows: int) -> Columns:
         types=tuple(names["types"]),
         entities=tuple(names["entities"]),
         stores=tuple(names["stores"]),
+        contexts=tuple(names["contexts"]),
+        speakers=tuple(names["speakers"]),
         tags=tags,
         also=also,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, filter_values
 from memtui.search import columns as columns_of
-from memtui.search import filters, fusion, matching, ranking
+from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
 from memtui.search.columns import Columns
@@ -66,7 +66,10 @@ def match_text(
     """
     if not query.terms:
         return None
-    return matching.match_terms(segments, size, query.terms, exact, cancelled, alive, literals)
+    match = matching.match_terms(segments, size, query.terms, exact, cancelled, alive, literals)
+    if not context.asks_when(query.words):
+        return match
+    return replace(match, time_words=context.find_time_words(segments))
 
 
 def add_meaning(
@@ -122,6 +125,8 @@ def find_hits(
         filtered = filters.FilteredSlots(wanted, None)
         slots = columns_of.order_slots(columns, filtered.mask(), query.order, now)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
+    if query.order is Sort.RELEVANCE:
+        match = context.add_context(match, columns, query.words, now, weights)
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = filters.FilteredSlots(wanted, match.slots)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.postings import Segment
 from memtui.search.prefix_postings import MAX_WEIGHT
+
+if TYPE_CHECKING:
+    from memtui.search.context import Context
 
 _DENSITY = 16
 """With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""
@@ -243,6 +246,16 @@ class Substitution:
 MAX_SUBSTITUTES_NAMED = 8
 
 
+@dataclass(frozen=True, slots=True)
+class ScoredTerm:
+    """What one term of the query adds to the text score of each slot that has it."""
+
+    hits: TermHits
+    """The weights are scores, before the sum is divided by the best."""
+    highest: float
+    """The highest score that a slot could have for this term."""
+
+
 @dataclass(frozen=True)
 class Match:
     """The slots that match the text of a query, before filters."""
@@ -261,6 +274,15 @@ class Match:
     """Folded words to highlight, with the forms and completions in the index."""
     missing: tuple[str, ...] = ()
     """Terms that match nothing, as they were typed."""
+    terms: tuple[ScoredTerm, ...] = ()
+    """The terms that are looked for, for the scores of what stands around a memory."""
+    is_plain: bool = False
+    """All terms are words, none is excluded or required, so that memories with none of them may
+    join (`memtui.search.context`)."""
+    time_words: Longs = field(default_factory=lambda: NO_SLOTS)
+    """Slots with a word of time, if the query asks when."""
+    context: Context | None = None
+    """What stands around the matches; None for a query of one term."""
     meaning: Floats | None = None
     """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""

@@ -22,7 +22,7 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, phrases, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
-from memtui.search.hits import NO_SLOTS, Match, Substitution, TermHits, read_terms
+from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch
 from memtui.search.match_bonuses import add_bonuses
 from memtui.search.postings import Segment
@@ -78,7 +78,7 @@ def match_terms(
         return _exclude(_match_all(slots), [search.mask(term) for term in asked.excluded])
     words: dict[str, None] = {}
     scores: list[TermHits] = []
-    best = 0.0
+    best: list[float] = []
     joined = join_neighbours(asked.wanted)
     for number, term in enumerate(positive):
         tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
@@ -86,17 +86,19 @@ def match_terms(
             tiers = list(search.find_substitutes(term, words))
         scored, highest = _score(tiers, slots, count)
         scores.append(scored)
-        best += highest
+        best.append(highest)
     sums = hits.sum_hits(scores, slots)
     missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
     found = Match(
         slots,
         sums.slots,
-        sums.sums * np.float32(1 / best),
+        sums.sums * np.float32(1 / sum(best)),
         sums.term_counts == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
+        terms=tuple(ScoredTerm(*pair) for pair in zip(scores, best, strict=True)),
+        is_plain=not asked.required and not asked.excluded,
     )
     required = scores[len(asked.wanted) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
