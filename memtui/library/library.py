@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
-from memtui.config import Embedding
+from memtui.config import Embedding, ReviewSettings
 from memtui.errors import Refused
 from memtui.library import opening
 from memtui.library.reader import NO_EMBEDDING, LibraryReader, utc_now
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from memtui.library.changing import ChangeWriter
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
+    from memtui.library.review import ReviewQueue
     from memtui.upkeep.checks import Finding
 
 
@@ -238,6 +239,12 @@ class Library(LibraryReader):
         from memtui.library import reverted_edits
 
         return reverted_edits.peek_reverted(self._state, self.stores)
+
+    def review(self, settings: ReviewSettings | None = None) -> ReviewQueue:
+        """Return the review queue of these stores; nothing is scanned yet."""
+        from memtui.library.review import ReviewQueue
+
+        return ReviewQueue(self, state=self._state, cache=self._cache, settings=settings)
 
     def check(self) -> list[Finding]:
         """Return everything a person should review, over memories of every status."""

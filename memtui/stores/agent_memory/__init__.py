@@ -13,6 +13,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.agent_memory.store", "AgentMemory"),
     configure=lazy_function("memtui.stores.format_setup", "configure"),
+    upkeep=lazy_function("memtui.stores.agent_memory.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=(
             "entities/*",

@@ -13,6 +13,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
     configure=lazy_function("memtui.stores.format_setup", "configure"),
+    upkeep=lazy_function("memtui.stores.ambient.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.json", "*.json.migrated"),
         convert=lazy_function("memtui.stores.ambient.importing", "convert"),

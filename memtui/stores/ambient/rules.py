@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores.upkeep_rules import Compaction, Expiry, UpkeepRules
 
 DECISION = "decision"
 _STOP_WORDS = """
@@ -109,3 +111,34 @@ def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]
             break
         kept.append(letter)
     return "".join(kept), f"the text was cut to {rules.longest} characters"
+
+
+COMPACTION = Compaction(
+    limits=(("project", 40), ("branch", 80)),
+    batch=0.8,
+    source="Ambient, memory guide, Compaction",
+)
+"""The guide's limits; the program's own are 150 and 400 (src/memory/compact.ts:10-98), of which it
+summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""
+EXPIRY = Expiry(days=90, archived_days=7, source="Ambient, memory guide, TTL")
+
+
+def upkeep_rules(store: Any) -> UpkeepRules:
+    """The rules for tidying the events of an open store."""
+    rules: EventRules = store.rules
+
+    def replaces(older: Memory, newer: Memory) -> str:
+        if older.type != DECISION or newer.type != DECISION:
+            return ""
+        mine = keywords(newer.content, rules)
+        score = overlap(mine, keywords(older.content, rules))
+        if len(mine) < rules.fewest or score <= rules.overlap:
+            return ""
+        return f"{score:.0%} of the keywords of two decisions are the same"
+
+    return UpkeepRules(
+        replaces=replaces,
+        replacement_source="Ambient, src/memory/store.ts:277-305",
+        compaction=COMPACTION,
+        expiry=EXPIRY,
+    )
