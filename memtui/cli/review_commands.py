@@ -48,7 +48,7 @@ def review(
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
     library = load_library(stores)
-    queue = library.review(_upkeep_settings())
+    queue = _queue_of(library)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
         raise click.UsageError(
@@ -110,7 +110,7 @@ def compact(do_apply: bool, dry_run: bool, stores: Sequence[str], as_json: bool)
 
 
 def _batch(library: Library, kind: str, *, apply: bool, as_json: bool) -> int:
-    queue = library.review(_upkeep_settings())
+    queue = _queue_of(library)
     found = [one for one in _scan(queue, [kind]).proposals if one.changes]
     if not found:
         print("[]" if as_json else "nothing to do")
@@ -118,10 +118,11 @@ def _batch(library: Library, kind: str, *, apply: bool, as_json: bool) -> int:
     return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
 
 
-def _upkeep_settings() -> Any:
+def _queue_of(library: Library) -> ReviewQueue:
     from memtui import config, paths
+    from memtui.library.review import ReviewQueue
 
-    return config.load(paths.config_file()).settings.review
+    return ReviewQueue(library, config.load(paths.config_file()).settings.review)
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:

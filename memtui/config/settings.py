@@ -325,7 +325,7 @@ SCHEMA: tuple[Setting, ...] = (
         '{ kind = "static", fusion = "sum" }',
     ),
     Setting(
-        "review",
+        "review.findings",
         "review",
         _review,
         "Constants of the findings in the review queue, and the kinds that are off.",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
-from memtui.config import Embedding, ReviewSettings
+from memtui.config import Embedding
 from memtui.errors import Refused
 from memtui.library import opening
 from memtui.library.reader import NO_EMBEDDING, LibraryReader, utc_now
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from memtui.library.changing import ChangeWriter
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
-    from memtui.library.review import ReviewQueue
     from memtui.upkeep.checks import Finding
 
 
@@ -98,6 +97,16 @@ class Library(LibraryReader):
             weights=self._weights,
             embedding=self._semantic.choice,
         )
+
+    @property
+    def state_folder(self) -> Path | None:
+        """Folder of journal, backups and decisions; None if the library is read-only."""
+        return self._state
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """Folder of index and vectors; None if they are in memory only."""
+        return self._cache
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
@@ -239,12 +248,6 @@ class Library(LibraryReader):
         from memtui.library import reverted_edits
 
         return reverted_edits.peek_reverted(self._state, self.stores)
-
-    def review(self, settings: ReviewSettings | None = None) -> ReviewQueue:
-        """Return the review queue of these stores; nothing is scanned yet."""
-        from memtui.library.review import ReviewQueue
-
-        return ReviewQueue(self, state=self._state, cache=self._cache, settings=settings)
 
     def check(self) -> list[Finding]:
         """Return everything a person should review, over memories of every status."""

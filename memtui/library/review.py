@@ -20,6 +20,7 @@ from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.library.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
@@ -36,7 +37,6 @@ from memtui.upkeep.proposals import (
 from memtui.upkeep.scanning import ScannedGroup, scan
 
 if TYPE_CHECKING:
-    from memtui.library.library import Library
     from memtui.library.planning import Planned
 
 log = logging.getLogger(__name__)
@@ -78,14 +78,17 @@ class ReviewQueue:
     def __init__(
         self,
         library: Library,
-        *,
-        state: Path | None,
-        cache: Path | None,
         settings: ReviewSettings | None = None,
     ) -> None:
+        """Make the queue of a library; nothing is scanned yet.
+
+        Args:
+            library: Of the stores to review.
+            settings: The constants of the findings; the defaults unless given.
+        """
         self._library = library
-        self._state = state
-        self._cache = cache
+        self._state = library.state_folder
+        self._cache = library.cache_folder
         self._settings = settings or ReviewSettings()
         self._groups: dict[str, ScannedGroup] | None = None
         self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
