@@ -17,6 +17,8 @@ COMMANDS = {
     "similar": ("read_commands:similar", "Find similar memories."),
     "show": ("read_commands:show", "Show a memory with all its fields."),
     "history": ("read_commands:history", "Show the earlier and later versions of a memory."),
+    "links": ("link_commands:links", "List the links of a memory or entity."),
+    "traverse": ("link_commands:traverse", "Follow links; draw or export what they reach."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
     "add": ("change_commands:add", _HELP["add"]),
     "edit": ("change_commands:edit", _HELP["edit"]),
@@ -46,6 +48,7 @@ COMMANDS = {
 SECTIONS = {
     "store_commands": "Stores",
     "read_commands": "Reading",
+    "link_commands": "Links",
     "change_commands": "Changing",
     "journal_commands": "Undo and log",
     "transfer_commands": "Export and import",

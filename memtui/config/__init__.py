@@ -4,8 +4,7 @@
 and the selection between runs.
 """
 
-from memtui.config.loading import LoadedSettings, load
-from memtui.config.saving import save_value
+from memtui.config.loading import LoadedSettings, load, save_value
 from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
 
 __all__ = [

@@ -8,6 +8,7 @@ more is kept by memtui.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,9 @@ from memtui.stores.ambient import layout
 from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
+    EventRules,
     ProjectFiles,
+    fit_content,
     insert_into,
     last_active_edits,
     new_branch_file,
@@ -29,10 +32,50 @@ from memtui.stores.ambient.project_files import (
     retire_event,
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
-from memtui.stores.ambient.rules import DECISION, EventRules, find_superseded, fit_content
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.importing import is_import, texts_in
 from memtui.stores.values import to_milliseconds
+
+DECISION = "decision"
+_NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")
+
+
+def keywords(text: str, rules: EventRules) -> frozenset[str]:
+    """The set of words that similarity compares."""
+    plain = _NO_KEYWORD.sub(" ", text.lower())
+    return frozenset(
+        word
+        for word in plain.split()
+        if len(word) >= rules.shortest_word and word not in rules.stop_words
+    )
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Jaccard of two keyword sets; 0 when either is empty."""
+    if not one or not other:
+        return 0.0
+    return len(one & other) / len(one | other)
+
+
+def find_superseded(
+    content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: EventRules
+) -> tuple[str, float] | None:
+    """The id of the decision in one file that the text would replace, and their similarity.
+
+    Keywords are compared by Jaccard, and the best match over the limit goes (src/memory/store.ts).
+    The document beside the program says that "use" and "for" count; they are stop words.
+    """
+    mine = keywords(content, rules)
+    if len(mine) < rules.fewest:
+        return None
+    best: tuple[str, float] | None = None
+    for id, value in events:
+        if value.get("type") != DECISION or not isinstance(value.get("content"), str):
+            continue
+        score = overlap(mine, keywords(value["content"], rules))
+        if score > rules.overlap and (best is None or score > best[1]):
+            best = (id, score)
+    return best
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,13 @@ from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
-from memtui.stores.overlay import kept_value
-from memtui.stores.simple_memory.record_files import RecordContext, RecordTarget
+from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
     EPISODES,
     FACTS,
     SCHEMA,
+    RecordContext,
+    RecordTarget,
     parse_schema_kind,
     sentence,
     tags_of,
