@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.options import (
+    as_of_option,
     filter_options,
     json_option,
     limit_options,
@@ -15,7 +16,7 @@ from memtui.cli.options import (
     store_option,
 )
 from memtui.cli.output import print_counts, print_fields, print_json, print_memories
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.text import date, number, one_line, size, visible
 
@@ -39,12 +40,18 @@ def _print_rest(shown: int, total: int) -> None:
 
 
 @click.command("list")
+@as_of_option
 @store_option
 @filter_options
 @limit_options
 @json_option
 def list_(
-    stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
+    stores: Sequence[str],
+    as_of: str | None,
+    limit: int,
+    everything: bool,
+    as_json: bool,
+    **filters: Any,
 ) -> None:
     """List current memories, newest first.
 
@@ -53,7 +60,7 @@ def list_(
     if everything and not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     found = library.find(query)
     memories = _take(found, limit, everything)
     if as_json:
@@ -65,6 +72,7 @@ def list_(
 
 @click.command("search")
 @click.argument("text", nargs=-1, required=True)
+@as_of_option
 @store_option
 @filter_options
 @limit_options
@@ -73,6 +81,7 @@ def list_(
 def search(
     text: Sequence[str],
     stores: Sequence[str],
+    as_of: str | None,
     limit: int,
     everything: bool,
     explain: bool,
@@ -84,7 +93,7 @@ def search(
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
     """
     query = query_from(" ".join(text), **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
     found = library.find(query)
@@ -143,11 +152,12 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 
 @click.command("show")
 @click.argument("ref")
+@as_of_option
 @store_option
 @json_option
-def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+def show(ref: str, stores: Sequence[str], as_of: str | None, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     memory = library.resolve(ref)
     if as_json:
         print_json(to_record(memory))
@@ -192,10 +202,11 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
 
 
 @click.command("stats")
+@as_of_option
 @store_option
 @filter_options
 @json_option
-def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
+def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: Any) -> None:
     """Count memories by type, importance, status, kind, store and entity.
 
     Counts memories of every status, unless --status is given.
@@ -203,7 +214,7 @@ def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
     if not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     statistics = library.statistics(library.find(query))
     if as_json:
         print_json(statistics.as_record())
