@@ -260,6 +260,7 @@ class MemoryDetail:
         """Where it belongs and where it lies; what the head says is not repeated."""
         memory = self._memory
         entities = (memory.entity, *memory.also_entities)
+        file = _place(memory.origin, self._root)
         pairs: list[tuple[str, str]] = [
             ("Entity", ", ".join(entities)),
             ("Tags", ", ".join(memory.tags)),
@@ -274,8 +275,8 @@ class MemoryDetail:
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.type else ""),
             ("Store", memory.store),
-            ("Id", memory.id),
-            ("File", _place(memory.origin, self._root)),
+            ("Id", "" if file.startswith(memory.id) else memory.id),
+            ("File", file),
             *(("Also in", _place(place, self._root)) for place in memory.also),
         ]
         yield from self._table([(label, value) for label, value in pairs if value])
