@@ -8,6 +8,7 @@ expect such text.
 from memtui.text.cells import cut, pad, width, wrap
 from memtui.text.highlights import fold, highlights
 from memtui.text.humanized import ago, date, number, short_ago, size
+from memtui.text.passages import Passage, count_words, excerpt, find_passage
 from memtui.text.safe_text import (
     file_name,
     has_hidden,
@@ -20,10 +21,14 @@ from memtui.text.safe_text import (
 )
 
 __all__ = [
+    "Passage",
     "ago",
+    "count_words",
     "cut",
     "date",
+    "excerpt",
     "file_name",
+    "find_passage",
     "fold",
     "has_hidden",
     "hidden_count",

@@ -21,6 +21,9 @@ from memtui.tui.widgets.list_window import ListWindow
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+LINES_ABOVE = 2
+"""Lines above the passage that a search has found."""
+
 
 class Detail(ListWindow):
     """Scrolls by line; at most a reference is selected."""
@@ -120,11 +123,22 @@ class Detail(ListWindow):
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
-            self.top, chosen = 0, ""
+            self.top, chosen = self._find_top(), ""
         same = [index for index, line in enumerate(self._lines) if chosen and line.ref == chosen]
         self._target = min(same, key=lambda index: abs(index - self._target), default=-1)
         self.top = max(0, min(self.top, len(self._lines) - self.page))
         self.redraw()
+
+    def _find_top(self) -> int:
+        """The first line to show: 0, or the passage that the search has found further down."""
+        if not self._words:
+            return 0
+        shown = "\n".join("".join(part.text for part in line.segments) for line in self._lines)
+        passage = text.find_passage(shown, self._words)
+        if passage is None:
+            return 0
+        last = passage.line + shown.count("\n", passage.start, passage.end)
+        return max(0, passage.line - LINES_ABOVE) if last >= self.page else 0
 
     # Drawing
 
