@@ -98,6 +98,16 @@ class Library(LibraryReader):
             embedding=self._semantic.choice,
         )
 
+    @property
+    def state_folder(self) -> Path | None:
+        """Folder of journal, backups and decisions; None if the library is read-only."""
+        return self._state
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """Folder of index and vectors; None if they are in memory only."""
+        return self._cache
+
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
         with self._loaded.lock:

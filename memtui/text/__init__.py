@@ -17,6 +17,7 @@ from memtui.text.safe_text import (
     mixed_scripts,
     one_line,
     visible,
+    without_hidden,
     without_lone_surrogates,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "size",
     "visible",
     "width",
+    "without_hidden",
     "without_lone_surrogates",
     "wrap",
 ]

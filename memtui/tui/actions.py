@@ -134,7 +134,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("rate", "*", "rate", "Rate from 1 to 5", act=Act.RATE, done="Rated", command="rate",
         command_help="Rate a memory from 1 to 5."),
     _change("review", "R", "reviewed", "Mark as reviewed today", act=Act.REVIEW,
-        done="Marked as reviewed", command="review",
+        done="Marked as reviewed", command="mark-reviewed",
         command_help="Mark a memory as reviewed today."),
     _change("copy.to", "c", "copy to", "Copy or move to another store"),
     _change("delete", "delete", "delete", "Delete (undo restores it)", act=Act.DELETE,
