@@ -13,7 +13,7 @@ from memtui.text.cells import cut, width
 from memtui.text.highlights import fold, highlights
 from memtui.text.safe_text import one_line
 
-MAX_CHARS = 60_000
+MAX_PASSAGE_CHARS = 60_000
 """Characters of a text that are searched for a passage: as many as the detail shows."""
 FORM_CHARS = 5
 """Matches that share as many letters count as one word: `deploy`, `deployed`."""
@@ -46,14 +46,14 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
     """The passage with most of the words.
 
     Args:
-        text: The text of a memory; only its first `MAX_CHARS` characters are searched.
+        text: The text of a memory; only its first `MAX_PASSAGE_CHARS` characters are searched.
         words: As `highlights` takes them.
 
     Returns:
         None if the text has none of the words.
     """
     best: Passage | None = None
-    for paragraph in _paragraphs(text[:MAX_CHARS], words):
+    for paragraph in _paragraphs(text[:MAX_PASSAGE_CHARS], words):
         found = [line for line in paragraph if line.words]
         if not found:
             continue
