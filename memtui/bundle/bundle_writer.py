@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import (
     StoreLayout,
@@ -24,7 +25,6 @@ from memtui.bundle.archive_paths import (
     quote_name,
     quote_names,
 )
-from memtui.bundle.open_stores import OpenStores
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path

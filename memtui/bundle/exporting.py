@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import errno
 import fcntl
+import io
+import json
 import os
 import re
 import secrets
@@ -14,16 +17,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.bundle import archive, text_formats
+from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import pack_stores
-from memtui.bundle.open_stores import OpenStores, memories_of
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
-from memtui.model import CURRENT, Memory
+from memtui.model import CURRENT, UNTYPED, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-from memtui.text import number
+from memtui.text import date, number, one_line, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,9 @@ def export_memories(
         return _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
     memories = chosen if chosen is not None else memories_of(library)
     lines = {
-        "jsonl": text_formats.encode_jsonl,
-        "csv": text_formats.encode_csv,
-        "markdown": text_formats.encode_markdown,
+        "jsonl": encode_jsonl,
+        "csv": encode_csv,
+        "markdown": encode_markdown,
     }[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     notes += _left_out(describe_lost_fields(memories, form, UNSUPPORTED_FIELDS.get(form, ())))
@@ -326,3 +328,65 @@ def _counted(count: int) -> str:
 def _is_set(memory: Memory, name: str) -> bool:
     value = getattr(memory, name)
     return value != "active" if name == "status" else value not in (None, "", (), {}, False)
+
+
+CSV_FIELDS = (
+    "ref", "kind", "type", "title", "content", "entity", "created", "updated", "importance",
+    "status", "pinned", "confidence", "supersedes", "superseded_by", "tags", "source",
+)  # fmt: skip
+_FORMULA = re.compile(
+    r"[\t\r\n]|[\s\x00-\x1f\u200b-\u200f\u2060\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]"
+)
+"""Beginnings of a cell that a spreadsheet runs as a formula (OWASP, CSV Injection); some skip
+blanks and invisible characters, some accept full-width signs."""
+
+
+def encode_jsonl(memories: Iterable[Memory]) -> Iterator[str]:
+    """Yield one JSON object per memory and line, ASCII, with every field."""
+    for memory in memories:
+        yield json.dumps(to_record(memory)) + "\n"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, list):
+        value = " ".join(str(item) for item in value)
+    text = "" if value is None else str(value)
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def encode_csv(memories: Iterable[Memory]) -> Iterator[str]:
+    """Yield a header and a row per memory; formulas get a leading `'`."""
+    line = io.StringIO()
+    rows = csv.writer(line)
+    rows.writerow(CSV_FIELDS)
+    for memory in memories:
+        record = to_record(memory)
+        rows.writerow([_cell(record[name]) for name in CSV_FIELDS])
+        if line.tell() > 1 << 16:
+            yield line.getvalue()
+            line.seek(0)
+            line.truncate()
+    yield line.getvalue()
+
+
+def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
+    """Yield a chapter per entity; control characters are made visible."""
+    chapters: dict[str, list[Memory]] = {}
+    for memory in memories:
+        chapters.setdefault(memory.entity, []).append(memory)
+    yield "# Memories\n"
+    for entity in sorted(chapters):
+        yield f"\n## {one_line(entity) or 'without entity'}\n"
+        for memory in chapters[entity]:
+            yield from _paragraph(memory)
+
+
+def _paragraph(memory: Memory) -> Iterator[str]:
+    status = "" if memory.status == "active" else f", {memory.status}"
+    about = f"{memory.type or UNTYPED}, {memory.importance}{status}, {date(memory.when)}"
+    yield f"\n### {one_line(memory.headline)}\n\n"
+    yield f"*{one_line(about)}* `{one_line(memory.ref)}`\n"
+    body = visible(memory.content).strip()
+    if body and body != visible(memory.headline).strip():
+        yield "\n" + "\n".join(f"> {line}".rstrip() for line in body.split("\n")) + "\n"

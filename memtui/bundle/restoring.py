@@ -1,22 +1,41 @@
-"""Plan to restore whole stores into an empty place: the same files, bytes and times.
+"""Restore whole stores into an empty place: the same files, bytes and times.
 
-A database is rebuilt from its rows. The restoration is one action of the journal; it is made in one
-step and undone in one step.
+A database is rebuilt from its rows. The restoration is one action of the journal (a `TreeEdit`); it
+is made in one step and undone in one step. A store that was written to since is not removed, so
+that nothing newer is lost.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from memtui.bundle.archive_paths import quote_name
 from memtui.bundle.bundle_reader import ImportDocument
-from memtui.bundle.store_install import Tree, is_empty
 from memtui.changes import StoreEdits, TreeEdit
-from memtui.errors import BundleError, Refused
-from memtui.files.reading import decode, encode
-from memtui.progress import Cancelled, IsCancelled, never
-from memtui.stores.format import IncomingStore
+from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
+from memtui.files import atomic_replace
+from memtui.files.failpoints import failpoint
+from memtui.files.reading import decode, digest, encode, real_path
+from memtui.files.sidecar_lines import FOLDER, read_entries
+from memtui.files.staging_dir import (
+    clear_leftovers,
+    emptying_folder,
+    is_hidden,
+    move_into_place,
+    new_stage,
+    removing_folder,
+    sync,
+)
+from memtui.files.write_recorder import WriteRecorder
+from memtui.paths import private_folder
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
 from memtui.stores.registry import format_of
 
 
@@ -116,3 +135,196 @@ def _add_store(tree: Tree, store: IncomingStore, base: Path) -> Tree:
     if known.database is not None and store.rows is not None:
         databases[str(base / known.database.name)] = store.format, store.rows()
     return Tree(files, databases)
+
+
+BESIDE = ("-wal", "-shm", "-journal")
+"""Suffixes of files that SQLite creates while a database is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The content of a folder, by relative path."""
+
+    files: Mapping[str, tuple[str, int | None]] = field(repr=False)
+    """Text (bytes decoded with surrogateescape) and modification time in nanoseconds."""
+    databases: Mapping[str, tuple[str, Sequence[str]]] = field(repr=False)
+    """Name of the format, and rows."""
+
+    def record(self) -> dict[str, Any]:
+        """Return it as a `TreeEdit` holds it."""
+        return {
+            "files": {name: list(file) for name, file in self.files.items()},
+            "databases": {name: list(rows) for name, rows in self.databases.items()},
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Tree:
+        """The inverse of `record`."""
+        return cls(
+            {name: (text, time) for name, (text, time) in record["files"].items()},
+            {name: (format, rows) for name, (format, rows) in record["databases"].items()},
+        )
+
+    def recorded_file(self, place: Path) -> tuple[str, str]:
+        """Return name and digest of one file for the recorder: either all files are there or none,
+        so one of them shows after a crash whether the edit was made."""
+        for name, (text, _) in self.files.items():
+            return str(place / name), digest(encode(text))
+        for name, (_, rows) in self.databases.items():
+            return f"{place / name}{WHOLE}", rows_digest(rows)
+        raise BundleError("there is nothing in it", where=str(place))
+
+
+def is_empty(place: Path) -> bool:
+    """Whether the place does not exist or is an empty folder, apart from temporary files."""
+    if not os.path.lexists(place):
+        return True
+    try:
+        names = os.listdir(place)
+        return all(is_hidden(name, real_path(place)) for name in names)
+    except OSError:
+        return False
+
+
+def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
+    """Install the stores or remove them; a folder that existed before is filled or emptied.
+
+    Args:
+        edit: `after` is installed, else `before` is removed.
+        recorder: gets one file for all.
+        report: called with the files written.
+
+    Raises:
+        Refused: the place is not empty, or was written to since.
+        SaveError: a file cannot be written or removed; then nothing has changed.
+        BundleError: the rows make no database.
+    """
+    place = Path(edit.path)
+    if edit.after is not None:
+        _install(Tree.from_record(edit.after), place, recorder, report)
+    elif edit.before is not None:
+        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=edit.existed)
+
+
+# ---- installing ---------------------------------------------------------------------------------
+
+
+def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -> None:
+    if not is_empty(place):
+        raise Refused("this place is not empty", where=str(place))
+    name, post = tree.recorded_file(place)
+    try:
+        with new_stage(place) as stage:
+            failpoint("fill")
+            _fill(tree, stage, report)
+            recorder.intend(name, "", post)
+            move_into_place(stage, place)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SaveError(f"nothing was imported: {reason}", where=str(place)) from error
+    recorder.done(name)
+
+
+def _fill(tree: Tree, stage: Path, report: Report) -> None:
+    """Write every file below the stage and sync it."""
+    written: list[Path] = []
+    for number, (name, (text, changed)) in enumerate(tree.files.items()):
+        if number % 50 == 0:
+            report(Progress("restoring", number, len(tree.files)))
+        target = stage / name
+        private_folder(target.parent)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
+            file.write(encode(text))
+        _set_time(target, changed)
+        written.append(target)
+    for name, (format, rows) in tree.databases.items():
+        report(Progress("restoring"))
+        private_folder((stage / name).parent)
+        _database(format).rebuild(rows, stage / name)
+    for target in written:
+        sync(target)
+    for folder, _, _ in os.walk(stage):
+        sync(Path(folder))
+
+
+def _database(format: str) -> DatabaseSupport:
+    known = format_of(format)
+    if known is None or known.database is None:
+        raise BundleError(f"memtui knows no database of the format {format!r}")
+    return known.database
+
+
+def _set_time(path: Path, changed: int | None) -> None:
+    """Set the modification time; some formats read it."""
+    if changed is not None:
+        with contextlib.suppress(OSError, OverflowError, ValueError):
+            os.utime(path, ns=(changed, changed))
+
+
+# ---- removing -----------------------------------------------------------------------------------
+
+
+def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: bool) -> None:
+    clear_leftovers(place)
+    if is_empty(place):
+        return
+    name, pre = tree.recorded_file(place)
+    try:
+        with _exclusive(tree, place):
+            _refuse_changed(tree, place, place)
+            recorder.intend(name, pre, "")
+            with emptying_folder(place) if folder_stays else removing_folder(place) as hidden:
+                _refuse_changed(tree, hidden, place)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise SaveError(f"nothing was removed: {reason}", where=str(place)) from error
+    recorder.done(name)
+
+
+@contextmanager
+def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
+    """Hold an exclusive lock on each database. Raises Refused when one has changed."""
+    with ExitStack() as stack:
+        for name, (format, rows) in tree.databases.items():
+            if (place / name).exists():
+                stack.enter_context(_database(format).alone_with(place / name, rows))
+        yield
+
+
+def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
+    """Raise Refused when the folder holds anything but what was installed."""
+    beside = {name + suffix for name in tree.databases for suffix in BESIDE}
+    for path in _files_below(folder):
+        name = str(path.relative_to(folder))
+        if name in tree.databases or name in beside:
+            continue
+        if not _is_unchanged(tree, name, path):
+            what = "was changed" if name in tree.files else "was made there"
+            raise Refused(
+                f"{name} {what} since; nothing was removed",
+                where=str(place),
+                do="undo what came later first, or delete the folder yourself",
+            )
+
+
+def _files_below(folder: Path) -> Iterator[Path]:
+    for base, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(base, name))]
+        yield from (Path(base) / name for name in sorted([*names, *links]))
+
+
+def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
+    made = tree.files[name][0] if name in tree.files else None
+    try:
+        now = decode(atomic_replace.read_if_exists(path) or b"")
+    except UnreadableFile:
+        return False
+    if now == made:
+        return True
+    # The sidecar is append-only: its final entries count, not its bytes.
+    return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(made or "")
+
+
+def _sidecar_entries(text: str) -> dict[str, Any]:
+    return {id: entry for id, entry in read_entries(text).items() if entry}

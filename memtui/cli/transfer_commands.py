@@ -138,7 +138,7 @@ def import_(
     import; --dry-run shows its plan.
     """
     from memtui.bundle.bundle_reader import read_document
-    from memtui.bundle.store_install import is_empty
+    from memtui.bundle.restoring import is_empty
 
     document = read_document(file)
     if into and ("/" in into or not _is_label(into, stores)) and is_empty(Path(into)):

@@ -4,14 +4,21 @@
 and the selection between runs.
 """
 
-from memtui.config.loading import LoadedSettings, load
-from memtui.config.saving import save_value
-from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
+from memtui.config.loading import LoadedSettings, load, save_value
+from memtui.config.settings import (
+    SCHEMA,
+    Embedding,
+    ReviewSettings,
+    Settings,
+    StorePath,
+    default_text,
+)
 
 __all__ = [
     "SCHEMA",
     "Embedding",
     "LoadedSettings",
+    "ReviewSettings",
     "Settings",
     "StorePath",
     "default_text",

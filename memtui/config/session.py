@@ -35,7 +35,7 @@ class Session:
     focus: str = ""
     """Name of the focused pane."""
     panes: Mapping[str, int] = field(default_factory=dict)
-    """Pane -> its size in cells; 0 is closed."""
+    """Sizes of panes that the user set, in columns or rows, by the names of `tui.layout.Sizes`."""
     zoomed: str = ""
     theme: str = ""
     """Chosen in the session; empty: the settings' own."""

@@ -7,7 +7,7 @@ default file.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,32 @@ class Embedding:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewSettings:
+    """The constants of the review queue's findings."""
+
+    duplicate: float = 0.7
+    """Jaccard of words from which two memories of an entity are near-duplicates."""
+    cluster: float = 0.85
+    """Cosine from which memories of one project and scope form a cluster (Engram proposal:
+    "0.85+ to avoid false merges")."""
+    fewest_words: int = 4
+    """Different words that a text needs to be compared."""
+    project_events: int = 40
+    branch_events: int = 80
+    """Events past which a project and a branch are compacted (Ambient, memory guide)."""
+    idle_days: int = 90
+    archived_days: int = 7
+    """Days after which idle projects and archived branches expire (Ambient, memory guide)."""
+    pattern_repeats: int = 4
+    """Facts that say the same before a schema item is proposed."""
+    history_months: int = 6
+    history_chars: int = 400
+    """Length of a historical fact past `history_months` that is called long."""
+    off: tuple[str, ...] = ()
+    """Kinds of finding that are not looked for."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All settings. The default of each field is the default of its setting."""
 
@@ -78,6 +104,7 @@ class Settings:
     """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
+    review: ReviewSettings = field(default_factory=ReviewSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +135,28 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("must be text in quotes")
     return value
+
+
+def _review(value: Any) -> ReviewSettings:
+    if not isinstance(value, dict):
+        raise ValueError("must be a table")
+    known = {each.name: getattr(ReviewSettings(), each.name) for each in fields(ReviewSettings)}
+    changed: dict[str, Any] = {}
+    for name, given in value.items():
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise ValueError(
+                f"{name!r} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+        if name == "off":
+            if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+                raise ValueError("off must be a list of kinds")
+            changed[name] = tuple(given)
+        elif isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
+            raise ValueError(f"{name} must be a number of at least 0")
+        else:
+            changed[name] = type(known[name])(given)
+    return replace(ReviewSettings(), **changed)
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
@@ -274,6 +323,13 @@ SCHEMA: tuple[Setting, ...] = (
         "and key_variable, the name of the environment variable that holds the key.\n"
         "fusion: sum or rank, how text and meaning become one order.",
         '{ kind = "static", fusion = "sum" }',
+    ),
+    Setting(
+        "review.findings",
+        "review",
+        _review,
+        "Constants of the findings in the review queue, and the kinds that are off.",
+        "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
     ),
     Setting(
         "rules",

@@ -1,5 +1,8 @@
 """Read the YAML frontmatter of a markdown file, and edit one field of it in place.
 
+The YAML may be hostile: size, depth and aliases are limited, and only plain types are made. Dates
+stay text, so that they keep their form and an impossible date is no error.
+
 A block is never written anew, which would lose comments, quoting and blank values. What cannot be
 edited safely by lines (block scalars, anchors, nested values) is refused; the whole text can still
 be edited as text.
@@ -12,8 +15,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import yaml
+
 from memtui.errors import Refused
-from memtui.files import safe_yaml
 
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
@@ -76,8 +80,8 @@ def parse(text: str) -> dict[str, Any]:
 def parse_block(front: str) -> dict[str, Any]:
     """As `parse` for the lines between the marks."""
     try:
-        return safe_yaml.read(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
-    except safe_yaml.BadYaml:
+        return read_yaml(_NOT_TEXT.sub("\ufffd", front).replace("\r\n", "\n"))
+    except BadYaml:
         pairs = map(_FIELD.match, front.split("\n"))
         return {pair[1]: pair[2].lstrip(" \t").rstrip().strip("\"'") for pair in pairs if pair}
 
@@ -172,10 +176,10 @@ def _list_lines(below: list[str], value: list[str]) -> list[str]:
 
 def _item_text(written: str) -> str | None:
     try:
-        (read,) = safe_yaml.read(f"x: {written}\n").values()
-    except safe_yaml.BadYaml:
+        (value,) = read_yaml(f"x: {written}\n").values()
+    except BadYaml:
         return None
-    return read if isinstance(read, str) else None
+    return value if isinstance(value, str) else None
 
 
 # ---- values ---------------------------------------------------------------------------------
@@ -208,8 +212,8 @@ def _is_plain(value: str, old: str) -> bool:
     """Whether the unquoted word is read as this text, or as a date where the old one was."""
     if not _PLAIN.fullmatch(value):
         return False
-    read = safe_yaml.meaning(value)
-    return read == value or (old != "" and type(read) is type(safe_yaml.meaning(old)))
+    meant = meaning(value)
+    return meant == value or (old != "" and type(meant) is type(meaning(old)))
 
 
 def _quoted(value: str) -> str:
@@ -224,18 +228,18 @@ def _quoted(value: str) -> str:
 
 def _checked(front: str) -> dict[str, Any]:
     try:
-        return safe_yaml.read(front.replace("\r\n", "\n"))
-    except safe_yaml.BadYaml as error:
+        return read_yaml(front.replace("\r\n", "\n"))
+    except BadYaml as error:
         raise Refused(f"the frontmatter is not valid YAML: {error}", do="edit the text") from None
 
 
 def _check(front: str, expected: dict[str, Any]) -> None:
     """Raise Refused unless the new frontmatter is read as exactly what was asked for."""
     try:
-        read = safe_yaml.read(front.replace("\r\n", "\n"))
-    except safe_yaml.BadYaml:
-        read = {}
-    if not _same(read, expected):
+        fields = read_yaml(front.replace("\r\n", "\n"))
+    except BadYaml:
+        fields = {}
+    if not _same(fields, expected):
         raise Refused("the field cannot be changed on its line", do="edit the text itself")
 
 
@@ -250,3 +254,113 @@ def _with_frontmatter(text: str, key: str, value: Scalar | list[str]) -> str:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     block = f"---{newline}{_line(key, value, newline)}---{newline}"
     return mark + block + text[len(mark) :]
+
+
+LARGEST_BLOCK = 64 * 1024
+"""Characters. No frontmatter written for people is larger."""
+
+MOST_VALUES = 10_000
+"""Values once aliases are followed: nine aliases of nine, five deep, make 59,049."""
+
+MOST_LEVELS = 100
+"""Values inside values. Deeper ones would exhaust the stack of whoever walks or prints them."""
+
+LONGEST_NUMBER = 1_000
+"""Characters of a whole number; a longer one stays text. Python refuses to print integers of more
+than 4,300 digits, which hexadecimal and base 60 make without a word."""
+
+MOST_BRACKETS = 200
+MOST_MARKS = 50
+"""Opening brackets in all, and `- ` or `? ` on one line: together with the size they bound how
+deep the C parser recurses (it crashes the process far beyond ten thousand levels)."""
+
+_MARK = re.compile(r"[-?][ \t]")
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class BadYaml(ValueError):
+    """The text is not YAML, or beyond a limit; the message says why."""
+
+
+class _TextDates(_SafeLoader):  # type: ignore[misc]  # the C loader has no types
+    """The safe loader without its rule for dates, and with integers of any length."""
+
+    def construct_whole_number(self, node: yaml.ScalarNode) -> Any:
+        if len(node.value) > LONGEST_NUMBER:
+            return node.value
+        return self.construct_yaml_int(node)
+
+
+_TextDates.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+    for first, rules in _SafeLoader.yaml_implicit_resolvers.items()
+}
+_TextDates.add_constructor("tag:yaml.org,2002:int", _TextDates.construct_whole_number)
+
+
+def read_yaml(text: str) -> dict[str, Any]:
+    """Return the mapping in the text, {} for an empty one. Raises BadYaml only."""
+    value = _load(_TextDates, text)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BadYaml("it is not a list of fields")
+    return {str(key): item for key, item in value.items()}
+
+
+def meaning(scalar: str) -> Any:
+    """Return what other YAML readers make of an unquoted word: a date, a number, a text."""
+    try:
+        return _load(_SafeLoader, scalar)
+    except BadYaml:
+        return None
+
+
+def _load(loader_class: Any, text: str) -> Any:
+    if len(text) > LARGEST_BLOCK:
+        raise BadYaml("it is too long")
+    if text.count("[") + text.count("{") > MOST_BRACKETS or any(
+        len(_MARK.findall(line)) > MOST_MARKS for line in text.split("\n")
+    ):
+        raise BadYaml("it is nested too deeply")
+    try:
+        loader = loader_class(text)
+        try:
+            node = loader.get_single_node()
+            if node is None:
+                return None
+            _refuse_alias_bomb(node)
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except BadYaml:
+        raise
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"line {mark.line + 1}: " if mark else ""
+        raise BadYaml(f"{place}{error.problem}") from None
+    except Exception as error:  # PyYAML lets ValueError, TypeError, RecursionError and more out
+        raise BadYaml(type(error).__name__) from None
+
+
+def _refuse_alias_bomb(root: yaml.Node) -> None:
+    """Raise BadYaml where the values are too deep, or too many once every alias is followed.
+
+    Checks the nodes before values are made of them: a merge key copies the pairs of what it names,
+    so that lists of aliases below merge keys multiply meanwhile.
+    """
+    waiting, seen = [(root, 1)], 1
+    while waiting:
+        node, level = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            below = [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            below = node.value
+        else:
+            continue
+        seen += len(below)
+        if seen > MOST_VALUES:
+            raise BadYaml("its aliases unfold to too much")
+        if level >= MOST_LEVELS:
+            raise BadYaml("it is nested too deeply")
+        waiting += [(part, level + 1) for part in below]

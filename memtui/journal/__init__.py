@@ -1,7 +1,6 @@
 """The journal of memtui's changes, for undo, redo, the log and recovery after a crash."""
 
-from memtui.journal.action import ActionState, JournalAction, Write
-from memtui.journal.edit_history import EditHistory
+from memtui.journal.action import ActionState, EditHistory, JournalAction, Write
 from memtui.journal.journal import Journal, Recording
 
 __all__ = [

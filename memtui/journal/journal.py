@@ -22,15 +22,16 @@ from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging_dir import clear_leftovers
 from memtui.journal.action import (
     ActionState,
+    EditHistory,
     JournalAction,
     Write,
+    edit_histories,
     pack,
     pack_parts,
     unpack,
     unpack_parts,
 )
 from memtui.journal.database import JournalDatabase
-from memtui.journal.edit_history import EditHistory, edit_histories
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
 
 MOST_ACTIONS = 10_000

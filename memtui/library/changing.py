@@ -156,9 +156,9 @@ class ChangeWriter:
         edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
         for edit in part.edits:
             if isinstance(edit, TreeEdit):
-                from memtui.bundle import store_install
+                from memtui.bundle import restoring
 
-                store_install.apply_tree_edit(edit, recording, report)
+                restoring.apply_tree_edit(edit, recording, report)
         written = self._store(part.store).apply(edits, recording) if edits else None
         return written if len(edits) == len(part.edits) else None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from memtui.stores.base import (
     Written,
     is_writable,
 )
+from memtui.stores.session_start import LoadedText, loads_at_session_start
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
@@ -130,6 +132,16 @@ class GuardedStore:
         if self._writable is None:
             raise Refused(self.read_only, where=str(self.root))
         return self._writable.apply(edits, recorder)
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
+        """What the store's program loads into a session; () if it loads nothing, or fails."""
+        if not loads_at_session_start(self._store):
+            return ()
+        try:
+            return self._store.session_start(view, entity, now)
+        except Exception as error:
+            self._reason(error)
+            return ()
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)

@@ -17,13 +17,11 @@ from typing import Generic, cast
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.action_support import ActionSupport, AnyContext
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
-from memtui.stores.overlay import KEPT_SHARD, apply_overlay, read_kept_shard
-from memtui.stores.plan_context import ContextFields, PlanContext
+from memtui.stores.plan_context import ActionSupport, AnyContext, ContextFields, PlanContext
+from memtui.stores.plans import SIDECAR_ACTS, plan_sidecar_act
 from memtui.stores.scanning import FoundShard, SidecarReader, build_scan, stamp_shards
-from memtui.stores.sidecar import Sidecar
-from memtui.stores.sidecar_acts import SIDECAR_ACTS, plan_sidecar_act
+from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
 

@@ -1,19 +1,19 @@
-"""What planning a change starts from, whatever the format: the store, its sidecar, the time."""
+"""What planning starts from, and what a format does for each act."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Generic, TypedDict, TypeVar
 
-from memtui.changes import Change, SidecarEdit
+from memtui.changes import Act, Change, Plan, SidecarEdit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
+from memtui.stores.plans import SidecarEntry
 from memtui.stores.sidecar import Sidecar, sidecar_edits
-from memtui.stores.sidecar_acts import SidecarEntry
 
 
 class ContextFields(TypedDict):
@@ -60,3 +60,39 @@ class PlanContext:
         if not others:
             raise Refused("there is nothing to merge it with", where=memory.ref)
         return others
+
+
+AnyContext = TypeVar("AnyContext", bound=PlanContext)
+
+ActHandler = Callable[[Change, Memory, AnyContext], Plan]
+"""Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
+
+
+def _always(_act: Act, _memory: Memory) -> str:
+    return ""
+
+
+def _no_tags(_memory: Memory) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSupport(Generic[AnyContext]):
+    """How a format does what it can, and why it cannot do the rest.
+
+    The acts that lie beside any store (`sidecar_acts.BESIDE`) need not be named here.
+    """
+
+    editable: frozenset[str]
+    """The fields that EDIT can change."""
+    add: Callable[[Change, AnyContext], Plan]
+    """Plans an ADD. Raises Refused."""
+    handlers: Mapping[Act, ActHandler[AnyContext]]
+    unsupported: Mapping[Act, str]
+    """Why the format has no way to do an act."""
+    shard_of: Callable[[Memory], str]
+    """Key of the shard that holds a memory."""
+    not_on: Callable[[Act, Memory], str] = _always
+    """Why an act that the format has cannot be done on this memory; empty when it can."""
+    native_tags: Callable[[Memory], Iterable[str]] = _no_tags
+    """Tags that the files themselves give, so that they are not kept twice."""

@@ -12,8 +12,7 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
-from memtui.stores.overlay import kept_shard
-from memtui.stores.sidecar import Sidecar, read_sidecar
+from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,14 +20,12 @@ from __future__ import annotations
 
 import pytest
 
-_WITH_ASSERTIONS = ("reading", "looking", "unreadable", "act", "hostile_text", "neighbour")
+_WITH_ASSERTIONS = ("reading", "unreadable", "act", "hostile_text")
 pytest.register_assert_rewrite(*(f"memtui.testing.{name}_tests" for name in _WITH_ASSERTIONS))
 
-from memtui.testing.act_tests import ActTests  # noqa: E402
+from memtui.testing.act_tests import ActTests, NeighbourTests  # noqa: E402
 from memtui.testing.hostile_text_tests import HostileTextTests  # noqa: E402
-from memtui.testing.looking_tests import LookingTests  # noqa: E402
-from memtui.testing.neighbour_tests import NeighbourTests  # noqa: E402
-from memtui.testing.reading_tests import ReadingTests  # noqa: E402
+from memtui.testing.reading_tests import LookingTests, ReadingTests  # noqa: E402
 from memtui.testing.unreadable_tests import UnreadableFileTests  # noqa: E402
 
 __all__ = ["StoreConformance", "WritableStoreConformance"]

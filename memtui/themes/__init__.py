@@ -17,7 +17,6 @@ Nothing here imports Textual; `textual_values` makes the arguments of a Textual 
 """
 
 from memtui.themes.loading import Themes, choose, load_all, parse_paint, wants_no_colour
-from memtui.themes.textual_theme import textual_values
 from memtui.themes.theme import (
     ANSI,
     ANSI_DEFAULT,
@@ -30,6 +29,7 @@ from memtui.themes.theme import (
     Theme,
     complete,
     mono,
+    textual_values,
 )
 
 __all__ = [

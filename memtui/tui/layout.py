@@ -1,7 +1,8 @@
-"""Which panes are shown at a terminal size. Pure: size and focus in, panes out."""
+"""Which panes are shown at a terminal size, and how large. Pure: size and focus in, panes out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -16,6 +17,19 @@ TIMELINE_FROM = 28
 """Rows from which a wide screen always shows the timeline."""
 STACKED_FROM = 18
 """Rows from which the detail fits below the list."""
+
+
+SIDE_SHARE, SIDE_MIN, SIDE_MAX = 0.175, 22, 36
+"""Width of entities and statistics: a share of the screen, and its bounds in columns."""
+LIST_SHARE = 0.65
+"""Share of the rest of a wide screen that the list gets beside the detail."""
+TIMELINE_ROWS = 8
+SMALLEST = {"side": 16, "list": 30, "detail": 24, "rows": 4, "timeline": 4}
+"""Columns, or rows, below which a pane is not made smaller."""
+STEP_COLUMNS, STEP_ROWS = 4, 1
+"""What one key press adds to a pane or takes from it."""
+BARS = 3
+"""Rows of search line, chips and footer."""
 
 
 class Pane(StrEnum):
@@ -55,13 +69,91 @@ def shape_of(width: int, height: int) -> Shape:
     return Shape.NARROW
 
 
-def arrange(width: int, height: int, focus: Pane, *, zoomed: bool) -> Layout:
-    """Choose the panes to show; the focused one is always among them."""
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Sizes of the panes in columns and rows; what is not named takes the rest."""
+
+    side: int
+    """Columns of entities and statistics."""
+    list: int
+    """Columns of the list where it stands beside the detail."""
+    rows: int
+    """Rows of the list where it stands above the detail."""
+    timeline: int
+    """Rows of the timeline below the list."""
+
+
+def measure(
+    width: int, height: int, layout: Layout, wanted: Mapping[str, int], *, half: bool = False
+) -> Sizes:
+    """Compute the sizes of the panes.
+
+    Args:
+        width: Columns of the terminal.
+        height: Its rows.
+        layout: The panes that are shown.
+        wanted: Sizes that the user set, by the names of `Sizes`; kept within what fits.
+        half: List and detail share the width equally.
+    """
+    side = max(SIDE_MIN, min(SIDE_MAX, round(width * SIDE_SHARE)))
+    side = _within(wanted.get("side", side), SMALLEST["side"], width // 2)
+    shows_side = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})
+    rest = width - (side if shows_side else 0)
+    columns = rest // 2 if half else wanted.get("list", round(rest * LIST_SHARE))
+    columns = _within(columns, SMALLEST["list"], rest - SMALLEST["detail"])
+    body = height - BARS
+    timeline = _within(
+        wanted.get("timeline", TIMELINE_ROWS), SMALLEST["timeline"], max(4, body // 2)
+    )
+    rows = _within(wanted.get("rows", (body + 1) // 2), SMALLEST["rows"], body - SMALLEST["rows"])
+    return Sizes(side, columns, rows, timeline)
+
+
+def _within(size: int, least: int, most: int) -> int:
+    return max(least, min(size, most))
+
+
+def resized(
+    sizes: Sizes, layout: Layout, focus: Pane, step: int, wanted: Mapping[str, int]
+) -> dict[str, int]:
+    """Return `wanted` with the focused pane larger (step 1) or smaller (-1); `sizes` are today's.
+
+    Unchanged where the pane stands alone.
+    """
+    if len(layout.panes) < 2:
+        return dict(wanted)
+    stacked = layout.shape is Shape.MEDIUM
+    if focus in (Pane.ENTITIES, Pane.STATISTICS):
+        return {**wanted, "side": sizes.side + step * STEP_COLUMNS}
+    if focus is Pane.TIMELINE:
+        return {**wanted, "timeline": sizes.timeline + step * STEP_ROWS}
+    if layout.panes.isdisjoint({Pane.DETAIL}) and Pane.TIMELINE in layout.panes:
+        return {**wanted, "timeline": sizes.timeline - step * STEP_ROWS}
+    if layout.panes & {Pane.ENTITIES, Pane.STATISTICS} and Pane.DETAIL not in layout.panes:
+        return {**wanted, "side": sizes.side - step * STEP_COLUMNS}
+    step = step if focus is Pane.MEMORIES else -step
+    if stacked:
+        return {**wanted, "rows": sizes.rows + step * STEP_ROWS}
+    return {**wanted, "list": sizes.list + step * STEP_COLUMNS}
+
+
+def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
+    """Choose the panes to show; the focused one is always among them.
+
+    Args:
+        width: Columns of the terminal.
+        height: Its rows.
+        focus: The pane that has the keys.
+        zoomed: It takes the whole screen.
+        half: On a wide screen, the detail takes half of it and one pane the other half.
+    """
     shape = shape_of(width, height)
     if shape is Shape.TINY:
         return Layout(shape, frozenset())
     if zoomed or shape is Shape.NARROW:
         return Layout(shape, frozenset({focus}))
+    if shape is Shape.WIDE and half and focus in (Pane.MEMORIES, Pane.DETAIL):
+        return Layout(shape, frozenset({Pane.MEMORIES, Pane.DETAIL}))
     if shape is Shape.WIDE:
         return Layout(shape, _wide(height, focus))
     return Layout(shape, _medium(height, focus))

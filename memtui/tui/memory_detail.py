@@ -70,7 +70,7 @@ class MemoryDetail:
 
     def lines(self) -> list[DetailLine]:
         """All lines, top to bottom."""
-        parts = (self._head(), self._content(), self._fields(), self._related(), self._extra())
+        parts = (self._head(), self._content(), self._related(), self._fields(), self._extra())
         lines: list[DetailLine] = []
         for part in parts:
             block = list(part)

@@ -36,6 +36,10 @@ class ScreenInterface(Protocol):
     pane: Pane
     """The pane that has the keys."""
     zoomed: bool
+    half: bool
+    """The detail has half of a wide screen."""
+    wanted_sizes: dict[str, int]
+    """Sizes of panes that the user set."""
     shown_panes: frozenset[Pane]
     search_bar: SearchBar
     chips: ChipLine
@@ -51,9 +55,14 @@ class ScreenInterface(Protocol):
     @property
     def is_single(self) -> bool: ...
 
+    @property
+    def has_halves(self) -> bool: ...
+
     def now(self) -> datetime: ...
 
     # Panes
+
+    def resize_pane(self, step: int) -> None: ...
 
     def focus_pane(self, pane: Pane) -> None: ...
 

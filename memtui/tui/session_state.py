@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui.config import session
 from memtui.config.session import Session
-from memtui.tui.layout import Pane
+from memtui.tui.layout import Pane, Sizes
 from memtui.tui.view_state import ViewState
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import Launch
     from memtui.tui.screen_interface import ScreenInterface
+
+
+SIZE_NAMES = frozenset(field.name for field in fields(Sizes))
 
 
 class SessionState:
@@ -53,6 +56,7 @@ class SessionState:
         if self.last.focus in list(Pane):
             screen.pane = Pane(self.last.focus)
         screen.zoomed = bool(self.last.zoomed)
+        screen.wanted_sizes = {n: s for n, s in self.last.panes.items() if n in SIZE_NAMES}
         screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
@@ -68,6 +72,7 @@ class SessionState:
             query=queries.format_query(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
+            panes=screen.wanted_sizes,
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
             searches=tuple(screen.search_bar.line.history),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.agent_memory.layout import detect
-from memtui.stores.format import Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import Format, TransferSupport, lazy_function
 
 FORMAT = Format(
     name="agent-memory",
@@ -12,7 +11,8 @@ FORMAT = Format(
     places=("$MEMORY_HOME",),
     detect=detect,
     open=lazy_function("memtui.stores.agent_memory.store", "AgentMemory"),
-    configure=lazy_function("memtui.stores.format_setup", "configure"),
+    configure=lazy_function("memtui.stores.format", "configure"),
+    upkeep=lazy_function("memtui.stores.agent_memory.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=(
             "entities/*",

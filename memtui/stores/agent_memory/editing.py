@@ -13,7 +13,6 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.files.json.editing import load, put_member
 from memtui.model import Memory
-from memtui.stores.action_support import ActionSupport
 from memtui.stores.agent_memory import records
 from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type
 from memtui.stores.agent_memory.layout import shard_key
@@ -36,9 +35,17 @@ from memtui.stores.change_validation import (
 )
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import NamedRecord
-from memtui.stores.plans import dangling_warnings, plan_merge, plan_one, successor_warnings
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import (
+    dangling_warnings,
+    plan_merge,
+    plan_one,
+    plan_sidecar_act,
+    requested_link,
+    successor_warnings,
+    tag_edits,
+)
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.sidecar_acts import plan_sidecar_act, requested_link, tag_edits
 from memtui.stores.values import text_of
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})

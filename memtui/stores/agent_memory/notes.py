@@ -19,9 +19,8 @@ from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.plans import plan_one
+from memtui.stores.plans import SIDECAR_ACTS, plan_one, tag_edits
 from memtui.stores.scanning import as_refused
-from memtui.stores.sidecar_acts import SIDECAR_ACTS, tag_edits
 from memtui.stores.values import from_iso
 
 NOTES = "notes"

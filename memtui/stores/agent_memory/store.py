@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
+from memtui.errors import RefError, UnreadableFile
 from memtui.model import Memory
 from memtui.stores.agent_memory import editing, layout, notes
 from memtui.stores.agent_memory import records as facts
@@ -17,11 +17,14 @@ from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
+from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
 EMPTIED = "agent-memory would answer ADDED here and write nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
+
+LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"
 
 
 class AgentMemory(FileStore[FactContext]):
@@ -77,6 +80,17 @@ class AgentMemory(FileStore[FactContext]):
             id = f"{shard.key}/{layout.SUMMARY}"
             memories.append(notes.summary(summary, self.label, id, entity, slug))
         return Reading(tuple(memories), tuple(faults))
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """MEMORY.md, whole: the layer that is read without a query."""
+        ref = f"{self.label}:{layout.TACIT}"
+        try:
+            memory = view.get(ref)
+        except RefError:
+            return ()
+        text = memory.content
+        entries = (LoadedEntry(ref, 0, len(text)),)
+        return (LoadedText(layout.TACIT, text, memory.origin.file, entries=entries, note=LOADED),)
 
     def _note(self, shard: Shard) -> Reading:
         path = Path(shard.files[0])

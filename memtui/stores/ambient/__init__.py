@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.ambient.layout import detect
-from memtui.stores.format import ExchangeDocument, Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import ExchangeDocument, Format, TransferSupport, lazy_function
 
 FORMAT = Format(
     name="ambient",
@@ -12,7 +11,8 @@ FORMAT = Format(
     places=("~/.ambient/memory",),
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
-    configure=lazy_function("memtui.stores.format_setup", "configure"),
+    configure=lazy_function("memtui.stores.format", "configure"),
+    upkeep=lazy_function("memtui.stores.ambient.adding", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.json", "*.json.migrated"),
         convert=lazy_function("memtui.stores.ambient.importing", "convert"),

@@ -8,6 +8,7 @@ more is kept by memtui.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -16,11 +17,14 @@ from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
+from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
+    EventRules,
     ProjectFiles,
+    fit_content,
     insert_into,
     last_active_edits,
     new_branch_file,
@@ -29,10 +33,51 @@ from memtui.stores.ambient.project_files import (
     retire_event,
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
-from memtui.stores.ambient.rules import DECISION, EventRules, find_superseded, fit_content
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.importing import is_import, texts_in
+from memtui.stores.upkeep_rules import Compaction, Expiry, UpkeepRules
 from memtui.stores.values import to_milliseconds
+
+DECISION = "decision"
+_NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")
+
+
+def keywords(text: str, rules: EventRules) -> frozenset[str]:
+    """The set of words that similarity compares."""
+    plain = _NO_KEYWORD.sub(" ", text.lower())
+    return frozenset(
+        word
+        for word in plain.split()
+        if len(word) >= rules.shortest_word and word not in rules.stop_words
+    )
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Jaccard of two keyword sets; 0 when either is empty."""
+    if not one or not other:
+        return 0.0
+    return len(one & other) / len(one | other)
+
+
+def find_superseded(
+    content: str, events: Iterable[tuple[str, Mapping[str, Any]]], rules: EventRules
+) -> tuple[str, float] | None:
+    """The id of the decision in one file that the text would replace, and their similarity.
+
+    Keywords are compared by Jaccard, and the best match over the limit goes (src/memory/store.ts).
+    The document beside the program says that "use" and "for" count; they are stop words.
+    """
+    mine = keywords(content, rules)
+    if len(mine) < rules.fewest:
+        return None
+    best: tuple[str, float] | None = None
+    for id, value in events:
+        if value.get("type") != DECISION or not isinstance(value.get("content"), str):
+            continue
+        score = overlap(mine, keywords(value["content"], rules))
+        if score > rules.overlap and (best is None or score > best[1]):
+            best = (id, score)
+    return best
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,3 +314,34 @@ def _edits(
         pinned=change.fields.get("pinned") is True,
     )
     return tuple(edits)
+
+
+COMPACTION = Compaction(
+    limits=(("project", 40), ("branch", 80)),
+    batch=0.8,
+    source="Ambient, memory guide, Compaction",
+)
+"""The guide's limits; the program's own are 150 and 400 (src/memory/compact.ts:10-98), of which it
+summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""
+EXPIRY = Expiry(days=90, archived_days=7, source="Ambient, memory guide, TTL")
+
+
+def upkeep_rules(store: Any) -> UpkeepRules:
+    """The rules for tidying the events of an open store."""
+    rules: EventRules = store.rules
+
+    def replaces(older: Memory, newer: Memory) -> str:
+        if older.type != DECISION or newer.type != DECISION:
+            return ""
+        mine = keywords(newer.content, rules)
+        score = overlap(mine, keywords(older.content, rules))
+        if len(mine) < rules.fewest or score <= rules.overlap:
+            return ""
+        return f"{score:.0%} of the keywords of two decisions are the same"
+
+    return UpkeepRules(
+        replaces=replaces,
+        replacement_source="Ambient, src/memory/store.ts:277-305",
+        compaction=COMPACTION,
+        expiry=EXPIRY,
+    )

@@ -6,27 +6,25 @@ Retiring and superseding remove the event as Ambient would, and memtui keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.action_support import ActionSupport
 from memtui.stores.ambient.adding import new_event, plan_add
 from memtui.stores.ambient.project_files import (
     EventContext,
     ProjectFiles,
+    fit_content,
     insert_into,
     key_of,
     last_active_edits,
     reactivation_warnings,
-    restore_event,
     retire_event,
     shard_of,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, EventCopy, EventFile
-from memtui.stores.ambient.rules import fit_content
 from memtui.stores.change_validation import (
     UNADDRESSABLE,
     changed_values,
@@ -36,9 +34,9 @@ from memtui.stores.change_validation import (
     word_of,
 )
 from memtui.stores.importing import texts_in
-from memtui.stores.plans import plan_merge, plan_one, successor_warnings
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import SIDECAR_ACTS, plan_merge, plan_one, successor_warnings, tag_edits
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.sidecar_acts import SIDECAR_ACTS, tag_edits
 from memtui.stores.values import text_of
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
@@ -154,6 +152,49 @@ def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
 def _restore(change: Change, memory: Memory, context: EventContext) -> Plan:
     edits = restore_event(context, context.open(key_of(memory)), memory.id)
     return plan_one(change, memory, edits, successor_warnings(memory))
+
+
+def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
+    """Put a retired event back into the files that held it, where they still exist.
+
+    Raises Refused when none of them does.
+    """
+    present = {str(file.file.path): file for file in files.project.files}
+    into: list[EventFile] = []
+    edits: list[Edit] = []
+    for place in _places(context.sidecar.entry(id)):
+        file = present.get(str(context.root / place["file"]))
+        if file is None or any(named.id == id for named in file.records):
+            continue
+        index = place["index"] if place["index"] < len(file.file.records) else None
+        edits += file.file.insert_raw(id, place["raw"], index)
+        into.append(file)
+    if not edits:
+        raise Refused(
+            "none of the files it stood in is there any more",
+            where=str(files.folder),
+            do="add it anew",
+        )
+    return (
+        *edits,
+        *last_active_edits(into, context.milliseconds),
+        *context.entry_edits(id, files.shard, kept=None),
+    )
+
+
+def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """The places of a retired event in its sidecar entry, without malformed ones."""
+    kept = entry.get("kept")
+    places = kept.get("places") if isinstance(kept, dict) else None
+    for place in places if isinstance(places, list) else ():
+        if (
+            isinstance(place, dict)
+            and isinstance(place.get("file"), str)
+            and isinstance(place.get("raw"), str)
+            and isinstance(place.get("index"), int)
+            and place["index"] >= 0
+        ):
+            yield place
 
 
 def _successor_files(files: ProjectFiles, copies: list[EventCopy]) -> list[EventFile]:

@@ -20,14 +20,15 @@ from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.project_files import (
     EventContext,
+    EventRules,
     ProjectFiles,
+    fit_content,
     insert_into,
     new_branch_file,
     new_project_file,
     task_key,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
-from memtui.stores.ambient.rules import EventRules, fit_content
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
@@ -42,8 +43,8 @@ from memtui.stores.importing import (
     texts_in,
     uuid_of,
 )
-from memtui.stores.overlay import kept_value
 from memtui.stores.plans import plan_duplicate
+from memtui.stores.sidecar import kept_value
 from memtui.stores.values import is_number, list_of, to_milliseconds
 
 _WRITTEN_ELSEWHERE = frozenset(

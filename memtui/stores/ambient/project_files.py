@@ -30,12 +30,11 @@ from memtui.stores.ambient.records import (
     event,
     read_project,
 )
-from memtui.stores.ambient.rules import EventRules
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import new_json_file
-from memtui.stores.overlay import kept_value
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import LastRead
+from memtui.stores.sidecar import kept_value
 
 INDENT = "    "
 """What stands before an event: two levels of JSON.stringify(x, null, 2)."""
@@ -172,47 +171,37 @@ def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
     }
 
 
-def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[Edit, ...]:
-    """Put a retired event back into the files that held it, where they still exist.
-
-    Raises Refused when none of them does.
-    """
-    present = {str(file.file.path): file for file in files.project.files}
-    into: list[EventFile] = []
-    edits: list[Edit] = []
-    for place in _places(context.sidecar.entry(id)):
-        file = present.get(str(context.root / place["file"]))
-        if file is None or any(named.id == id for named in file.records):
-            continue
-        index = place["index"] if place["index"] < len(file.file.records) else None
-        edits += file.file.insert_raw(id, place["raw"], index)
-        into.append(file)
-    if not edits:
-        raise Refused(
-            "none of the files it stood in is there any more",
-            where=str(files.folder),
-            do="add it anew",
-        )
-    return (
-        *edits,
-        *last_active_edits(into, context.milliseconds),
-        *context.entry_edits(id, files.shard, kept=None),
-    )
+_STOP_WORDS = """
+    a an the is are was were be been being have has had do does did will would could should may
+    might shall can need dare ought i me my you your we our they them their its it he she him her
+    his this that these those what which who whom where when how why and or but not no if then else
+    so than too very just about above after again all also am any as at back because before between
+    by both came come each even for from get got go going here in into know let like look make many
+    more most much of on only other out over re really right said same see some still such take
+    tell through to up us use want way well with yes yet remember memories memory everything
+    anything something hey hi hello please thanks
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""src/memory/store.ts:230-248."""
 
 
-def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
-    """The places of a retired event in its sidecar entry, without malformed ones."""
-    kept = entry.get("kept")
-    places = kept.get("places") if isinstance(kept, dict) else None
-    for place in places if isinstance(places, list) else ():
-        if (
-            isinstance(place, dict)
-            and isinstance(place.get("file"), str)
-            and isinstance(place.get("raw"), str)
-            and isinstance(place.get("index"), int)
-            and place["index"] >= 0
-        ):
-            yield place
+@dataclass(frozen=True, slots=True)
+class EventRules:
+    """The constants of the rules; config.toml can set each."""
+
+    overlap: float = 0.4
+    """Jaccard of keywords over which an old decision is superseded (store.ts:110-115)."""
+    fewest: int = 2
+    """Keywords a new text needs before it is compared at all (store.ts:277-305)."""
+    shortest_word: int = 3
+    """Letters of a keyword (store.ts:259)."""
+    longest: int = 1000
+    """UTF-16 units of a text; Ambient cuts the rest off."""
+    project_limit: int = 200
+    """Events of project.json beyond which Ambient drops old ones (store.ts:20)."""
+    task_limit: int = 500
+    """The same for a branch (store.ts:21)."""
+    stop_words: frozenset[str] = field(default=STOP_WORDS, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +290,31 @@ def new_branch_file(
             where=str(path),
         )
     return _new_file(path, branch_head(files.folder.name, branch, now, archived=archived), event)
+
+
+def utf16_length(text: str) -> int:
+    """The length of a text as JavaScript counts it."""
+    return len(text) + sum(1 for letter in text if ord(letter) > 0xFFFF)
+
+
+def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]:
+    """Cut the text to Ambient's limit; also a warning when it was cut.
+
+    Ambient cuts without a word; here that needs `force`, and no character is cut in half. Raises
+    Refused.
+    """
+    length = utf16_length(content)
+    if length <= rules.longest:
+        return content, ""
+    if not force:
+        raise Refused(
+            f"Ambient holds {rules.longest} characters of a memory, this has {length}",
+            do="shorten it, or say --force to have it cut",
+        )
+    kept, units = [], 0
+    for letter in content:
+        units += utf16_length(letter)
+        if units > rules.longest:
+            break
+        kept.append(letter)
+    return "".join(kept), f"the text was cut to {rules.longest} characters"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from memtui.stores.claude_code.layout import configured_folders, detect
-from memtui.stores.format import Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import Format, TransferSupport, lazy_function
 
 FORMAT = Format(
     name="claude-code",

@@ -12,7 +12,6 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.frontmatter import set_field
 from memtui.model import Memory
-from memtui.stores.action_support import ActionSupport
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.claude_code.adding import index_edit, open_index, plan_topic
 from memtui.stores.claude_code.importing import plan_import
@@ -37,8 +36,8 @@ from memtui.stores.markdown_items import (
     text_key,
     without_blanks,
 )
-from memtui.stores.plans import dangling_warnings, plan_one
-from memtui.stores.sidecar_acts import tag_edits
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import dangling_warnings, plan_one, tag_edits
 
 EDITABLE = frozenset({"content", "title", "type", "tags"})
 

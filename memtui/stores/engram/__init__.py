@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memtui.stores.format import DatabaseSupport, ExchangeDocument, Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import (
+    DatabaseSupport,
+    ExchangeDocument,
+    Format,
+    TransferSupport,
+    lazy_function,
+)
 
 NAME = "engram"
 DATABASE = "engram.db"
@@ -42,9 +47,10 @@ FORMAT = Format(
         lazy_function("memtui.stores.engram.store", "dump_store"),
         lazy_function("memtui.stores.engram.rebuild", "rebuild"),
         lazy_function("memtui.stores.engram.rows", "current_digest"),
-        lazy_function("memtui.stores.engram.revert_detection", "standing"),
+        lazy_function("memtui.stores.engram.rows", "standing"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),
+    upkeep=lazy_function("memtui.stores.engram.records", "upkeep_rules"),
     transfer=TransferSupport(
         identity="sync_id", convert=lazy_function("memtui.stores.engram.importing", "convert")
     ),

@@ -1,7 +1,8 @@
 """Open an Engram database for reading without changing a file, or for one transaction.
 
 Nothing here (or anywhere in memtui) opens the database or its `-shm` with `open()`: closing such a
-handle would drop the locks SQLite holds in this process. It holds none on the `-wal` (see `wal`).
+handle would drop the locks SQLite holds in this process. It holds none on the `-wal`
+(unixOpen sets UNIXFILE_NOLOCK for everything but the main database).
 
 Measured with SQLite 3.40 on Linux, each time comparing names, sizes, inodes and times of the
 whole folder before and after a read:
@@ -12,7 +13,7 @@ whole folder before and after a read:
 | `-wal`, `-shm` (a program runs, or v3 keeps them) | writes to `-shm` | `readonly_shm=1` | none |
 | `-wal` alone (a copy, a crash) | makes `-shm`, leaves it | `vfs=unix-none`, exclusive | none |
 
-What is in a `-wal` is decided by its content (see `wal`), not by its size: with `readonly_shm=1`
+What is in a `-wal` is decided by its content (`has_commit`), not by its size: with `readonly_shm=1`
 SQLite tries for ten seconds to read a `-wal` that ends with its header, and `unix-none` deletes one
 without a whole transaction when it closes. Where the first transaction is too long to be checked,
 `mode=ro` is used, which makes a `-shm`. Beside a database of no byte or one every way but
@@ -24,24 +25,29 @@ the way that fits now. `readonly_shm=1` sees every committed row of a running En
 locking keeps the index of the `-wal` in memory; without a `-shm` nobody can be using it. Where
 SQLite knows none of these (another platform), plain `mode=ro` is the last resort. As root, SQLite
 sets the owner of `-wal` and `-shm` whenever it opens them: their ctime moves, and nothing else.
+
+A crash, or a copy that is still going on, leaves a `-wal` of any length. SQLite (walIndexRecover)
+takes it for empty unless its header is sound and the frames after it are a chain of checksums up to
+a frame that commits. See https://www.sqlite.org/fileformat2.html#walformat.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError
 from memtui.files.failpoints import failpoint
-from memtui.stores.engram.wal import has_commit, has_frames
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
@@ -286,3 +292,91 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
 def _text(raw: bytes) -> str:
     """Decode a column; July's Engram cuts texts by bytes, so it may hold half a character."""
     return raw.decode("utf-8", "surrogateescape")
+
+
+HEADER_SIZE = 32
+FRAME_HEADER_SIZE = 24
+LONGEST_SEARCH = 2_000_000
+"""Bytes in which a first commit is looked for, which takes about a tenth of a second."""
+_MAGIC = 0x377F0682
+"""Its lowest bit says that checksums are over big-endian words."""
+_PAGE_SIZES = frozenset(1 << bit for bit in range(9, 17))
+_WORD = 0xFFFFFFFF
+
+Checksum = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The header of a log, which its frames are checked against."""
+
+    page_size: int
+    words: struct.Struct
+    """Two words of a checksum, in the order of bytes that the log uses."""
+    salts: bytes
+    checksum: Checksum
+
+
+def has_frames(path: Path) -> bool:
+    """Whether bytes follow a valid header. True if the file cannot be read: SQLite says why.
+
+    Without that, SQLite with `readonly_shm=1` and a `-shm` that nobody holds never learns the salts
+    of the log, compares them with what the log says, and tries again for ten seconds a read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _header(file) is not None and bool(file.read(1))
+    except OSError:
+        return True
+
+
+def has_commit(path: Path) -> bool | None:
+    """Whether the log holds a whole transaction; None if none ends within LONGEST_SEARCH bytes, or
+    the log cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            header = _header(file)
+            return header is not None and _commits(file, header)
+    except OSError:
+        return None
+
+
+def _header(file: BinaryIO) -> Header | None:
+    raw = file.read(HEADER_SIZE)
+    if len(raw) < HEADER_SIZE:
+        return None
+    magic, _, page_size, _ = struct.unpack_from(">4I", raw)
+    if magic & ~1 != _MAGIC or page_size not in _PAGE_SIZES:
+        return None
+    words = struct.Struct(">2I" if magic & 1 else "<2I")
+    checksum = _add(words, (0, 0), raw[:24])
+    if checksum != struct.unpack_from(">2I", raw, 24):
+        return None
+    return Header(page_size, words, raw[16:24], checksum)
+
+
+def _commits(file: BinaryIO, header: Header) -> bool | None:
+    """Follow the frames until one of them commits."""
+    size = FRAME_HEADER_SIZE + header.page_size
+    checksum = header.checksum
+    for _ in range(LONGEST_SEARCH // size):
+        frame = file.read(size)
+        if len(frame) < size or frame[8:16] != header.salts:
+            return False
+        checksum = _add(header.words, checksum, frame[:8])
+        checksum = _add(header.words, checksum, frame[FRAME_HEADER_SIZE:])
+        page, pages_after_commit = struct.unpack_from(">2I", frame)
+        if not page or checksum != struct.unpack_from(">2I", frame, 16):
+            return False
+        if pages_after_commit:
+            return True
+    return None
+
+
+def _add(words: struct.Struct, checksum: Checksum, data: bytes) -> Checksum:
+    """SQLite's walChecksumBytes; the length of the data is a multiple of eight."""
+    first, second = checksum
+    for one, other in words.iter_unpack(data):
+        first = (first + one + second) & _WORD
+        second = (second + other + first) & _WORD
+    return first, second

@@ -18,7 +18,7 @@ from memtui.changes import Outcome, Plan, RowEdit
 from memtui.errors import BundleError, Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.base import Store
-from memtui.stores.engram import NAME, database_file, rules, sessions
+from memtui.stores.engram import NAME, adding, database_file, rules
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.export_document import (
     OBSERVATION,
@@ -102,7 +102,7 @@ def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
             raise BundleError(f"{name}: {key} is too large a number")
         if isinstance(value, str) and not is_valid_text(value):
             raise BundleError(f"{name}: {key} holds half a character, which UTF-8 cannot hold")
-    if found.get("ownership_mode", sessions.SHARED) not in sessions.OWNERSHIP_MODES:
+    if found.get("ownership_mode", adding.SHARED) not in adding.OWNERSHIP_MODES:
         raise BundleError(f"{name}: Engram knows no ownership_mode {found['ownership_mode']!r}")
     missing = next((key for key in _REQUIRED[name] if key not in found), None)
     if missing:
@@ -217,14 +217,14 @@ class _Import:
     def _session(self, row: Row) -> None:
         """Add a session that is not there; as in Engram, an existing one stays."""
         if self._is_new("sessions", row["id"]):
-            columns = sessions.imported_session_row(self.schema, row)
+            columns = adding.imported_session_row(self.schema, row)
             self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
         """Add the session of this row, without a summary, if nothing describes it."""
         session, project = text(row["session_id"]), text(row.get("project"))
         if self._is_new("sessions", session):
-            self.edits += sessions.session_edits(
+            self.edits += adding.session_edits(
                 self.path, self.connection, self.schema, session, project, row["created_at"]
             )
 

@@ -19,7 +19,7 @@ from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import created_of
-from memtui.stores.engram import rules, sessions
+from memtui.stores.engram import adding, rules
 from memtui.stores.engram.records import (
     PROMPT,
     SESSION,
@@ -131,7 +131,7 @@ class ImportPlanner:
             return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
         said = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         said |= {"id": own, "summary": _given(change, "content")}
-        row = sessions.imported_session_row(self.schema, said)
+        row = adding.imported_session_row(self.schema, said)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
@@ -155,7 +155,7 @@ class ImportPlanner:
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """The edits that create the session of a row, without a summary, if it is missing."""
-        return sessions.session_edits(
+        return adding.session_edits(
             self.path,
             self.connection,
             self.schema,

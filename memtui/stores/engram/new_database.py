@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
-from memtui.stores.engram import rules, sessions
+from memtui.stores.engram import adding, rules
 from memtui.stores.engram.rebuild import lines_of
 from memtui.stores.engram.records import text
 from memtui.stores.engram.schema import Schema, inspect
@@ -120,7 +120,7 @@ class _TableWriter:
 
     def fill(self) -> None:
         for row in self._rows["sessions"]:
-            self._put("sessions", sessions.imported_session_row(self._schema, row))
+            self._put("sessions", adding.imported_session_row(self._schema, row))
         for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
             for number, row in enumerate(self._rows[name], 1):
                 self._needs_session(row)
@@ -139,7 +139,7 @@ class _TableWriter:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
     def _needs_session(self, row: Row) -> None:
-        needed = sessions.session_edits(
+        needed = adding.session_edits(
             "",
             self._connection,
             self._schema,

@@ -27,6 +27,7 @@ from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.connection import transaction
 from memtui.stores.engram.records import count_of, from_json_value, is_valid_text, text
 from memtui.stores.engram.rows import (
+    DERIVED,
     TABLES,
     describe_columns,
     find_row,
@@ -37,11 +38,8 @@ from memtui.stores.engram.rows import (
 )
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
-from memtui.stores.engram.sync_log import SyncLog
-from memtui.stores.engram.sync_payloads import is_blank
+from memtui.stores.engram.sync_log import SyncLog, is_blank
 
-DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
-"""Columns that move on by themselves: never compared when a whole row is taken away."""
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
 """Columns whose change counts as a revision (UpdateObservation)."""
 UNDATED = frozenset({"pinned"})

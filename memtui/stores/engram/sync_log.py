@@ -8,7 +8,8 @@ July 2026 queues every change. v3 queues only those of enrolled projects, becaus
 project queues what the database holds then, and skips what is queued already
 (enqueueSyncMutationWithSourceTx, backfillProjectSyncMutationsTx in store.go). Neither version can
 deliver a row that lacks a required value, and one such row stops its whole project, so none is
-queued (normalizeMutationPayload in chunkcodec.go).
+queued (normalizeMutationPayload in chunkcodec.go). Payloads: syncSessionPayload,
+syncObservationPayload and their like in store.go; columns that a schema lacks are left out.
 """
 
 from __future__ import annotations
@@ -18,10 +19,106 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memtui.stores.engram import sync_payloads
 from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name
 from memtui.stores.engram.schema import Schema
+
+_OBSERVATION_KEYS = (
+    ("sync_id", False),
+    ("session_id", False),
+    ("type", False),
+    ("title", False),
+    ("content", False),
+    ("tool_name", True),
+    ("project", True),
+    ("scope", False),
+    ("topic_key", True),
+    ("revision_count", False),
+    ("duplicate_count", False),
+    ("last_seen_at", True),
+    ("created_at", True),
+    ("updated_at", True),
+)
+"""Column and whether it is left out when it is NULL."""
+_SESSION_KEYS = (
+    ("id", False),
+    ("project", False),
+    ("ownership_mode", True),
+    ("directory", True),
+    ("started_at", True),
+    ("ended_at", True),
+    ("summary", True),
+)
+_PROMPT_KEYS = (
+    ("source_inbox_id", True),
+    ("sync_id", False),
+    ("session_id", False),
+    ("content", False),
+    ("project", True),
+    ("created_at", True),
+)
+_RELATION_KEYS = (
+    ("sync_id", False),
+    ("source_id", False),
+    ("target_id", False),
+    ("relation", False),
+    ("reason", True),
+    ("evidence", True),
+    ("confidence", True),
+    ("judgment_status", False),
+    ("marked_by_actor", True),
+    ("marked_by_kind", True),
+    ("marked_by_model", True),
+    ("session_id", True),
+)
+_REQUIRED = {
+    "session": ("id", "directory"),
+    "observation": ("sync_id", "session_id", "type", "title", "content", "scope"),
+    "prompt": ("sync_id", "session_id", "content"),
+    "relation": ("sync_id", "source_id", "target_id", "relation", "judgment_status"),
+}
+"""Values without which Engram refuses to deliver an upsert."""
+
+
+def observation(row: Row) -> dict[str, Any]:
+    """The upsert of a row of `observations`."""
+    return _payload(row, _OBSERVATION_KEYS)
+
+
+def session(row: Row) -> dict[str, Any]:
+    """The upsert of a row of `sessions`."""
+    return _payload(row, _SESSION_KEYS)
+
+
+def prompt(row: Row) -> dict[str, Any]:
+    """The upsert of a row of `user_prompts`."""
+    return _payload(row, _PROMPT_KEYS)
+
+
+def relation(row: Row) -> dict[str, Any]:
+    """The upsert of a row of `memory_relations`, without its project and times."""
+    return _payload(row, _RELATION_KEYS)
+
+
+def is_complete(entity: str, payload: Mapping[str, Any]) -> bool:
+    """Whether Engram would deliver this upsert."""
+    return all(not is_blank(payload.get(name)) for name in _REQUIRED[entity])
+
+
+def is_blank(value: object) -> bool:
+    """Whether Engram regards a column as empty."""
+    return value is None or not str(value).strip()
+
+
+def _payload(row: Row, keys: tuple[tuple[str, bool], ...]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, optional in keys:
+        value = row.get(name)
+        if value is None and optional:
+            continue
+        found[name] = "" if value is None else value
+    return found
+
 
 TARGET = "cloud"
 """Engram's DefaultSyncTargetKey; each project has `cloud:<project>` beside it."""
@@ -41,7 +138,7 @@ class SyncLog:
 
     def observation_saved(self, row: Row) -> None:
         """`row` is the whole row as it is now."""
-        payload = sync_payloads.observation(row)
+        payload = observation(row)
         self._enqueue("observation", row, UPSERT, payload)
 
     def observation_deleted(self, row: Row, deleted_at: str, *, hard: bool) -> None:
@@ -63,7 +160,7 @@ class SyncLog:
         self._enqueue("observation", row, DELETE, payload)
 
     def session_saved(self, row: Row) -> None:
-        self._enqueue("session", row, UPSERT, sync_payloads.session(row))
+        self._enqueue("session", row, UPSERT, session(row))
 
     def session_deleted(self, row: Row) -> None:
         self._tombstone("session", row, self.now)
@@ -76,7 +173,7 @@ class SyncLog:
             self.connection.execute(
                 "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
             )
-        self._enqueue("prompt", row, UPSERT, sync_payloads.prompt(row))
+        self._enqueue("prompt", row, UPSERT, prompt(row))
 
     def prompt_deleted(self, row: Row) -> None:
         inbox = {"source_inbox_id": row.get("source_inbox_id")} if self.schema.v3 else {}
@@ -99,7 +196,7 @@ class SyncLog:
         marked = row["marked_by_actor"] and row["marked_by_kind"]
         if row["judgment_status"] != "judged" or not marked or not self.enrolled(project):
             return
-        payload = sync_payloads.relation(row) | {
+        payload = relation(row) | {
             "project": project,
             "created_at": row["created_at"],
             "updated_at": row["updated_at"],
@@ -137,7 +234,7 @@ class SyncLog:
 
     def _enqueue(self, entity: str, row: Row, op: str, payload: Mapping[str, Any]) -> None:
         key = str(payload.get("sync_id" if entity != "session" else "id") or "")
-        deliverable = op == DELETE or sync_payloads.is_complete(entity, payload)
+        deliverable = op == DELETE or is_complete(entity, payload)
         if entity == "session" and not deliverable:
             return
         if op == UPSERT:

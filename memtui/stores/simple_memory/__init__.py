@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memtui.stores.format import Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.simple_memory.layout import detect
 
 FORMAT = Format(
@@ -13,6 +12,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
     nearby=(".", "simple-memory"),
+    upkeep=lazy_function("memtui.stores.simple_memory.rules", "upkeep_rules"),
     transfer=TransferSupport(
         convert=lazy_function("memtui.stores.simple_memory.importing", "convert"),
     ),

@@ -17,17 +17,19 @@ from memtui.model import Memory
 from memtui.stores.change_validation import RATING_OF, content_of, created_of
 from memtui.stores.importing import texts_in
 from memtui.stores.plans import planned_before
-from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext, RecordTarget
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
     FACTS,
+    KEPT_STATUS,
     OUTDATED,
     PROPOSED,
     RECORD_KIND_OF,
     SCHEMA,
     SCHEMA_KINDS,
+    RecordContext,
     RecordKind,
+    RecordTarget,
     importance,
     parse_schema_kind,
 )

@@ -13,28 +13,25 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.action_support import ActHandler, ActionSupport
 from memtui.stores.importing import is_import
-from memtui.stores.overlay import kept_value
-from memtui.stores.plans import dangling_warnings, plan_merge, plan_one
-from memtui.stores.sidecar_acts import plan_sidecar_act
+from memtui.stores.plan_context import ActHandler, ActionSupport
+from memtui.stores.plans import dangling_warnings, plan_merge, plan_one, plan_sidecar_act
+from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory import adding
 from memtui.stores.simple_memory.importing import plan_import
-from memtui.stores.simple_memory.record_files import (
-    KEPT_STATUS,
-    SHARD,
-    RecordContext,
-    RecordTarget,
-    why_fixed,
-)
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
     FACTS,
+    KEPT_STATUS,
     OUTDATED,
     RECORD_KIND_OF,
     SCHEMA,
+    SHARD,
+    RecordContext,
+    RecordTarget,
     tags_of,
+    why_fixed,
 )
 from memtui.stores.simple_memory.rules import EDITABLE, RecordDraft, fill_draft
 from memtui.stores.values import is_number, list_of, whole_number

@@ -20,17 +20,18 @@ from memtui.stores.importing import (
     sidecar_values,
     texts_in,
 )
-from memtui.stores.overlay import kept_value
 from memtui.stores.plans import plan_duplicate
+from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.adding import INDENT, new_record_value, rating
-from memtui.stores.simple_memory.record_files import KEPT_STATUS, RecordContext
 from memtui.stores.simple_memory.records import (
     EPISODES,
     FACTS,
+    KEPT_STATUS,
     OUTDATED,
     RECORD_KIND_OF,
     SCHEMA,
     SCHEMA_KINDS,
+    RecordContext,
     RecordKind,
     tags_of,
 )

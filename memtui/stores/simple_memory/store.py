@@ -11,11 +11,12 @@ from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.simple_memory import record_files
+from memtui.stores.simple_memory import records
 from memtui.stores.simple_memory.editing import ACTS
-from memtui.stores.simple_memory.record_files import PartFile, RecordContext
 from memtui.stores.simple_memory.records import (
     RECORD_KINDS,
+    PartFile,
+    RecordContext,
 )
 from memtui.stores.values import utc_now
 
@@ -33,13 +34,11 @@ class SimpleMemoryStore(FileStore[RecordContext]):
     def found(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
         paths = (str(self.root / part.file) for part in RECORD_KINDS)
-        return [
-            FoundShard(record_files.SHARD, tuple(path for path in paths if os.path.lexists(path)))
-        ]
+        return [FoundShard(records.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All memories of the store: there is only the one shard."""
-        return record_files.read(self.root, self.label, sidecar)
+        return records.read(self.root, self.label, sidecar)
 
     def plan_context(self, view: StoreView) -> RecordContext:
         return RecordContext(**self.context_fields(view), last=self._last)

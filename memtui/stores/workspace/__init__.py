@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from memtui.stores.format import Format, TransferSupport
-from memtui.stores.format_setup import lazy_function
+from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH, detect
 
 FORMAT = Format(

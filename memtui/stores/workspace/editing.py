@@ -12,11 +12,11 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.json.editing import load, raw_value
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.action_support import ActionSupport
 from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
 from memtui.stores.markdown import outline, with_body
 from memtui.stores.markdown_documents import OpenDocument, with_heading, words_of
+from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
 from memtui.stores.workspace.importing import plan_import

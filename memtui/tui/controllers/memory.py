@@ -11,7 +11,7 @@ from memtui.model import Memory
 from memtui.tui import actions, key_bindings, sanitizing, terminal
 
 if TYPE_CHECKING:
-    from memtui.insight.lineage import Lineage
+    from memtui.insight.versions import VersionHistory
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -116,13 +116,13 @@ class MemoryActions:
         if memory is None:
             return
 
-        def show(lineage: Lineage) -> None:
+        def show(found: VersionHistory) -> None:
             screen.app.push_screen(
-                HistoryScreen(lineage, screen.now), lambda ref: self.follow(ref) if ref else None
+                HistoryScreen(found, screen.now), lambda ref: self.follow(ref) if ref else None
             )
 
         screen.worker.ask(
-            lambda library: library.lineage(memory), show, None, "history", opens=True
+            lambda library: library.history(memory), show, None, "history", opens=True
         )
 
     def _suspend(self) -> None:

@@ -26,6 +26,9 @@ class PaneActions:
             "pane.next": partial(self._step_pane, 1),
             "pane.previous": partial(self._step_pane, -1),
             "zoom": self._zoom,
+            "detail.size": self._step_detail,
+            "pane.larger": partial(screen.resize_pane, 1),
+            "pane.smaller": partial(screen.resize_pane, -1),
             "escape": self._escape,
             "open": self._open,
             "right": partial(screen.focus_pane, Pane.DETAIL),
@@ -53,12 +56,26 @@ class PaneActions:
         self._screen.zoomed = not self._screen.zoomed
         self._screen.lay_out()
 
+    def _step_detail(self) -> None:
+        """Half of the screen where it is wide, then all of it, then as before."""
+        screen = self._screen
+        if screen.zoomed and screen.pane is Pane.DETAIL:
+            screen.zoomed = screen.half = False
+        elif screen.half or not screen.has_halves:
+            screen.half, screen.zoomed = False, True
+        else:
+            screen.half, screen.zoomed = True, False
+        screen.focus_pane(Pane.DETAIL)
+
     def _escape(self) -> None:
         screen = self._screen
         if screen.search_bar.line.has_focus:
             screen.focus_pane(screen.pane)
         elif screen.zoomed:
             self._zoom()
+        elif screen.half:
+            screen.half = False
+            screen.lay_out()
         elif screen.is_single and screen.pane is not Pane.MEMORIES:
             screen.focus_pane(Pane.MEMORIES)
         elif screen.memories.marked:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical
+from textual.containers import Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
 from textual.reactive import var
@@ -19,10 +19,11 @@ from memtui.tui import actions, key_bindings
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
-from memtui.tui.layout import Layout, Pane, Shape, arrange
+from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
+from memtui.tui.widgets.pane_borders import BorderDragged, PaneBody
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import ChipLine, KeyLine
@@ -71,6 +72,11 @@ class PaneScreen(ActionScreen):
         super().__init__()
         self.pane = Pane.MEMORIES
         self.zoomed = False
+        self.half = False
+        """The detail has half of a wide screen."""
+        self.wanted_sizes: dict[str, int] = {}
+        """Sizes that the user set, by the names of `layout.Sizes`."""
+        self._sizes: Sizes | None = None
         self.shown_panes: frozenset[Pane] = frozenset(Pane)
         self._layout: Layout | None = None
         self.entities = EntityTree()
@@ -85,12 +91,12 @@ class PaneScreen(ActionScreen):
     def compose(self) -> ComposeResult:
         yield self.search_bar
         yield self.chips
-        with Horizontal(id="body"):
+        with PaneBody(id="body"):
             with Vertical(id="side"):
                 yield self.entities
                 yield self.statistics
             with Vertical(id="main"):
-                with Horizontal(id="centre"):
+                with Vertical(id="centre"):
                     yield self.memories
                     yield self.detail
                 yield self.timeline
@@ -141,6 +147,11 @@ class PaneScreen(ActionScreen):
         """Only one pane fits, or one is zoomed."""
         return self._layout is not None and len(self._layout.panes) == 1
 
+    @property
+    def has_halves(self) -> bool:
+        """The screen is wide enough for list and detail side by side."""
+        return self._layout is not None and self._layout.shape is Shape.WIDE
+
     def pane_widget(self, pane: Pane) -> Widget:
         return {
             Pane.ENTITIES: self.entities,
@@ -153,7 +164,11 @@ class PaneScreen(ActionScreen):
     def lay_out(self) -> None:
         """Show the panes that the size and the focus ask for."""
         width, height = self.app.size
-        layout = arrange(width, height, self.pane, zoomed=self.zoomed)
+        layout = arrange(width, height, self.pane, zoomed=self.zoomed, half=self.half)
+        sizes = measure(width, height, layout, self.wanted_sizes, half=self.half)
+        if sizes != self._sizes or layout != self._layout:
+            self._sizes = sizes
+            self._set_sizes(layout, sizes)
         if layout == self._layout:
             return
         self._layout, self.shown_panes = layout, layout.panes
@@ -170,6 +185,42 @@ class PaneScreen(ActionScreen):
         focused = self.pane_widget(self.pane)
         if not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
             focused.focus(scroll_visible=False)
+
+    def _set_sizes(self, layout: Layout, sizes: Sizes) -> None:
+        """Give the panes their columns and rows; where one stands alone it takes everything."""
+        alone = len(layout.panes) == 1
+        side = self.query_one("#side")
+        side.styles.width = "100%" if alone else sizes.side
+        self.timeline.styles.height = "100%" if alone else sizes.timeline
+        beside = layout.shape is Shape.WIDE and Pane.DETAIL in layout.panes and not alone
+        stacked = layout.shape is Shape.MEDIUM and Pane.DETAIL in layout.panes and not alone
+        self.memories.styles.width = sizes.list if beside else "100%"
+        self.memories.styles.height = sizes.rows if stacked else "100%"
+
+    def resize_pane(self, step: int) -> None:
+        """Make the focused pane larger (1) or smaller (-1)."""
+        if self._layout is None or self._sizes is None:
+            return
+        self.half = self.half and self._layout.shape is not Shape.WIDE
+        self.wanted_sizes = resized(self._sizes, self._layout, self.pane, step, self.wanted_sizes)
+        self.lay_out()
+        self._keep_fitting()
+
+    def _keep_fitting(self) -> None:
+        """Forget the part of a wanted size that did not fit, so that the next step is seen."""
+        if self._sizes is not None:
+            for name in self.wanted_sizes:
+                self.wanted_sizes[name] = getattr(self._sizes, name)
+
+    @on(BorderDragged)
+    def _border_dragged(self, event: BorderDragged) -> None:
+        if event.size is None:
+            self.wanted_sizes.pop(event.name, None)
+        else:
+            self.half = False
+            self.wanted_sizes[event.name] = event.size
+        self.lay_out()
+        self._keep_fitting()
 
     @on(Resize)
     def _resized(self) -> None:

@@ -19,6 +19,7 @@ from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day
+from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,8 @@ class SearchableScreen(PaneScreen):
             found.words,
             cursor=cursor,
             top=top,
-            type_width=_type_width(found),
+            types=_types_width(found),
+            entities=_entities_width(found),
         )
         self.entities.show(
             found.facets.entity, self._chosen_entities(), found.facets.entity_repeats
@@ -197,7 +199,13 @@ class SearchableScreen(PaneScreen):
         return queries.filter_values(self.view.query(self.now()), "entity")
 
 
-def _type_width(found: SearchResult) -> int:
-    """Columns for the types of these memories."""
-    longest = max((text.width(text.one_line(name)) for name in found.facets.type), default=8)
-    return max(6, min(14, longest))
+def _types_width(found: SearchResult) -> int:
+    """Columns of the longest type; 0 where the list is filtered by one."""
+    if len(queries.filter_values(found.query, "type")) == 1:
+        return 0
+    return max((text.width(text.one_line(name)) for name in found.facets.type), default=0)
+
+
+def _entities_width(found: SearchResult) -> int:
+    """Columns that entities may take; 0 where the list stays inside one."""
+    return 0 if queries.filter_values(found.query, "entity") else ENTITY_MAX

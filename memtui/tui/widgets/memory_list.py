@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
 
     from memtui.library.snapshot import Rows
 
-TYPE_WIDTH = 12
-TYPE_MIN = 8
-ENTITY_FROM = 62
-"""Columns from which a row shows the entity (plus the columns of a date)."""
-TYPE_FROM = 46
+TYPE_MIN, TYPE_MAX = 5, 10
+ENTITY_MIN, ENTITY_MAX = 10, 24
+WIDE_ROW = 80
+"""Columns from which a row is wide, as in a list beside a detail on 160 columns."""
+TEXT_LEAST, TEXT_LEAST_WIDE = 48, 60
+"""Columns that the text keeps beside a column of types, or of types and entities."""
+TEXT_SHARE = 0.66
+"""Share of a row that the text keeps beside a column of entities."""
+SIGNS_WIDTH = 6
+"""Columns of cursor, mark, importance and status, and the blanks around the time."""
 TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
 ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
@@ -38,6 +44,36 @@ MAX_SEARCHED = 500
 """Rows that are searched for the memory where the last session ended."""
 MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumns:
+    """Widths of the columns of a row; 0 where a column is left out."""
+
+    text: int
+    type: int = 0
+    entity: int = 0
+
+
+def row_columns(width: int, time: int, types: int, entities: int) -> RowColumns:
+    """Divide a row: the text comes first, types and entities get what it can spare.
+
+    Args:
+        width: Columns of the row.
+        time: Columns of the time.
+        types: Columns of the longest type; 0: the types are not to be shown.
+        entities: Columns that entities want; 0: they are not to be shown.
+    """
+    room = width - SIGNS_WIDTH - time
+    least = TEXT_LEAST_WIDE if width >= WIDE_ROW else TEXT_LEAST
+    cells = min(types, TYPE_MAX, room - least - 2)
+    type_width = cells if cells >= min(types, TYPE_MIN) and cells > 0 else 0
+    room -= type_width + 2 if type_width else 0
+    kept = max(TEXT_LEAST_WIDE, round(width * TEXT_SHARE))
+    cells = min(entities, ENTITY_MAX, room - kept - 2)
+    entity_width = cells if cells >= ENTITY_MIN else 0
+    room -= entity_width + 2 if entity_width else 0
+    return RowColumns(max(1, room), type_width, entity_width)
 
 
 class MemoryList(ListWindow):
@@ -51,7 +87,8 @@ class MemoryList(ListWindow):
         self._rows: Rows
         self._slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
-        self._type_width = TYPE_WIDTH
+        self._types = TYPE_MAX
+        self._entities = ENTITY_MAX
         self._empty: tuple[str, ...] = ()
         self.marked: set[int] = set()
         """Serials of marked rows; unlike slots they are the same in later lists."""
@@ -78,7 +115,8 @@ class MemoryList(ListWindow):
         *,
         cursor: int = 0,
         top: int = 0,
-        type_width: int = TYPE_WIDTH,
+        types: int = TYPE_MAX,
+        entities: int = ENTITY_MAX,
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
@@ -88,10 +126,11 @@ class MemoryList(ListWindow):
             words: Search words to highlight.
             cursor: Line of the cursor.
             top: First line in view.
-            type_width: Columns for the type.
+            types: Columns of the longest type; 0 leaves the types out.
+            entities: Columns that entities want; 0 leaves them out.
         """
         self._rows, self._slots, self._words = rows, slots, words
-        self._type_width = type_width
+        self._types, self._entities = types, entities
         self.reset(cursor=cursor, top=top)
         self._post_shown()
 
@@ -234,20 +273,22 @@ class MemoryList(ListWindow):
         else:
             put(appearance.STATUS_GLYPHS.get(memory.status, " "), palette.status(memory.status))
         put(f" {self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
-        entity = self._entity(memory, width)
-        room = self._text_width(entity, width)
-        if type_width := self._type_columns(width):
-            kind = text.one_line(memory.type or memory.kind)
-            style = palette.type(memory.type) if memory.type else palette.faint
-            put(text.pad(kind, type_width) + "  ", palette.faint if quiet else style)
-        headline = self._texts(memory, room)[0]
+        columns = self._columns(width)
+        kind = text.one_line(memory.type or memory.kind) if self._types else ""
+        ink = palette.type(memory.type) if memory.type and not quiet else palette.faint
+        if columns.type:
+            put(text.pad(kind, columns.type) + "  ", ink)
+        headline = self._texts(memory, columns.text)[0]
         cells.extend(
             marked_segments(headline, self._words, strong + ground, palette.match + ground)
         )
-        gap = max(0, room - text.width(headline))
-        if entity:
+        gap = max(0, columns.text - text.width(headline))
+        if columns.entity:
             put(" " * (gap + 2), ground)
-            put(entity, palette.faint)
+            put(text.cut(text.one_line(memory.entity), columns.entity), palette.faint)
+        elif kind and not columns.type and gap >= text.width(kind) + 2:
+            put(" " * (gap - text.width(kind)), ground)
+            put(kind, ink)
         elif selected:
             put(" " * gap, ground)
         return Strip(cells)
@@ -257,11 +298,10 @@ class MemoryList(ListWindow):
             return None
         memory, palette = self._rows[int(self._slots[index])], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        entity = self._entity(memory, width)
-        room = self._text_width(entity, width)
-        left = width - room - (text.width(entity) + 2 if entity else 0)
+        columns = self._columns(width)
+        left = SIGNS_WIDTH + TIME_WIDTH[self._dates] + (columns.type + 2 if columns.type else 0)
         style = palette.faint if memory.status in appearance.INACTIVE_STATUSES else palette.dim
-        words = self._texts(memory, room)[row]
+        words = self._texts(memory, columns.text)[row]
         edge = palette.accent if self.has_focus else palette.faint
         return Strip(
             [
@@ -277,28 +317,8 @@ class MemoryList(ListWindow):
             return text.date(memory.when)[:10]
         return text.cut(text.short_ago(memory.when, self._now()), TIME_WIDTH["ago"])
 
-    def _type_columns(self, width: int) -> int:
-        """Columns of the type; 0 if there is no room for it."""
-        extra = TIME_WIDTH[self._dates] - TIME_WIDTH["ago"]
-        if width < TYPE_FROM + extra:
-            return 0
-        return min(self._type_width, max(TYPE_MIN, width // 6))
-
-    def _entity(self, memory: Memory, width: int) -> str:
-        """The entity, cut to its column; empty if there is no room for it."""
-        extra = TIME_WIDTH[self._dates] - TIME_WIDTH["ago"]
-        if width < ENTITY_FROM + extra or not memory.entity:
-            return ""
-        return text.cut(text.one_line(memory.entity), max(10, min(24, width // 4)))
-
-    def _text_width(self, entity: str, width: int) -> int:
-        """Columns left for the text beside the entity and the other columns."""
-        room = width - 6 - TIME_WIDTH[self._dates]
-        if type_width := self._type_columns(width):
-            room -= type_width + 2
-        if entity:
-            room -= text.width(entity) + 2
-        return max(1, room)
+    def _columns(self, width: int) -> RowColumns:
+        return row_columns(width, TIME_WIDTH[self._dates], self._types, self._entities)
 
     def _texts(self, memory: Memory, room: int) -> list[str]:
         """The rows of text: the headline, then what follows it in the memory."""

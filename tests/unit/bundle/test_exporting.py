@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from memtui import paths
-from memtui.bundle import exporting, text_formats
-from memtui.bundle import exporting as output
+from memtui.bundle import exporting
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import Cancelled
@@ -30,7 +29,7 @@ def library(tmp_path: Path) -> Library:
 
 def _write(library: Library, form: str, target: Path, stop: Callable[[], bool]) -> None:
     made = exporting.export_memories(library, form, None, cancelled=stop)
-    output.write_file(target, made.pieces)
+    exporting.write_file(target, made.pieces)
 
 
 @pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown"])
@@ -50,7 +49,7 @@ def test_stopped_at_any_look_it_leaves_no_file(library: Library, tmp_path: Path,
 
 def test_what_is_written_holds_every_memory(library: Library, tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
-    output.write_file(target, exporting.export_memories(library, "jsonl", None).pieces)
+    exporting.write_file(target, exporting.export_memories(library, "jsonl", None).pieces)
     assert target.read_bytes().count(b"\n") == library.snapshot.count
 
 
@@ -63,8 +62,8 @@ FORMULA = '=HYPERLINK("http://x.example","y")'
 @pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
 def test_no_cell_is_taken_for_a_formula(begin: str, sign: str) -> None:
     memory = Memory("a:1", "1", "a", "fact", content=f"{begin}{sign}{FORMULA[1:]}")
-    (row,) = csv.DictReader(io.StringIO("".join(text_formats.encode_csv([memory])), newline=""))
+    (row,) = csv.DictReader(io.StringIO("".join(exporting.encode_csv([memory])), newline=""))
     assert row["content"] == f"'{memory.content}"
     plain = Memory("a:1", "1", "a", "fact", content=f"{begin}1 = 1")
-    (row,) = csv.DictReader(io.StringIO("".join(text_formats.encode_csv([plain])), newline=""))
+    (row,) = csv.DictReader(io.StringIO("".join(exporting.encode_csv([plain])), newline=""))
     assert row["content"].removeprefix("'") == plain.content

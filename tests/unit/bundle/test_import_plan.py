@@ -15,8 +15,8 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
+from memtui.bundle.exporting import encode_jsonl
 from memtui.bundle.import_plan import ImportPlan, plan_import
-from memtui.bundle.text_formats import encode_jsonl
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import

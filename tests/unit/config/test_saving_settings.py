@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.config import default_text, load, save_value
-from memtui.config.saving import _added_line, _changed_line, _uncommented_line
+from memtui.config.loading import _added_line, _changed_line, _uncommented_line
 from memtui.errors import ConfigError
 
 MINE = """\

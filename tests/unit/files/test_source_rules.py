@@ -20,10 +20,9 @@ MAY_WRITE = {
     "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
     "bundle/exporting.py",  # the file that an export is asked to make
-    "bundle/store_install.py",  # a store that an import makes where there was none
+    "bundle/restoring.py",  # a store that an import makes where there was none
     "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
     "stores/ambient/backup.py",  # a temporary folder of its own
-    "bundle/text_formats.py",  # a line in memory
     "search/cache_files.py",  # from here on: the cache
     "search/catalog.py",
     "search/segment_files.py",
@@ -33,7 +32,7 @@ MAY_WRITE = {
 """The modules that may open a file for writing; the others must save through them."""
 MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
-    "config/saving.py",  # what tomli-w has just written
+    "config/loading.py",  # what tomli-w has just written
 }
 MAY_UNPICKLE = {"search/whoosh_format.py"}
 """Its unpickler knows three classes (see `memtui.search.whoosh_format`)."""

@@ -14,13 +14,12 @@ from memtui.changes import Act, Change, Plan, RecordEdit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
-from memtui.stores.action_support import ActionSupport
 from memtui.stores.base import Reading, Shard
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import Format
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plan_context import ActionSupport, PlanContext
 from memtui.stores.plans import plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar

@@ -8,8 +8,8 @@ import pytest
 
 from memtui.errors import ConfigError
 from memtui.stores.agent_memory.rules import FactRules as FactRules
-from memtui.stores.ambient.rules import EventRules as EventRules
-from memtui.stores.format_setup import overridden
+from memtui.stores.ambient.project_files import EventRules as EventRules
+from memtui.stores.format import overridden
 
 
 def test_values_take_the_place_of_constants() -> None:

@@ -12,9 +12,15 @@ from memtui.files.save_transaction import commit
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.write_recorder import NullRecorder
 from memtui.model import Link, Memory, to_record
-from memtui.stores.overlay import kept_memory, kept_value, overlay
 from memtui.stores.scanning import SidecarReader
-from memtui.stores.sidecar import parse_sidecar, read_sidecar, sidecar_edits
+from memtui.stores.sidecar import (
+    kept_memory,
+    kept_value,
+    overlay,
+    parse_sidecar,
+    read_sidecar,
+    sidecar_edits,
+)
 
 MEMORY = Memory(ref="s:1", id="1", store="s", kind="fact", content="a", tags=("native",))
 

@@ -12,9 +12,8 @@ import pytest
 
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
-from memtui.testing.fixtures import time_limit
+from memtui.testing.fixtures import fingerprint, time_limit
 from memtui.testing.samples import memories, open_library, root_of, sample
-from memtui.testing.trees import fingerprint
 
 SECONDS = 60.0
 """What hangs would do so for ever; a busy machine needs some of them."""

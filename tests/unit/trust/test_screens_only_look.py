@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memtui.stores.registry import FORMATS
-from memtui.testing.trees import fingerprint
+from memtui.testing.fixtures import fingerprint
 from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
 from tests.tui.sample_stage import ChangingStage, changing

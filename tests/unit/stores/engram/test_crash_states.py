@@ -18,7 +18,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.stores.engram import FORMAT
-from memtui.stores.engram.wal import LONGEST_SEARCH, has_commit
+from memtui.stores.engram.connection import LONGEST_SEARCH, has_commit
 
 from .invented import SCHEMAS, Told, build, change, connect, everything, folder_state, open_store
 

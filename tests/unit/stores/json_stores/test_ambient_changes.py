@@ -9,8 +9,12 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.stores.ambient.project_files import task_key
-from memtui.stores.ambient.rules import EventRules, find_superseded, fit_content, keywords, overlap
+from memtui.stores.ambient.adding import find_superseded, keywords, overlap
+from memtui.stores.ambient.project_files import (
+    EventRules,
+    fit_content,
+    task_key,
+)
 
 from .opened import LABEL, NOW_MS, Opened, files_below, open_ambient
 from .programs import AmbientProgram

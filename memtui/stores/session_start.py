@@ -1,0 +1,130 @@
+"""What the program of a store puts into an agent's context by itself when a session starts.
+
+Optional for a store: one that has the method `session_start` is asked by the recipe `loaded`. The
+rule of the program (which files, which limits) is the store's; where a limit falls is worked out
+here, the same way for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeGuard
+
+from memtui.stores.base import Store, StoreView
+from memtui.text.tokens import estimate_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLimit:
+    """How much of a text a program loads; whichever of the limits comes first. None: no limit."""
+
+    lines: int | None = None
+    bytes: int | None = None
+    """Of UTF-8."""
+    tokens: int | None = None
+    """By `memtui.text.tokens.estimate_tokens`."""
+    source: str = ""
+    """Document or program that states the limit."""
+
+
+NO_LIMIT = LoadLimit()
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedEntry:
+    """A memory and where its text stands in the loaded text."""
+
+    ref: str
+    start: int
+    """Offset of its first character."""
+    end: int
+    """Offset behind its last character."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedText:
+    """One text that the program would load: a file, or a block that it builds."""
+
+    title: str
+    """For people: `MEMORY.md`, `shop-api/main`."""
+    text: str
+    """The whole text, as the program would count it, before the limit cuts it."""
+    file: str = ""
+    """Absolute path of the file; empty for a block that is built from several."""
+    limit: LoadLimit = NO_LIMIT
+    entries: tuple[LoadedEntry, ...] = ()
+    """The memories in the text, in its order; those that are not known by place are left out."""
+    note: str = ""
+    """For people: by which rule the program loads this, with the place in its source."""
+
+    @property
+    def cut(self) -> int:
+        """Offset from which on the text is not loaded; its length if all of it is."""
+        return find_cut(self.text, self.limit)
+
+
+class LoadsAtSessionStart(Store, Protocol):
+    """A store whose program loads memories into each new session by itself."""
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
+        """Say what the program would load now.
+
+        Args:
+            view: The memories of the open stores, as they were last read.
+            entity: The project, branch or entity of the session, as in `Memory.entity`; empty: what
+                every session is given, or all there are where the program asks for one.
+            now: The time of the session.
+
+        Returns:
+            The texts in the order they are loaded; () if nothing would be.
+        """
+        ...
+
+
+def loads_at_session_start(store: Store) -> TypeGuard[LoadsAtSessionStart]:
+    """Whether the store says what its program loads."""
+    return callable(getattr(store, "session_start", None))
+
+
+def find_cut(text: str, limit: LoadLimit) -> int:
+    """The offset from which on a text is over the limit; its length if it is within.
+
+    A byte limit never splits a character. A line counts as loaded up to its line feed.
+    """
+    cut = len(text)
+    if limit.lines is not None:
+        cut = min(cut, _line_offset(text, limit.lines))
+    if limit.bytes is not None:
+        encoded = text.encode("utf-8", "surrogatepass")
+        if len(encoded) > limit.bytes:
+            kept = encoded[: limit.bytes]
+            while kept and (encoded[len(kept)] & 0xC0) == 0x80:
+                kept = kept[:-1]
+            cut = min(cut, len(kept.decode("utf-8", "surrogatepass")))
+    if limit.tokens is not None:
+        cut = min(cut, _token_offset(text[:cut], limit.tokens))
+    return cut
+
+
+def _line_offset(text: str, lines: int) -> int:
+    at = 0
+    for _ in range(lines):
+        found = text.find("\n", at)
+        if found < 0:
+            return len(text)
+        at = found + 1
+    return at
+
+
+def _token_offset(text: str, tokens: int) -> int:
+    """The longest beginning with at most this many tokens, found by halving."""
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate_tokens(text[:middle]) <= tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return low

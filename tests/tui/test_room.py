@@ -1,0 +1,159 @@
+"""The list gives its room to the text; panes are resized by key and mouse, and stay so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized
+from memtui.tui.widgets.memory_list import row_columns
+
+from .sample_stage import changing
+from .stage import Stage, stage, write_store
+
+LEAST_TEXT = {200: 64, 160: 60, 120: 48, 80: 45, 60: 45, 40: 26}
+"""Columns of the terminal -> columns of text that a row of the list shows at least."""
+STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("store", STORES)
+async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:
+    async with changing(tmp_path, store, size=(200, 60)) as on:
+        for width, least in LEAST_TEXT.items():
+            await on.pilot.resize_terminal(width, {200: 60, 80: 24, 60: 20, 40: 12}.get(width, 40))
+            await on.settle()
+            memories = on.browse.memories
+            body = memories.size.width - 1
+            assert memories._columns(body).text >= least, f"{width} columns"
+            drawn = memories.render_line(0).text
+            text = memories._texts(memories._rows[memories.slots[0]], 400)[0]
+            assert text[: least - 1] in drawn, "and the text is there"
+
+
+async def test_a_filter_takes_its_column_away(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory", size=(200, 60)) as on:
+        everything = on.browse.memories._columns(on.browse.memories.size.width - 1)
+        assert everything.type
+        assert everything.entity
+        await on.show("type:decision entity:shop-api")
+        filtered = on.browse.memories._columns(on.browse.memories.size.width - 1)
+        assert not filtered.type
+        assert not filtered.entity
+        assert filtered.text > everything.text
+
+
+@given(width=st.integers(1, 400), time=st.sampled_from([4, 10]), types=st.integers(0, 60))
+def test_columns_fit_their_row(width: int, time: int, types: int) -> None:
+    for entities in (0, 24):
+        columns = row_columns(width, time, types, entities)
+        gaps = (2 if columns.type else 0) + (2 if columns.entity else 0)
+        used = 6 + time + columns.type + columns.entity + columns.text + gaps
+        assert used <= max(width, 7 + time)
+        assert columns.text >= 1
+
+
+def _width(on: Stage, pane: Pane) -> int:
+    return on.browse.pane_widget(pane).outer_size.width
+
+
+async def test_keys_resize_the_focused_pane(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        for pane, other in (
+            (Pane.MEMORIES, Pane.DETAIL),
+            (Pane.DETAIL, Pane.MEMORIES),
+            (Pane.ENTITIES, Pane.DETAIL),
+        ):
+            await on.press(str(pane.number))
+            before = _width(on, pane), _width(on, other)
+            await on.press(">")
+            assert _width(on, pane) > before[0]
+            assert _width(on, other) < before[1]
+            await on.press("<")
+            assert (_width(on, pane), _width(on, other)) == before
+        await on.press("4")
+        height = on.browse.timeline.outer_size.height
+        await on.press(">")
+        assert on.browse.timeline.outer_size.height == height + 1
+
+
+async def test_keys_resize_panes_that_stand_above_each_other(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        height = on.browse.memories.outer_size.height
+        await on.press(">")
+        assert on.browse.memories.outer_size.height == height + 1
+        await on.press("3", ">", ">")
+        assert on.browse.memories.outer_size.height == height - 1
+
+
+async def test_a_border_is_dragged_and_a_double_click_resets_it(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        memories = on.browse.memories
+        before = memories.outer_size.width
+        edge = memories.region.right - 1
+        await on.pilot.mouse_down(offset=(edge, 10))
+        await on.pilot.hover(offset=(edge - 9, 10))
+        await on.pilot.mouse_up(offset=(edge - 9, 10))
+        await on.settle()
+        assert memories.outer_size.width == before - 9
+        assert memories.cursor == 0, "nothing was clicked"
+        await on.pilot.click(offset=(memories.region.right - 1, 10), times=2)
+        await on.settle()
+        assert memories.outer_size.width == before
+
+
+async def test_the_detail_takes_half_of_the_screen_then_all_of_it(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        normal = on.browse.shown_panes
+        await on.press("Z")
+        assert on.browse.shown_panes == {Pane.MEMORIES, Pane.DETAIL}
+        assert _width(on, Pane.DETAIL) == 60
+        await on.press("Z")
+        assert on.browse.shown_panes == {Pane.DETAIL}
+        await on.press("Z")
+        assert on.browse.shown_panes == normal
+        await on.press("Z", "escape")
+        assert on.browse.shown_panes == normal
+    async with stage(root, (80, 24)) as on:
+        await on.press("Z")
+        assert on.browse.shown_panes == {Pane.DETAIL}
+
+
+async def test_sizes_are_remembered(root: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    async with stage(root, (120, 35), state=state) as on:
+        await on.press(">", ">")
+        wanted = _width(on, Pane.MEMORIES)
+        await on.press("q")
+    async with stage(root, (120, 35), state=state) as on:
+        assert _width(on, Pane.MEMORIES) == wanted
+
+
+@given(
+    width=st.integers(40, 300),
+    height=st.integers(12, 100),
+    focus=st.sampled_from(list(Pane)),
+    half=st.booleans(),
+    steps=st.lists(st.sampled_from([1, -1]), max_size=40),
+)
+def test_no_pane_is_pushed_off_the_screen(
+    width: int, height: int, focus: Pane, half: bool, steps: list[int]
+) -> None:
+    layout = arrange(width, height, focus, zoomed=False, half=half)
+    wanted: dict[str, int] = {}
+    for step in steps:
+        wanted = resized(measure(width, height, layout, wanted), layout, focus, step, wanted)
+    sizes = measure(width, height, layout, wanted, half=half)
+    side = sizes.side if layout.panes & {Pane.ENTITIES, Pane.STATISTICS} else 0
+    if layout.shape is Shape.WIDE:
+        assert sizes.list >= SMALLEST["list"]
+        assert side + sizes.list + SMALLEST["detail"] <= width
+    assert sizes.rows + SMALLEST["rows"] <= height - 3
+    assert sizes.timeline <= max(4, (height - 3) // 2)
