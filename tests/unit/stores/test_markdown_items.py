@@ -121,7 +121,7 @@ def test_a_change_of_the_same_line_is_a_conflict() -> None:
         edited("- a\n- b\n", "- A\n- b\n", "- other\n- b\n")
 
 
-@given(st.lists(st.sampled_from("abcdef"), max_size=8), st.integers(0, 8), st.integers(0, 8))
+@given(st.lists(st.sampled_from("abcdefgh"), unique=True), st.integers(0, 8), st.integers(0, 8))
 def test_two_additions_are_both_kept(base: list[str], mine: int, theirs: int) -> None:
     def text(lines: list[str]) -> str:
         return "".join(f"- {line}\n" for line in lines)

@@ -15,7 +15,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
-from memtui.testing.trees import contents, differences
+from memtui.testing.fixtures import contents, differences
 
 LABEL = "claude-code"
 TOWERD = "projects/-home-marit-src-towerd/memory"
