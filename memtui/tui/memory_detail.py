@@ -60,13 +60,16 @@ class MemoryDetail:
         palette: Palette,
         now: datetime,
         width: int,
+        source_hint: str = "",
     ) -> None:
+        """`source_hint`: the key that opens the memory's file, as `key_bindings.hint` words it."""
         self._memory = memory
         self._references = references
         self._words = words
         self._palette = palette
         self._now = now
         self._width = max(8, width - 2)
+        self._source_hint = source_hint
 
     def lines(self) -> list[DetailLine]:
         """All lines, top to bottom."""
@@ -137,7 +140,8 @@ class MemoryDetail:
         for part in text.wrap(shown.strip("\n"), self._width):
             yield _line(*marked_segments(part, self._words, style, match))
         if len(content) > LONGEST:
-            more = f"… {text.number(len(content) - LONGEST)} more characters · o open file"
+            rest = text.number(len(content) - LONGEST)
+            more = f"… {rest} more characters{self._source_hint}"
             yield _line(Segment(text.cut(more, self._width), self._palette.warning))
 
     def _fields(self) -> Iterator[DetailLine]:

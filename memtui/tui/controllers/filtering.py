@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
-from memtui.tui import appearance
+from memtui.tui import appearance, key_bindings
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
@@ -108,7 +108,7 @@ class FilterActions:
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
         ]
         if current and current not in saved.values():
-            choices.append(Choice("", "Keep the present one …", note=current, sign="+"))
+            choices.append(Choice("", "Save current filter…", note=current, sign="+"))
 
         def done(values: tuple[str, ...] | None) -> None:
             if not values:
@@ -118,7 +118,8 @@ class FilterActions:
             else:
                 self._keep(current)
 
-        empty = "Search or filter for something first; then f keeps it under a name."
+        keys = key_bindings.press(screen.app.key_overrides, ("filter.saved", "to save it"))
+        empty = f"Nothing to save: search or filter first. {keys}".rstrip()
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
     def _keep(self, current: str) -> None:

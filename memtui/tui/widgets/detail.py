@@ -116,7 +116,13 @@ class Detail(ListWindow):
         self._lines = []
         if self._memory is not None and width > 0:
             self._lines = MemoryDetail(
-                self._memory, self._references, self._words, self.palette, self._now(), width
+                self._memory,
+                self._references,
+                self._words,
+                self.palette,
+                self._now(),
+                width,
+                key_bindings.hint("source", self.app.key_overrides),
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
