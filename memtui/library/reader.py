@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
@@ -28,7 +30,12 @@ from memtui.query import Query
 from memtui.search import numbering
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, WritableStore
-from memtui.text import visible
+from memtui.text import one_line, visible
+
+if TYPE_CHECKING:
+    from memtui.insight.links import Node
+    from memtui.insight.traversal import Direction, Neighbourhood
+    from memtui.library.links import StoreLinks
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +65,7 @@ class LibraryReader:
         self._weights = weights
         self._semantic = SemanticSearch(embedding)
         self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
+        self._links: StoreLinks | None = None
 
     @property
     def snapshot(self) -> Snapshot:
@@ -289,6 +297,71 @@ class LibraryReader:
             backlinks: search the whole store for links to it too.
         """
         return self._loaded.lineage(memory, backlinks)
+
+    # --- links -----------------------------------------------------------------------------
+
+    @property
+    def links(self) -> StoreLinks:
+        """The links between all memories and entities; `links.reading()` yields the index.
+
+        Imported and built when first used, which takes a moment for many memories: call it from a
+        background job.
+        """
+        with self._loaded.lock:
+            if self._links is None:
+                from memtui.library.links import StoreLinks
+
+                self._links = StoreLinks(self._loaded)
+            return self._links
+
+    def resolve_node(self, text: str) -> Node:
+        """Return the memory or entity that a person names, as a node of the link index.
+
+        Raises:
+            RefError: nothing has that name, or several memories do.
+        """
+        with self.links.reading() as index:
+            return self.links.resolve(text, self.resolve, index)
+
+    def traverse(
+        self,
+        start: Node,
+        *,
+        depth: int = 1,
+        direction: Direction | None = None,
+        relations: Collection[str] = (),
+        at: datetime | None = None,
+        most: int | None = None,
+        cancelled: IsCancelled = never,
+    ) -> Neighbourhood:
+        """Follow links from a node breadth-first.
+
+        Args:
+            start: see `resolve_node`.
+            depth, direction, relations, at, most: see `memtui.insight.traversal.traverse`; both
+                directions unless given.
+            cancelled: asked while the index is built.
+        """
+        from memtui.insight import traversal
+
+        with self.links.reading(cancelled) as index:
+            return traversal.traverse(
+                start,
+                index.outgoing,
+                index.incoming,
+                depth=depth,
+                direction=direction or traversal.Direction.BOTH,
+                relations=relations,
+                at=at,
+                most=most or traversal.MOST_NODES,
+            )
+
+    def node_label(self, node: Node) -> str:
+        """What a node is called in one line, safe to show: a memory by its headline."""
+        if node.kind == "memory":
+            with contextlib.suppress(RefError):
+                return one_line(self.get(node.name).headline) or one_line(node.name)
+        return one_line(node.name)
 
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""

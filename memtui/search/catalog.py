@@ -20,6 +20,7 @@ import json
 import logging
 import mmap
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -39,8 +40,10 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Incremented when the files or the meaning of a row change."""
+ROWS_SCANNED = 1024
+"""Rows that are searched at a time: half a megabyte."""
 ROWS_KEPT_DECODED = 4096
 """Rows cached as Memory objects: a hundred screens."""
 
@@ -104,6 +107,17 @@ class CachedRows(Sequence[Memory]):
         """One row as `save` takes it, not decoded."""
         return CatalogRow(self.refs[index], self.raw(index))
 
+    def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
+        """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            last = min(first + ROWS_SCANNED, len(self))
+            start, end = int(self._offsets[first]), int(self._offsets[last])
+            block, at = bytes(self._bytes[start:end]), 0
+            while found := pattern.search(block, at):
+                row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
+                yield row
+                at = int(self._offsets[row + 1]) - start
+
     @cached_property
     def refs(self) -> tuple[str, ...]:
         """The ref of each row."""
@@ -137,6 +151,8 @@ def _save_columns(folder: Path, columns: Columns) -> None:
         "types": columns.types,
         "entities": columns.entities,
         "stores": columns.stores,
+        "contexts": columns.contexts,
+        "speakers": columns.speakers,
         "tags": list(columns.tags),
     }
     cache_files.write_text(folder / "columns.json", json.dumps(names))
@@ -166,6 +182,8 @@ def _load_columns(folder: Path, rows: int) -> Columns:
         types=tuple(names["types"]),
         entities=tuple(names["entities"]),
         stores=tuple(names["stores"]),
+        contexts=tuple(names["contexts"]),
+        speakers=tuple(names["speakers"]),
         tags=tags,
         also=also,
     )

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.query import Sort
 from memtui.search.array_types import Mask
+from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
 
 MAX_USES = 32
@@ -72,6 +73,11 @@ _IMPORTANCE_VALUES = np.array([1.0, 0.5, 0.0])
 ARRAYS = (
     "alive",
     "when",
+    "created",
+    "position",
+    "context",
+    "speaker",
+    "asks",
     "type",
     "importance",
     "status",
@@ -81,8 +87,14 @@ ARRAYS = (
     "pinned",
     "salience",
 )
-_VOCABULARIES = ("types", "entities", "stores")
-_CODED = {"type": "types", "entity": "entities", "store": "stores"}
+_VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
+_CODED = {
+    "type": "types",
+    "entity": "entities",
+    "store": "stores",
+    "context": "contexts",
+    "speaker": "speakers",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +104,16 @@ class Columns:
     alive: Mask
     when: NDArray[np.float64]
     """Seconds since 1970 of the last change, else of creation; nan if neither is known."""
+    created: NDArray[np.float64]
+    """Seconds since 1970 of creation; nan if it is not known."""
+    position: NDArray[np.int32]
+    """The place in the file or table (`documents.find_position`), to put a session in order."""
+    context: NDArray[np.int32]
+    """The session, or the entity, to which the memory belongs."""
+    speaker: NDArray[np.int32]
+    """The name before the first colon of the text: `Ada: I baked bread.`"""
+    asks: Mask
+    """The text ends with a question."""
     type: NDArray[np.int32]
     importance: NDArray[np.int8]
     status: NDArray[np.int8]
@@ -104,6 +126,8 @@ class Columns:
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    speakers: tuple[str, ...] = ()
     tags: Mapping[str, Slots] = field(default_factory=dict)
     """Folded tag -> slots that have it."""
     also: NDArray[np.int32] = field(default_factory=lambda: np.zeros((0, 3), np.int32))
@@ -179,6 +203,11 @@ def build(memories: Sequence[Memory]) -> Columns:
     arrays: dict[str, Any] = {
         "alive": np.ones(size, np.bool_),
         "when": np.full(size, np.nan),
+        "created": np.full(size, np.nan),
+        "position": np.zeros(size, np.int32),
+        "context": np.zeros(size, np.int32),
+        "speaker": np.zeros(size, np.int32),
+        "asks": np.zeros(size, np.bool_),
         "type": np.zeros(size, np.int32),
         "importance": np.zeros(size, np.int8),
         "status": np.zeros(size, np.int8),
@@ -196,6 +225,12 @@ def build(memories: Sequence[Memory]) -> Columns:
     for slot, memory in enumerate(memories):
         if (when := memory.when) is not None:
             arrays["when"][slot] = when.timestamp()
+        if memory.created is not None:
+            arrays["created"][slot] = memory.created.timestamp()
+        arrays["position"][slot] = find_position(memory.origin)
+        arrays["context"][slot] = code("contexts", find_context(memory))
+        arrays["speaker"][slot] = code("speakers", find_speaker(memory.content))
+        arrays["asks"][slot] = memory.content.endswith("?")
         arrays["type"][slot] = code("types", memory.type)
         arrays["entity"][slot] = code("entities", memory.entity)
         known = [memory.entity]
@@ -217,6 +252,8 @@ def build(memories: Sequence[Memory]) -> Columns:
         types=tuple(codes["types"]),
         entities=tuple(codes["entities"]),
         stores=tuple(codes["stores"]),
+        contexts=tuple(codes["contexts"]),
+        speakers=tuple(codes["speakers"]),
         tags={tag: np.array(slots, np.int64) for tag, slots in tags.items()},
         also=np.array(also, np.int32).reshape(-1, 3),
     )

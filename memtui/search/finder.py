@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -12,11 +12,12 @@ import numpy as np
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, filter_values
 from memtui.search import columns as columns_of
-from memtui.search import filters, fusion, matching, ranking
+from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
 from memtui.search.columns import Columns
 from memtui.search.hits import Match
+from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
@@ -44,6 +45,7 @@ def match_text(
     exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
+    literals: LiteralSearch | None = None,
 ) -> Match | None:
     """Match the text of a query, before filters.
 
@@ -54,6 +56,7 @@ def match_text(
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: As in `matching.match_terms`.
         alive: For each slot whether it may match; None: all.
+        literals: Reads the texts for what must stand there as typed.
 
     Returns:
         None if the query has no terms.
@@ -63,7 +66,10 @@ def match_text(
     """
     if not query.terms:
         return None
-    return matching.match_terms(segments, size, query.terms, exact, cancelled, alive)
+    match = matching.match_terms(segments, size, query.terms, exact, cancelled, alive, literals)
+    if not context.asks_when(query.words):
+        return match
+    return replace(match, time_words=context.find_time_words(segments))
 
 
 def add_meaning(
@@ -119,6 +125,8 @@ def find_hits(
         filtered = filters.FilteredSlots(wanted, None)
         slots = columns_of.order_slots(columns, filtered.mask(), query.order, now)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
+    if query.order is Sort.RELEVANCE:
+        match = context.add_context(match, columns, query.words, now, weights)
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = filters.FilteredSlots(wanted, match.slots)

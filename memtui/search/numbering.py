@@ -66,3 +66,13 @@ def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
     gone = np.setdiff1d(before, now, assume_unique=True)
     come = np.setdiff1d(now, before, assume_unique=True)
     return gone.tolist(), come.tolist()
+
+
+def without_serials(serials: Serials, gone: Sequence[int]) -> Serials:
+    """These serials without some of them."""
+    return np.setdiff1d(serials, np.asarray(gone, np.int64), assume_unique=True)
+
+
+def with_serials(serials: Serials, come: Sequence[int]) -> Serials:
+    """These serials and further ones, ascending."""
+    return np.union1d(serials, np.asarray(come, np.int64))

@@ -1,7 +1,8 @@
 """Score the matches: named parts that add up. All weights are defined here.
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
-            + neighbours + meaning
+            + session + window + neighbours + subject + date + time words + question
+            + meaning + length + passage + as typed
             + all words + exact title + exact id
 
 `text` is 0..1 (see `memtui.search.matching`). The parts in brackets scale with it, so that nothing
@@ -17,16 +18,10 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memtui.model import KINDS
 from memtui.search.array_types import Doubles, Longs
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import Match
-
-SEQUENTIAL = frozenset({"event", "episode", "observation"})
-"""Kinds that are recorded in sequence, so that neighbours are about the same thing."""
-
 
 TITLE_TIERS = 2
 ID_TIERS = 4
@@ -56,10 +51,15 @@ class Weights:
     salience: float = 0.1
     """For a salience of 1 (`memtui.search.columns`). Low: known items rank as well with .1 as
     without (MRR .785), and worse with .5 (.784)."""
-    neighbours: float = 0.3
-    """Of the better neighbour's text score. LoCoMo's tuning conversations, recall@10 and MRR: 0
-    gives .622 and .469, .2 .658 and .483, .3 .660 and .489. With vectors .3 has the best MRR there
-    (.484; .2 .476, .5 .478). Known items are unaffected (MRR .282 to .283)."""
+    neighbours: float = 0.15
+    """Of the better text score of the memory before and the one after; this and the next six:
+    `memtui.search.context`."""
+    session: float = 0.5
+    window: float = 0.5
+    subject: float = 0.05
+    date: float = 0.2
+    time_words: float = 0.07
+    asks: float = -0.05
     meaning: float = 1.0
     """Of the cosine to the query, as a share of the best text score. It raises the MRR of known
     items from .484 to .526, LoCoMo from .581 to .607; 1.5 gives no more hits at 10."""
@@ -76,8 +76,14 @@ class Weights:
             (self.pinned,),
             (self.salience,),
         )
-        most = 1.0 + sum(max(0.0, *factor) for factor in factors) + max(0.0, self.neighbours)
-        least = 1.0 + sum(min(0.0, *factor) for factor in factors) + min(0.0, self.neighbours)
+        around = (
+            *(self.neighbours, self.session, self.window, self.subject),
+            *(self.date, self.time_words, self.asks),
+        )
+        most = 1.0 + sum(max(0.0, *factor) for factor in factors)
+        most += sum(max(0.0, part) for part in around)
+        least = 1.0 + sum(min(0.0, *factor) for factor in factors)
+        least += sum(min(0.0, part) for part in around)
         return most - min(0.0, least)
 
 
@@ -123,28 +129,6 @@ def _type(columns: Columns, wanted: Collection[str], weights: Weights) -> Double
     return np.array(by_code or [0.0])[columns.type]
 
 
-def _neighbours(match: Match, columns: Columns, slots: Longs, factors: _Factors) -> Doubles | float:
-    """A share of the better text score of the rows before and after, with the same entity."""
-    if not factors.weights.neighbours or not factors.any_sequential:
-        return 0.0
-    sums = np.zeros(len(slots))
-    text = match.text_by_slot
-    eligible = np.flatnonzero(factors.sequential[slots] & (text[slots] > 0))
-    at = slots[eligible]
-    best = np.zeros(len(at))
-    for step in (-1, 1):
-        other = np.clip(at + step, 0, match.size - 1)
-        same = (
-            (other != at)
-            & columns.alive[other]
-            & (columns.entity[other] == columns.entity[at])
-            & (columns.store[other] == columns.store[at])
-        )
-        best = np.maximum(best, np.where(same, text[other], 0.0))
-    sums[eligible] = factors.weights.neighbours * best
-    return sums
-
-
 @dataclass(frozen=True, slots=True)
 class _Factors:
     """The factors of the text score for every slot; computed once a minute."""
@@ -156,8 +140,6 @@ class _Factors:
     each: Mapping[str, Doubles]
     whole: Doubles
     """One plus the sum of all."""
-    sequential: NDArray[np.bool_]
-    any_sequential: bool
 
 
 _last: _Factors | None = None
@@ -188,16 +170,14 @@ def _factors(
         "salience": weights.salience * columns.salience.astype(np.float64),
     }
     whole = 1.0 + np.sum(list(each.values()), axis=0)
-    sequential = np.array([kind in SEQUENTIAL for kind in KINDS])[columns.kind]
-    _last = _Factors(
-        columns, weights, wanted, minute, each, whole, sequential, bool(sequential.any())
-    )
+    _last = _Factors(columns, weights, wanted, minute, each, whole)
     return _last
 
 
 def _tier(match: Match, weights: Weights) -> float:
-    """`Weights.tier` plus the most that the vectors add."""
-    return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
+    """`Weights.tier` plus the most that the vectors and the added parts make a difference."""
+    meaning = 0.0 if match.meaning is None else float(match.meaning.max(initial=0.0))
+    return weights.tier + meaning + match.added_range
 
 
 def score_matches(
@@ -234,10 +214,13 @@ def score_matches(
     score += tier * all_words
     if meaning is not None:
         score += meaning
+    if match.added:
+        score += match.sum_added(slots)
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
-    score += _neighbours(match, columns, slots, factors)
+    if match.context is not None:
+        score += match.context.total.take(slots)
     return score
 
 
@@ -255,14 +238,18 @@ def explain_score(
     tier = _tier(match, weights)
     at = match.find_position(slot)
     text = float(match.text[at])
-    neighbours = np.broadcast_to(_neighbours(match, columns, np.array([slot]), factors), 1)
+    around = {} if match.context is None else match.context.parts_of(slot)
     found = [
         ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
         ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
-        ScorePart("neighbours", float(neighbours[0])),
+        *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
+        *(
+            ScorePart(part.name, float(part.values[part.slots == slot].sum()))
+            for part in match.added
+        ),
     ]
     return tuple(part for part in found if part.value)

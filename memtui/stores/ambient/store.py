@@ -11,9 +11,11 @@ from memtui.files.reading import file_stamp
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, EventRules, ProjectFiles
 from memtui.stores.ambient.records import events, read_legacy, read_project
+from memtui.stores.ambient.session_block import session_blocks
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
 from memtui.stores.scanning import FoundShard, LastRead
+from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import to_milliseconds, utc_now
 
@@ -46,6 +48,10 @@ class Ambient(FileStore[EventContext]):
             return read_legacy(Path(shard.files[0]), self.root, self.label)
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """The block of the project and branch, or of each, read from the files as Ambient does."""
+        return tuple(session_blocks(self.root, self.label, entity, now))
 
     def plan_context(self, view: StoreView) -> EventContext:
         return EventContext(

@@ -37,7 +37,9 @@ from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
+from memtui.stores.engram.session_context import session_context
 from memtui.stores.plans import planned_before
+from memtui.stores.session_start import LoadedText
 
 
 def detect(path: Path) -> Path | None:
@@ -154,6 +156,20 @@ class EngramStore:
 
     def _unreadable(self, error: Exception) -> Unreadable:
         return Unreadable(str(self.file), f"SQLite: {error}")
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """What the SessionStart hook asks for: the context of the project that the entity is in."""
+        project = entity.partition("/")[0]
+
+        def build(connection: sqlite3.Connection) -> LoadedText | None:
+            schema = self._schema or inspect(connection)
+            return session_context(connection, schema, self.label, str(self.file), project)
+
+        try:
+            found = run_read(self.file, build)
+        except (sqlite3.Error, ValueError):
+            return ()
+        return () if found is None else (found,)
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""

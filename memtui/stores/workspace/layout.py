@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from memtui.files.reading import error_text, walk
+from memtui import toml_file
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, error_text, read_bytes, walk
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
 
@@ -55,6 +57,26 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
         else:
             mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
             yield FoundShard(path, (entry.path,), mark)
+
+
+PROMPT_FILE = "gptme.toml"
+"""Names the files of every prompt under `prompt.files` (gptme's project configuration)."""
+CORE = ("ABOUT.md", "SOUL.md", "GOALS.md", "TASKS.md", "ARCHITECTURE.md", "WORKFLOW.md", "TOOLS.md")
+"""Documents at the root that say who the agent is and how it works."""
+
+
+def prompt_files(root: Path) -> tuple[str, ...]:
+    """Paths of the documents that are put into every prompt; they need not exist."""
+    try:
+        values = toml_file.parse(decode(read_bytes(root / PROMPT_FILE, root)))
+    except (UnreadableFile, toml_file.BadToml):
+        return CORE
+    prompt = values.get("prompt")
+    files = prompt.get("files") if isinstance(prompt, dict) else None
+    named = (
+        tuple(name for name in files if isinstance(name, str)) if isinstance(files, list) else ()
+    )
+    return tuple(name for name in named if name.endswith(SUFFIX)) or CORE
 
 
 def detect(path: Path) -> Path | None:

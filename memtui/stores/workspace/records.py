@@ -12,7 +12,7 @@ What the format has no word for is derived by these rules:
 * status: under `tasks`, done, cancelled and expired are retired; under `lessons`, archived and
   deprecated are; every other word is active. The word itself stays in `extra`.
 * importance: the frontmatter's `priority`; else the person's rating; else high for the core
-  documents (`CORE`), low for what is retired or lies in an archive folder, medium for the rest.
+  documents (`layout.CORE`), low for what is retired or lies in an archive folder, else medium.
 * entity: the folder. tags: the frontmatter's. links: relative links and wikilinks to documents.
 
 Content is the text below the frontmatter, from its first line that is not blank, without a byte
@@ -36,6 +36,7 @@ from memtui.stores.change_validation import importance_of_rating
 from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import ParsedFile, as_refused
 from memtui.stores.values import from_iso, lower_word
+from memtui.stores.workspace import layout
 from memtui.stores.workspace.markdown import (
     MarkdownFile,
     Outline,
@@ -45,19 +46,6 @@ from memtui.stores.workspace.markdown import (
     parse_document,
 )
 from memtui.stores.workspace.rules import Ruling, TypeMap, words_of
-
-CORE = frozenset(
-    {
-        "ABOUT.md",
-        "SOUL.md",
-        "GOALS.md",
-        "TASKS.md",
-        "ARCHITECTURE.md",
-        "WORKFLOW.md",
-        "TOOLS.md",
-    }
-)
-"""Documents at the root that say who the agent is and how it works."""
 
 RETIRED_STATES = frozenset({"done", "cancelled", "expired"})
 """Task states that end a task (gptodo, VALID_TRANSITIONS: the first two terminal, expired idle)."""
@@ -153,7 +141,7 @@ def _importance(document: MarkdownFile, status: str, rating: object) -> str:
     )
     if said:
         return said
-    if document.path in CORE:
+    if document.path in layout.CORE:
         return "high"
     if status == "retired" or not ARCHIVES.isdisjoint(document.folders):
         return "low"

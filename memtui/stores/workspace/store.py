@@ -8,17 +8,18 @@ documents, which a scan does not; for documents under `tasks/` any change of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
-from memtui.errors import Refused, UnreadableFile
+from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
+from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, layout, rules
@@ -42,6 +43,9 @@ class _Surroundings:
     types: ParsedFile[TypeMap]
     log: ParsedFile[InjectionLog]
     sidecar: Sidecar
+
+
+LOADED = f"the files that {layout.PROMPT_FILE} puts into the prompt, else the core documents"
 
 
 class WorkspaceStore(FileStore[DocumentContext]):
@@ -137,6 +141,20 @@ class WorkspaceStore(FileStore[DocumentContext]):
             rating=sidecar.entry(shard.key).get("rating"),
         )
         return Reading((memory,))
+
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
+        """The core documents, whole, in the order that the prompt has them."""
+        found = []
+        for path in layout.prompt_files(self.root):
+            ref = f"{self.label}:{path}"
+            try:
+                memory = view.get(ref)
+            except RefError:
+                continue
+            entries = (LoadedEntry(ref, 0, len(memory.content)),)
+            file = memory.origin.file
+            found.append(LoadedText(path, memory.content, file, entries=entries, note=LOADED))
+        return tuple(found)
 
     def _by_stem(self, stem: str) -> str:
         """The one document whose file name has this stem; empty when none or several have it."""

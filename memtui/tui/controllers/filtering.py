@@ -116,13 +116,13 @@ class FilterActions:
             if values[0]:
                 screen.set_view(ViewState(saved[values[0]]).settled(screen.now()))
             else:
-                self._keep(current)
+                self._save(current)
 
         keys = key_bindings.press(screen.app.key_overrides, ("filter.saved", "to save it"))
         empty = f"Nothing to save: search or filter first. {keys}".rstrip()
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
-    def _keep(self, current: str) -> None:
+    def _save(self, current: str) -> None:
         from memtui.tui.dialogs.dialog import PromptDialog
 
         app = self._screen.app
@@ -135,9 +135,9 @@ class FilterActions:
             except MemtuiError as error:
                 app.notify(str(error), severity="error")
             else:
-                app.notify(f"Kept as {name}.")
+                app.notify(f"Saved as {name}.")
 
-        app.push_screen(PromptDialog("Keep this filter under a name", hint=current), done)
+        app.push_screen(PromptDialog("Save filter", hint=current), done)
 
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:

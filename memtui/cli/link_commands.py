@@ -1,0 +1,220 @@
+"""Commands that follow links: `links`, `traverse`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.cli.options import json_option, store_option
+from memtui.cli.output import columns, print_json
+from memtui.cli.store_selection import load_library
+from memtui.query import parse_time
+from memtui.text import cut, date, one_line
+
+if TYPE_CHECKING:
+    from memtui.insight.links import Edge, Node
+    from memtui.insight.traversal import Neighbourhood, Step
+    from memtui.library import Library
+
+FORMATS = ("text", "tree", "json", "mermaid", "dot", "svg")
+_TREE_WIDTH = 120
+"""Cells of a tree that is not printed to a terminal."""
+
+
+@click.command("links")
+@click.argument("ref")
+@store_option
+@json_option
+def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
+    """List the links of a memory or entity, in both directions, ended ones included.
+
+    REF: a full ref, the beginning of an id, or an entity such as people/alice.
+    """
+    library = load_library(stores)
+    node = library.resolve_node(ref)
+    with library.links.reading() as index:
+        outgoing, incoming = index.outgoing(node), index.incoming(node)
+    if as_json:
+        from memtui.insight.traversal import edge_record, node_record
+
+        print_json(
+            {
+                "node": node_record(node),
+                "outgoing": [_with_labels(library, edge_record(edge), edge) for edge in outgoing],
+                "incoming": [_with_labels(library, edge_record(edge), edge) for edge in incoming],
+            }
+        )
+        return
+    print(f"{one_line(node.name)}  {library.node_label(node)}")
+    for edge in outgoing:
+        print(_edge_line(library, edge, forward=True))
+    for edge in incoming:
+        print(_edge_line(library, edge, forward=False))
+    if not outgoing and not incoming:
+        click.echo("no links", err=True)
+
+
+def _with_labels(library: Library, record: dict[str, Any], edge: Edge) -> dict[str, Any]:
+    record["from"]["label"] = library.node_label(edge.source)
+    record["to"]["label"] = library.node_label(edge.target)
+    return record
+
+
+def _edge_line(library: Library, edge: Edge, *, forward: bool) -> str:
+    other = edge.target if forward else edge.source
+    arrow = f"-{one_line(edge.relation)}->" if forward else f"<-{one_line(edge.relation)}-"
+    times = ""
+    if edge.valid_from or edge.valid_to:
+        times = f"  [{date(edge.valid_from) or '…'} to {date(edge.valid_to) or 'now'}]"
+    note = f"  ({one_line(edge.note)})" if edge.note else ""
+    return cut(f"  {arrow} {_name(library, other)}{times}{note}", columns())
+
+
+def _name(library: Library, node: Node) -> str:
+    """A node by its short name and, for a memory, its text."""
+    from memtui.insight.links import NodeKind
+
+    if node.kind is NodeKind.UNKNOWN:
+        return f"{one_line(node.name)} (unknown)"
+    if node.kind is NodeKind.ENTITY:
+        return f"{one_line(node.name)} (entity)"
+    return f"{one_line(node.name)}  {library.node_label(node)}"
+
+
+@click.command("traverse")
+@click.argument("ref")
+@click.option(
+    "--rel",
+    "relations",
+    multiple=True,
+    metavar="RELATION",
+    help="Follow only this relation; repeatable, or comma-separated.",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["out", "in", "both"]),
+    default="both",
+    show_default=True,
+    help="Follow links from source to target, backwards, or both.",
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of links between REF and a result.",
+)
+@click.option("--at", metavar="TIME", help="Links that held at this time; default: now.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Output format.",
+)
+@store_option
+@json_option
+def traverse(
+    ref: str,
+    relations: Sequence[str],
+    direction: str,
+    depth: int,
+    at: str | None,
+    form: str,
+    stores: Sequence[str],
+    as_json: bool,
+) -> None:
+    """Follow links from a memory or entity, nearest first, with the path to each result.
+
+    REF: a full ref, the beginning of an id, or an entity such as people/alice.
+    """
+    from memtui.insight.traversal import Direction
+
+    now = datetime.now(UTC)
+    time = parse_time(at, now).time if at else now
+    library = load_library(stores)
+    found = library.traverse(
+        library.resolve_node(ref),
+        depth=depth,
+        direction=Direction(direction),
+        relations=[name for text in relations for name in text.split(",") if name],
+        at=time,
+    )
+    form = "json" if as_json else form
+    if form == "json":
+        _print_records(library, found)
+    elif form == "text":
+        _print_paths(library, found)
+    else:
+        print(_drawing(library, found, form), end="")
+
+
+def _print_records(library: Library, found: Neighbourhood) -> None:
+    from memtui.insight.traversal import edge_record, node_record, paths
+
+    steps = paths(found)
+    print_json(
+        {
+            "start": {**node_record(found.start), "label": library.node_label(found.start)},
+            "reached": [
+                {
+                    **node_record(each.node),
+                    "label": library.node_label(each.node),
+                    "distance": each.distance,
+                    "path": [_step_record(step) for step in steps[each.node]],
+                }
+                for each in found.reached[1:]
+            ],
+            "edges": [edge_record(edge) for edge in found.edges],
+            "left_out": found.left_out,
+        }
+    )
+
+
+def _step_record(step: Step) -> dict[str, Any]:
+    from memtui.insight.traversal import node_record
+
+    direction = "out" if step.is_forward else "in"
+    return {"relation": step.edge.relation, "direction": direction, "to": node_record(step.end)}
+
+
+def _print_paths(library: Library, found: Neighbourhood) -> None:
+    from memtui.insight.traversal import paths
+
+    width = columns()
+    print(cut(_name(library, found.start), width))
+    steps = paths(found)
+    for each in found.reached[1:]:
+        way = " ".join(_arrow(step) for step in steps[each.node])
+        print(cut(f"{each.distance:>3}  {way} {_name(library, each.node)}", width))
+    if len(found.reached) == 1:
+        click.echo("no links", err=True)
+    if found.left_out:
+        click.echo(f"{found.left_out} more were not followed", err=True)
+
+
+def _arrow(step: Step) -> str:
+    relation = one_line(step.edge.relation)
+    return f"-{relation}->" if step.is_forward else f"<-{relation}-"
+
+
+def _drawing(library: Library, found: Neighbourhood, form: str) -> str:
+    from memtui.insight import graph_export, graph_layout
+
+    if form == "tree":
+        width = min(columns(), _TREE_WIDTH)
+        return (
+            graph_layout.draw_text(graph_layout.lay_out(found, library.node_label, width=width))
+            + "\n"
+        )
+    write = {
+        "mermaid": graph_export.to_mermaid,
+        "dot": graph_export.to_dot,
+        "svg": graph_export.to_svg,
+    }[form]
+    return write(found, library.node_label)

@@ -1,0 +1,435 @@
+"""The links of many memories as one index: who links to whom, in which store, from when until when.
+
+An edge is one of these (`Edge.origin`):
+
+* `link`: what `Memory.links` holds: an edge of the store's own format, a relation with its verdict,
+  evidence, a document's links and wikilinks, or a link in the sidecar, which may lead to another
+  store (`label:id`).
+* `supersedes`: a replacement, whichever side of it the store wrote down.
+* `text`: a wikilink (`[[name]]`) or a Markdown link in the text of a memory, if it names something.
+* `source`: the session or episode that the store gives as the memory's source, if it is a memory.
+
+Names are resolved when they are asked for, so a memory that comes or goes changes only its own
+entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` holds the lock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, TypeVar
+
+from memtui.model import Memory
+
+_Item = TypeVar("_Item")
+
+SUPERSEDES = "supersedes"
+MENTIONS = "mentions"
+"""The relation of a wikilink, as `memtui.stores.workspace` calls it in documents."""
+LINKS_TO = "links_to"
+FROM_SOURCE = "from"
+"""The relation from a memory to the session or episode it comes from."""
+SESSION = "sessions/"
+"""How the id of a session's memory begins, before the name that other rows give as their source."""
+
+MOST_TEXT_LINKS = 200
+"""Links of one text that are followed."""
+_WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+_MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
+
+
+class NodeKind(StrEnum):
+    MEMORY = "memory"
+    ENTITY = "entity"
+    UNKNOWN = "unknown"
+    """An end that names no memory and no entity of any open store."""
+
+
+class Node(NamedTuple):
+    """An end of an edge."""
+
+    kind: NodeKind
+    name: str
+    """The ref of a memory, the path of an entity (shared by all stores), or the name as written."""
+
+
+class EdgeOrigin(StrEnum):
+    LINK = "link"
+    SUPERSEDES = "supersedes"
+    TEXT = "text"
+    SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A directed, typed link between two nodes."""
+
+    source: Node
+    relation: str
+    target: Node
+    origin: EdgeOrigin
+    stated_by: str
+    """Ref of the memory that says so; of a replacement, one of both sides."""
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    note: str = ""
+    since: datetime | None = None
+    """`valid_from`, else the time of the memory that says so."""
+
+    def is_valid(self, at: datetime) -> bool:
+        """Whether the link holds at this time. An unknown start or end does not limit it."""
+        begun = self.since is None or self.since <= at
+        return begun and (self.valid_to is None or at < self.valid_to)
+
+
+class _Statement(NamedTuple):
+    """An edge as one memory states it; names are not resolved yet."""
+
+    source: str
+    relation: str
+    target: str
+    origin: EdgeOrigin
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What the index holds of one memory."""
+
+    ref: str
+    store: str
+    id: str
+    entities: tuple[str, ...]
+    statements: tuple[_Statement, ...] = ()
+    since: datetime | None = None
+
+
+def states_links(memory: Memory) -> tuple[_Statement, ...]:
+    """List the links that a memory states, in the order of its fields."""
+    own = memory.id
+    found = [
+        _Statement(
+            own,
+            link.relation,
+            link.target,
+            EdgeOrigin.SUPERSEDES if link.relation == SUPERSEDES else EdgeOrigin.LINK,
+            link.valid_from,
+            link.valid_to,
+            link.note,
+        )
+        for link in memory.links
+    ]
+    found += [_Statement(own, SUPERSEDES, old, EdgeOrigin.SUPERSEDES) for old in memory.supersedes]
+    found += [
+        _Statement(new, SUPERSEDES, own, EdgeOrigin.SUPERSEDES) for new in memory.superseded_by
+    ]
+    if memory.kind != "document":  # a store of documents lists their links itself
+        found += [
+            _Statement(own, relation, name, EdgeOrigin.TEXT)
+            for relation, name in find_text_links(memory.content)
+        ]
+    return (*found, *_source_links(own, memory.source))
+
+
+def _source_links(id: str, source: str) -> tuple[_Statement, ...]:
+    """The sources that can be ids: one or several, separated by commas; ids have no spaces."""
+    return tuple(
+        _Statement(id, FROM_SOURCE, name, EdgeOrigin.SOURCE)
+        for name in (source.split(", ") if source else ())
+        if name and " " not in name
+    )
+
+
+def find_text_links(text: str) -> list[tuple[str, str]]:
+    """Find wikilinks and relative Markdown links in a text, as (relation, name) pairs."""
+    pairs: dict[tuple[str, str], None] = {}
+    if "[[" in text:
+        for match in _WIKILINK.finditer(text):
+            pairs[MENTIONS, match[1].strip()] = None
+    if "](" in text:
+        for match in _MARKDOWN_LINK.finditer(text):
+            if not _SCHEME.match(match[1]):
+                pairs[LINKS_TO, match[1].removeprefix("./")] = None
+    return list(pairs)[:MOST_TEXT_LINKS]
+
+
+class LinkIndex:
+    """All links of many memories, by either end."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}
+        self._key_of: dict[str, int] = {}
+        """Ref -> key of its entry."""
+        self._outgoing: dict[str, dict[tuple[int, int], None]] = {}
+        """Name of the source -> (entry, number of the statement)."""
+        self._incoming: dict[str, dict[tuple[int, int], None]] = {}
+        """Name of the target -> the same."""
+        self._entities: dict[str, Counter[str]] = {}
+        """Path of an entity, and of those above it -> store -> memories."""
+        self._last_parts: dict[str, dict[str, None]] = {}
+        """Last part of a path -> paths."""
+        self._of_entity: dict[str, dict[int, None]] = {}
+        """Entity -> entries with statements."""
+        self._stems: dict[str, dict[str, None]] = {}
+        """Stem of a document's file name, folded -> refs."""
+        self._stores: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """How many links memories state; the two sides of a replacement count twice."""
+        return sum(len(entry.statements) for entry in self._entries.values())
+
+    # ---- updating ---------------------------------------------------------------------------
+
+    def add(self, key: int, memory: Memory) -> None:
+        """Add a memory under a key of the caller's that no other memory has."""
+        entities = (memory.entity, *memory.also_entities)
+        self._add(
+            key,
+            _Entry(
+                memory.ref,
+                memory.store,
+                memory.id,
+                tuple(path for path in entities if path),
+                states_links(memory),
+                memory.created or memory.updated,
+            ),
+        )
+
+    def add_unlinked(
+        self, key: int, ref: str, entity: str, source: str = "", since: datetime | None = None
+    ) -> None:
+        """Add a memory that states no links but its source, without decoding it."""
+        store, _, id = ref.partition(":")
+        stated = _source_links(id, source)
+        self._add(key, _Entry(ref, store, id, (entity,) if entity else (), stated, since))
+
+    def _add(self, key: int, entry: _Entry) -> None:
+        self._entries[key] = entry
+        self._key_of[entry.ref] = key
+        self._stores[entry.store] += 1
+        for path in entry.entities:
+            self._count_entity(path, entry.store, 1)
+        if stem := _stem(entry.id):
+            self._stems.setdefault(stem, {})[entry.ref] = None
+        if entry.statements:
+            for path in entry.entities:
+                self._of_entity.setdefault(path, {})[key] = None
+        for number, stated in enumerate(entry.statements):
+            self._outgoing.setdefault(stated.source, {})[key, number] = None
+            self._incoming.setdefault(_folded(stated), {})[key, number] = None
+
+    def remove(self, key: int) -> None:
+        """Remove the memory with this key; nothing if there is none."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        if self._key_of.get(entry.ref) == key:
+            del self._key_of[entry.ref]
+            if stem := _stem(entry.id):
+                _discard(self._stems, stem, entry.ref)
+        self._stores[entry.store] -= 1
+        for path in entry.entities:
+            self._count_entity(path, entry.store, -1)
+            _discard(self._of_entity, path, key)
+        for number, stated in enumerate(entry.statements):
+            _discard(self._outgoing, stated.source, (key, number))
+            _discard(self._incoming, _folded(stated), (key, number))
+
+    def _count_entity(self, path: str, store: str, change: int) -> None:
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            above = "/".join(parts[:depth])
+            stores = self._entities.setdefault(above, Counter())
+            stores[store] += change
+            if stores[store] <= 0:
+                del stores[store]
+            if stores:
+                self._last_parts.setdefault(parts[depth - 1], {})[above] = None
+            else:
+                del self._entities[above]
+                _discard(self._last_parts, parts[depth - 1], above)
+
+    # ---- names ------------------------------------------------------------------------------
+
+    def has(self, node: Node) -> bool:
+        """Whether the node is a memory or an entity of the open stores."""
+        if node.kind is NodeKind.MEMORY:
+            return node.name in self._key_of
+        return node.kind is NodeKind.ENTITY and node.name in self._entities
+
+    def resolve(self, store: str, name: str, origin: EdgeOrigin = EdgeOrigin.LINK) -> Node:
+        """Return the node that a name means in a store.
+
+        Tried in this order: the id of a memory of the store; `label:id` of another one; the path
+        of an entity, or its last part if only one of the store, or of all, has it; for links in
+        texts, the stem of a file's name; for sources, the id of a session.
+        """
+        for ref in (f"{store}:{name}", name):
+            if ref in self._key_of:
+                return Node(NodeKind.MEMORY, ref)
+        if origin is EdgeOrigin.SOURCE:
+            ref = f"{store}:{SESSION}{name}"
+            return Node(NodeKind.MEMORY if ref in self._key_of else NodeKind.UNKNOWN, ref)
+        label, colon, rest = name.partition(":")
+        path = rest if colon and self._stores.get(label, 0) > 0 else name
+        if path in self._entities:
+            return Node(NodeKind.ENTITY, path)
+        named = self.entities_called(path)
+        own_paths = [known for known in named if store in self._entities[known]]
+        for paths in (own_paths, named):
+            if len(paths) == 1:
+                return Node(NodeKind.ENTITY, paths[0])
+        if origin is EdgeOrigin.TEXT:
+            refs = self._stems.get(_stem(name) or name.casefold(), {})
+            own = [ref for ref in refs if ref.startswith(f"{store}:")] or list(refs)
+            if len(own) == 1:
+                return Node(NodeKind.MEMORY, own[0])
+        return Node(NodeKind.UNKNOWN, name)
+
+    def entities_called(self, name: str) -> list[str]:
+        """Paths of the entities with this last part, sorted."""
+        return sorted(self._last_parts.get(name, ()))
+
+    # ---- edges ------------------------------------------------------------------------------
+
+    def outgoing(self, node: Node) -> tuple[Edge, ...]:
+        """Edges that start at a node.
+
+        Those of an entity are the links that its memories state, with the entity as their source.
+        """
+        if node.kind is NodeKind.ENTITY:
+            return self._unique(self._entity_edges(node))
+        edges = (self._edge(at) for at in self._candidates(self._outgoing, node))
+        return self._unique(edge for edge in edges if edge is not None and edge.source == node)
+
+    def incoming(self, node: Node) -> tuple[Edge, ...]:
+        """Edges that lead to a node."""
+        edges = (self._edge(at) for at in self._candidates(self._incoming, node))
+        return self._unique(edge for edge in edges if edge is not None and edge.target == node)
+
+    def degree(self, ref: str) -> int:
+        """How many links a memory has, in both directions."""
+        node = Node(NodeKind.MEMORY, ref)
+        return len(self.outgoing(node)) + len(self.incoming(node))
+
+    def linked_refs(self) -> set[str]:
+        """Refs of all memories with a link in either direction."""
+        refs: set[str] = set()
+        for edge in self.edges():
+            ends = edge.source, edge.target
+            refs.update(end.name for end in ends if end.kind is NodeKind.MEMORY)
+        return refs
+
+    def edges(self) -> Iterator[Edge]:
+        """Every edge, the two sides of a replacement separately."""
+        for key, entry in self._entries.items():
+            for number in range(len(entry.statements)):
+                edge = self._edge((key, number))
+                if edge is not None:
+                    yield edge
+
+    def dangling(self) -> list[Edge]:
+        """Edges of which an end is unknown, in the order their memories were added."""
+        return list(
+            self._unique(
+                edge
+                for edge in self.edges()
+                if NodeKind.UNKNOWN in (edge.source.kind, edge.target.kind)
+            )
+        )
+
+    def _candidates(
+        self, table: dict[str, dict[tuple[int, int], None]], node: Node
+    ) -> list[tuple[int, int]]:
+        """Statements that may name this node, by every name it can have."""
+        names = [node.name, node.name.rpartition("/")[2]]
+        if node.kind is NodeKind.MEMORY:
+            id = self._entries[self._key_of[node.name]].id if node.name in self._key_of else ""
+            id = id or node.name.partition(":")[2]
+            names = [node.name, id, id.removeprefix(SESSION), _stem(id)]
+        elif node.kind is NodeKind.ENTITY:
+            names += [f"{label}:{node.name}" for label in self._stores]
+        found: dict[tuple[int, int], None] = {}
+        for name in dict.fromkeys(names):
+            found.update(table.get(name, ()))
+        return sorted(found)
+
+    def _edge(self, at: tuple[int, int]) -> Edge | None:
+        """The edge of a statement; None for one in a text or a source that names nothing."""
+        entry = self._entries[at[0]]
+        stated = entry.statements[at[1]]
+        own = Node(NodeKind.MEMORY, entry.ref)
+        source = own if stated.source == entry.id else self.resolve(entry.store, stated.source)
+        target = (
+            own
+            if stated.target == entry.id
+            else self.resolve(entry.store, stated.target, stated.origin)
+        )
+        if target.kind is NodeKind.UNKNOWN and stated.origin in (
+            EdgeOrigin.TEXT,
+            EdgeOrigin.SOURCE,
+        ):
+            return None
+        return Edge(
+            source,
+            stated.relation,
+            target,
+            stated.origin,
+            entry.ref,
+            stated.valid_from,
+            stated.valid_to,
+            stated.note,
+            stated.valid_from or entry.since,
+        )
+
+    def _entity_edges(self, node: Node) -> Iterator[Edge]:
+        for key in self._of_entity.get(node.name, ()):
+            for number, stated in enumerate(self._entries[key].statements):
+                if stated.origin is not EdgeOrigin.LINK:
+                    continue
+                edge = self._edge((key, number))
+                if edge is not None and edge.target != node:
+                    yield replace(edge, source=node)
+
+    @staticmethod
+    def _unique(edges: Iterable[Edge]) -> tuple[Edge, ...]:
+        """One edge for each source, relation and target: the one that says most."""
+        found: dict[tuple[Node, str, Node], Edge] = {}
+        for edge in edges:
+            key = edge.source, edge.relation, edge.target
+            known = found.get(key)
+            if known is None or _detail(edge) > _detail(known):
+                found[key] = edge
+        return tuple(found.values())
+
+
+def _detail(edge: Edge) -> tuple[bool, bool, bool]:
+    return edge.valid_from is not None, edge.valid_to is None, bool(edge.note)
+
+
+def _folded(stated: _Statement) -> str:
+    """The name under which a target is looked up: of a link in a text, its stem."""
+    if stated.origin is EdgeOrigin.TEXT:
+        return _stem(stated.target) or stated.target
+    return stated.target
+
+
+def _stem(name: str) -> str:
+    """The folded file name without `.md`; empty for a name that is no path of a document."""
+    last = name.rpartition("/")[2]
+    return last.removesuffix(".md").casefold() if last.endswith(".md") else ""
+
+
+def _discard(table: dict[str, dict[_Item, None]], name: str, item: _Item) -> None:
+    found = table.get(name)
+    if found is not None:
+        found.pop(item, None)
+        if not found:
+            del table[name]

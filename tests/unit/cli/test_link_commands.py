@@ -1,0 +1,131 @@
+"""`links` and `traverse` on the sample data, against expectations worked out by hand.
+
+In the items.json files of the sample five edges have the object `quarterbell`: Anselm advises it,
+Inês leads it, and Kirigane, Porto Candeias and Wendelau are clients of it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.unit.library.stores_for_tests import fact, write_facts
+
+Call = Callable[..., int]
+Ask = Callable[..., Any]
+
+REPOSITORY = Path(__file__).parents[3]
+ANSELM = "agent-memory:a504f1a1-74c5-43f6-bbcd-2d9525843155"
+QUARTERBELL = "companies/quarterbell"
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(REPOSITORY / "sample-data", tmp_path / "sample"))
+
+
+@pytest.fixture
+def ask(call: Call, capsys: pytest.CaptureFixture[str]) -> Ask:
+    """Runs a command with --json and returns its document."""
+
+    def run(*arguments: object) -> Any:
+        capsys.readouterr()
+        assert call(*arguments, "--json") == 0, capsys.readouterr().err
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def test_links_of_an_entity_are_the_edges_that_lead_to_it(ask: Ask, sample: Path) -> None:
+    found = ask("links", "quarterbell", "--store", sample / "agent-memory")
+    assert found["node"] == {"kind": "entity", "name": QUARTERBELL}
+    assert found["outgoing"] == []
+    assert sorted((e["relation"], e["from"]["name"][13:21]) for e in found["incoming"]) == [
+        ("advises", "a504f1a1"),
+        ("client_of", "164932fd"),
+        ("client_of", "b839361e"),
+        ("client_of", "ff416566"),
+        ("leads", "1b6ddbf6"),
+    ]
+
+
+def test_traverse_tells_each_path(ask: Ask, sample: Path) -> None:
+    found = ask("traverse", "a504f1a1", "--depth", 2, "--store", sample / "agent-memory")
+    assert found["start"]["name"] == ANSELM
+    assert [(each["distance"], each["kind"]) for each in found["reached"]] == [
+        (1, "entity"),
+        *[(2, "memory")] * 4,
+    ]
+    paths = {each["name"]: each["path"] for each in found["reached"]}
+    assert paths[QUARTERBELL] == [
+        {"relation": "advises", "direction": "out", "to": {"kind": "entity", "name": QUARTERBELL}}
+    ]
+    leads = paths["agent-memory:1b6ddbf6-16dc-4aa8-af60-3c6d040379ae"]
+    assert [(step["relation"], step["direction"]) for step in leads] == [
+        ("advises", "out"),
+        ("leads", "in"),
+    ]
+    only = ask(
+        "traverse", "quarterbell", "--rel", "leads,advises", "--direction", "in",
+        "--store", sample / "agent-memory",
+    )  # fmt: skip
+    assert len(only["reached"]) == 2
+
+
+def test_traverse_at_a_date_leaves_out_what_was_not_known_then(ask: Ask, sample: Path) -> None:
+    def clients(at: str) -> int:
+        found = ask(
+            "traverse", "quarterbell", "--rel", "client_of", "--at", at,
+            "--store", sample / "agent-memory",
+        )  # fmt: skip
+        return len(found["reached"])
+
+    # Porto Candeias is known from 2 March, Kirigane from 14 May; Wendelau's edge came last.
+    assert [clients(day) for day in ("2026-03-01", "2026-03-03", "2026-05-15")] == [0, 1, 2]
+    assert clients("2026-11-21") == 3
+
+
+def test_a_chain_of_three_and_a_circle(ask: Ask, tmp_path: Path) -> None:
+    ids = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(1, 4)]
+    write_facts(
+        tmp_path / "m",
+        "bo",
+        [
+            fact(1, "Bo has one boat", status="historical", supersedes=ids[2]),
+            fact(2, "Bo has two boats", status="historical", supersedes=ids[0]),
+            fact(3, "Bo has three boats", supersedes=ids[1]),
+        ],
+    )
+    found = ask("traverse", ids[2], "--direction", "out", "--depth", 9, "--store", tmp_path / "m")
+    assert [each["name"].partition(":")[2] for each in found["reached"]] == [ids[1], ids[0]]
+    assert len(found["edges"]) == 3
+
+
+def test_drawing_and_export_formats(
+    call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begins = {
+        "tree": "companies/quarterbell ┬",
+        "mermaid": "flowchart LR",
+        "dot": "digraph",
+        "svg": "<svg",
+    }
+    for form, beginning in begins.items():
+        arguments = ("quarterbell", "--format", form, "--store", sample / "agent-memory")
+        assert call("traverse", *arguments) == 0
+        assert capsys.readouterr().out.startswith(beginning)
+
+
+def test_what_is_not_there_is_an_error_and_an_ambiguous_name_lists_its_entities(
+    call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("links", "nobody-there", "--store", sample / "agent-memory") == 1
+    assert "no entity has that name" in capsys.readouterr().err
+    stores = ("--store", sample / "agent-memory", "--store", sample / "simple-memory")
+    assert call("links", "quarterbell", *stores) == 1
+    assert "names companies/quarterbell, work/quarterbell" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+"""Drawing and exporting a neighbourhood: tree, circle, hub of 200, two stores, hostile labels."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from memtui.insight import graph_export, graph_layout
+from memtui.insight.graph_layout import GraphLayout, draw_text, lay_out
+from memtui.insight.links import Node
+from memtui.insight.traversal import Direction, Neighbourhood
+from memtui.model import Link
+from memtui.testing import hostile_values
+from memtui.text import width
+from tests.unit.insight.test_links import index_of, mem, memory, walk
+
+
+def label(node: Node) -> str:
+    return node.name
+
+
+def tree() -> Neighbourhood:
+    index = index_of(
+        memory("root", Link("has", "left"), Link("has", "right")),
+        memory("left", Link("has", "leaf1"), Link("has", "leaf2")),
+        memory("right"),
+        *(memory(f"leaf{n}") for n in (1, 2)),
+        memory("above", Link("made", "root")),
+    )
+    return walk(index, mem("a:root"), depth=2)
+
+
+def hub(spokes: int = 200) -> Neighbourhood:
+    links = [Link("to", f"n{number}") for number in range(spokes)]
+    index = index_of(memory("hub", *links), *(memory(f"n{n}") for n in range(spokes)))
+    return walk(index, mem("a:hub"), depth=2)
+
+
+def check_no_overlap(layout: GraphLayout) -> None:
+    lines = graph_layout.draw(layout)
+    assert len(lines) == layout.height
+    for placed in layout.nodes:
+        at, found = 0, False
+        for piece in lines[placed.row]:
+            if piece.role in ("label", "more") and at == placed.x:
+                assert piece.text == placed.label
+                found = True
+            at += width(piece.text)
+        assert found, placed
+
+
+def test_a_tree_is_drawn_in_layers_with_its_relations() -> None:
+    layout = lay_out(tree(), label, width=80)
+    check_no_overlap(layout)
+    assert draw_text(layout) == (
+        "a:root ┬─has──▶ a:left ─┬─has─▶ a:leaf1\n"
+        "       │                └─has─▶ a:leaf2\n"
+        "       ├─has──▶ a:right\n"
+        "       └◀made── a:above"
+    )
+    assert [(n.layer, n.row) for n in layout.nodes] == [
+        (0, 0),
+        (1, 0),
+        (2, 0),
+        (2, 1),
+        (1, 2),
+        (1, 3),
+    ]
+
+
+def test_a_circle_is_drawn_once_and_its_last_link_is_listed() -> None:
+    index = index_of(
+        memory("1", Link("to", "2")), memory("2", Link("to", "3")), memory("3", Link("to", "1"))
+    )
+    layout = lay_out(walk(index, mem("a:1"), depth=5, direction=Direction.OUT), label)
+    assert [placed.label for placed in layout.nodes] == ["a:1", "a:2", "a:3"]
+    assert [(e.source.name, e.target.name) for e in layout.other_edges] == [("a:3", "a:1")]
+
+
+def test_a_hub_shows_what_fits_and_counts_the_rest() -> None:
+    layout = lay_out(hub(), label, width=80, height=20)
+    check_no_overlap(layout)
+    assert layout.height <= 20
+    shown = [placed for placed in layout.nodes if placed.layer == 1 and placed.node is not None]
+    more = [placed for placed in layout.nodes if placed.node is None]
+    assert [placed.label for placed in more] == [f"+{200 - len(shown)} more"]
+    assert layout.hidden == 200 - len(shown)
+    assert layout.width <= 80
+
+
+def test_places_are_shared_between_parents() -> None:
+    links = [Link("to", "a1"), Link("to", "b1")]
+    below = {
+        name: [Link("to", f"{name}-{number}") for number in range(count)]
+        for name, count in (("a1", 100), ("b1", 3))
+    }
+    index = index_of(
+        memory("0", *links),
+        *(memory(name, *into) for name, into in below.items()),
+        *(memory(link.target) for into in below.values() for link in into),
+    )
+    layout = lay_out(walk(index, mem("a:0"), depth=2), label, most_per_layer=6)
+    labels = [placed.label for placed in layout.nodes if placed.layer == 2]
+    assert labels == ["a:a1-0", "a:a1-1", "a:a1-2", "+97 more", "a:b1-0", "a:b1-1", "a:b1-2"]
+
+
+def test_two_stores_stand_in_one_graph() -> None:
+    index = index_of(memory("1", Link("relates_to", "b:1")), memory("1", store="b"))
+    layout = lay_out(walk(index, mem("b:1")), label)
+    assert draw_text(layout) == "b:1 ─◀relates_to── a:1"
+
+
+def test_arrow_keys_follow_the_edges() -> None:
+    layout = lay_out(tree(), label)
+    left = layout.find(mem("a:left"))
+    assert layout.neighbour(left, "left") == 0
+    assert layout.neighbour(0, "right") == left
+    assert layout.nodes[layout.neighbour(left, "down")].label == "a:right"
+    assert layout.neighbour(0, "up") == layout.neighbour(0, "left") == 0
+
+
+@pytest.mark.parametrize("hostile", hostile_values.ALL.values(), ids=hostile_values.ALL)
+def test_hostile_labels_stay_text_in_every_export(hostile: str) -> None:
+    index = index_of(memory("1", Link(hostile, "2")), memory("2"))
+    found = walk(index, mem("a:1"))
+    say = lambda _: hostile  # noqa: E731
+
+    mermaid = graph_export.to_mermaid(found, say)
+    assert len(mermaid.splitlines()) == 4
+    for line in mermaid.splitlines()[1:3]:
+        assert re.fullmatch(r'  n\d\["[^"\[\](){}<>&`\\;]*(#\d+;[^"\[\](){}<>&`\\;]*)*"\]', line), (
+            line
+        )
+
+    dot = graph_export.to_dot(found, say)
+    assert len(dot.splitlines()) == 7
+    for line in dot.splitlines()[3:5]:
+        assert re.fullmatch(r'  n\d \[shape=box, label="([^"\\]|\\\\|\\")*"\];', line), line
+
+    root = ElementTree.fromstring(graph_export.to_svg(found, say))
+    kinds = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert kinds == {"svg", "rect", "path", "text"}

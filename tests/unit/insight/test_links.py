@@ -1,0 +1,223 @@
+"""The link index and following links: names, directions, validity, circles, changes."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+
+from memtui.insight.links import Edge, EdgeOrigin, LinkIndex, Node, NodeKind, find_text_links
+from memtui.insight.traversal import Direction, Neighbourhood, paths, traverse
+from memtui.model import Link, Memory
+
+
+def day(number: int) -> datetime:
+    return datetime(2026, 3, number, tzinfo=UTC)
+
+
+def memory(name: str, *links: Link, store: str = "a", entity: str = "", **values: object) -> Memory:
+    values = {"kind": "fact", "content": f"text of {name}", **values}
+    return Memory(f"{store}:{name}", name, store, entity=entity, links=links, **values)  # type: ignore[arg-type]
+
+
+def index_of(*memories: Memory) -> LinkIndex:
+    index = LinkIndex()
+    for key, one in enumerate(memories):
+        index.add(key, one)
+    return index
+
+
+def mem(ref: str) -> Node:
+    return Node(NodeKind.MEMORY, ref)
+
+
+def ent(path: str) -> Node:
+    return Node(NodeKind.ENTITY, path)
+
+
+def shown(edges: tuple[Edge, ...]) -> list[str]:
+    return [f"{edge.source.name} {edge.relation} {edge.target.name}" for edge in edges]
+
+
+def walk(index: LinkIndex, start: Node, **options: object) -> Neighbourhood:
+    return traverse(start, index.outgoing, index.incoming, **options)  # type: ignore[arg-type]
+
+
+def names(found: Neighbourhood) -> list[tuple[int, str]]:
+    return [(each.distance, each.node.name) for each in found.reached]
+
+
+def test_a_link_is_found_from_both_ends() -> None:
+    index = index_of(memory("1", Link("caused_by", "2")), memory("2"))
+    assert shown(index.outgoing(mem("a:1"))) == ["a:1 caused_by a:2"]
+    assert shown(index.incoming(mem("a:2"))) == ["a:1 caused_by a:2"]
+    assert index.degree("a:1") == index.degree("a:2") == 1
+
+
+def test_ids_of_two_stores_are_not_confused_and_a_label_leads_across() -> None:
+    index = index_of(
+        memory("1", Link("relates_to", "2"), Link("relates_to", "b:2")),
+        memory("2"),
+        memory("2", store="b"),
+    )
+    assert shown(index.incoming(mem("a:2"))) == ["a:1 relates_to a:2"]
+    assert shown(index.incoming(mem("b:2"))) == ["a:1 relates_to b:2"]
+
+
+@pytest.mark.parametrize("named", ["people/alice", "alice", "b:people/alice"])
+def test_an_entity_is_named_by_its_path_or_last_part(named: str) -> None:
+    index = index_of(
+        memory("1", Link("knows", named)), memory("2", store="b", entity="people/alice")
+    )
+    assert shown(index.incoming(ent("people/alice"))) == ["a:1 knows people/alice"]
+
+
+def test_a_last_part_of_two_entities_means_the_one_of_the_same_store() -> None:
+    index = index_of(
+        memory("1", Link("at", "bell"), entity="works/bell"),
+        memory("2", store="b", entity="towers/bell"),
+        memory("3", Link("at", "bell"), store="b"),
+        memory("4", Link("at", "bell"), store="c"),
+    )
+    assert index.resolve("a", "bell") == ent("works/bell")
+    assert index.resolve("b", "bell") == ent("towers/bell")
+    assert index.resolve("c", "bell") == Node(NodeKind.UNKNOWN, "bell")
+
+
+def test_links_that_the_memories_of_an_entity_state_start_at_the_entity() -> None:
+    index = index_of(
+        memory("1", Link("works_at", "harbour"), entity="people/alice"),
+        memory("2", entity="places/harbour"),
+    )
+    (edge,) = index.outgoing(ent("people/alice"))
+    assert (edge.relation, edge.target, edge.stated_by) == (
+        "works_at",
+        ent("places/harbour"),
+        "a:1",
+    )
+
+
+def test_a_replacement_written_on_either_side_or_both_is_one_link() -> None:
+    for new, old in (
+        (memory("2", supersedes=("1",)), memory("1")),
+        (memory("2"), memory("1", superseded_by=("2",))),
+        (memory("2", supersedes=("1",)), memory("1", superseded_by=("2",))),
+    ):
+        index = index_of(new, old)
+        assert shown(index.outgoing(mem("a:2"))) == ["a:2 supersedes a:1"]
+        assert shown(index.incoming(mem("a:1"))) == ["a:2 supersedes a:1"]
+
+
+def test_names_in_texts_and_sources_are_links_if_they_lead_somewhere() -> None:
+    index = index_of(
+        memory(
+            "1", content="see [[plan]] and [[ -f x ]], [this](notes/plan.md) [web](https://x.y)"
+        ),
+        memory("notes/plan.md", kind="document"),
+        memory("2", source="ep_1, ep_2"),
+        memory("ep_1", kind="episode"),
+        memory("3", source="conversation session-1"),
+        memory("4", source="s-9"),
+        memory("sessions/s-9", kind="episode"),
+    )
+    assert shown(index.outgoing(mem("a:1"))) == [
+        "a:1 mentions a:notes/plan.md",
+        "a:1 links_to a:notes/plan.md",
+    ]
+    assert len(index.incoming(mem("a:notes/plan.md"))) == 2
+    assert shown(index.incoming(mem("a:ep_1"))) == ["a:2 from a:ep_1"]
+    assert shown(index.incoming(mem("a:sessions/s-9"))) == ["a:4 from a:sessions/s-9"]
+    assert index.outgoing(mem("a:3")) == ()
+    assert index.dangling() == []
+
+
+def test_an_end_that_is_nothing_is_unknown_and_dangles() -> None:
+    index = index_of(memory("1", Link("knows", "nobody"), supersedes=("0",)))
+    assert [edge.target for edge in index.dangling()] == [
+        Node(NodeKind.UNKNOWN, "nobody"),
+        Node(NodeKind.UNKNOWN, "0"),
+    ]
+    assert shown(index.incoming(Node(NodeKind.UNKNOWN, "nobody"))) == ["a:1 knows nobody"]
+
+
+def test_walking_is_breadth_first_and_tells_the_path() -> None:
+    index = index_of(
+        memory("1", Link("to", "2"), Link("to", "3")),
+        memory("2", Link("to", "4")),
+        memory("3", Link("to", "4")),
+        memory("4", Link("to", "1")),
+    )
+    found = walk(index, mem("a:1"), depth=9, direction=Direction.OUT)
+    assert names(found) == [(0, "a:1"), (1, "a:2"), (1, "a:3"), (2, "a:4")]
+    assert [step.end.name for step in paths(found)[mem("a:4")]] == ["a:2", "a:4"]
+    assert len(found.edges) == 5  # the circle and the second way are edges too
+    assert names(walk(index, mem("a:1"), depth=1, direction=Direction.IN)) == [
+        (0, "a:1"),
+        (1, "a:4"),
+    ]
+    assert len(names(walk(index, mem("a:1"), depth=1))) == 4
+    assert names(walk(index, mem("a:1"), depth=3, relations=["from"])) == [(0, "a:1")]
+
+
+def test_only_links_that_hold_at_a_time_are_walked() -> None:
+    index = index_of(
+        memory("1", Link("at", "2", day(2), day(5)), Link("at", "3", day(5)), created=day(1)),
+        memory("2"),
+        memory("3"),
+        memory("4", Link("at", "1"), created=day(9)),
+    )
+    reached = {
+        number: names(walk(index, mem("a:1"), at=day(number)))[1:] for number in (1, 2, 5, 9)
+    }
+    assert reached == {
+        1: [],
+        2: [(1, "a:2")],
+        5: [(1, "a:3")],
+        9: [(1, "a:3"), (1, "a:4")],
+    }
+
+
+def test_too_many_neighbours_are_counted() -> None:
+    hub = memory("hub", *(Link("to", str(n)) for n in range(50)))
+    found = walk(index_of(hub, *(memory(str(n)) for n in range(50))), mem("a:hub"), most=11)
+    assert (len(found.reached), found.left_out) == (11, 40)
+
+
+def test_an_index_after_changes_is_the_index_of_what_there_is() -> None:
+    dice = random.Random(7)
+
+    def one(number: int) -> Memory:
+        links = [
+            Link(dice.choice("xyz"), str(dice.randrange(30))) for _ in range(dice.randrange(3))
+        ]
+        entity = dice.choice(["", "people/a", "people/b", "a"])
+        replaced = (str(dice.randrange(30)),) if dice.random() < 0.3 else ()
+        return memory(str(number), *links, entity=entity, supersedes=replaced)
+
+    index, there = LinkIndex(), dict[int, Memory]()
+    for step in range(300):
+        key = dice.randrange(25)
+        index.remove(key)
+        there.pop(key, None)
+        if step % 3:
+            there[key] = one(key)
+            index.add(key, there[key])
+    fresh = LinkIndex()
+    for key, each in there.items():
+        fresh.add(key, each)
+    for node in [mem(f"a:{n}") for n in range(30)] + [ent("people/a"), ent("people"), ent("a")]:
+        assert set(index.outgoing(node)) == set(fresh.outgoing(node))
+        assert set(index.incoming(node)) == set(fresh.incoming(node))
+        assert index.has(node) == fresh.has(node)
+    assert {edge.origin for edge in index.edges()} == {EdgeOrigin.LINK, EdgeOrigin.SUPERSEDES}
+
+
+def test_text_links_are_wikilinks_and_relative_links() -> None:
+    text = "[[Plan|the plan]] [[a#b]] [x](./c.md#top) [y](<d.md>) [w](mailto:a@b) [z](https://e)"
+    assert find_text_links(text) == [
+        ("mentions", "Plan"),
+        ("mentions", "a"),
+        ("links_to", "c.md"),
+        ("links_to", "d.md"),
+    ]
