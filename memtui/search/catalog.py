@@ -39,7 +39,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Incremented when the files or the meaning of a row change."""
 ROWS_KEPT_DECODED = 4096
 """Rows cached as Memory objects: a hundred screens."""
