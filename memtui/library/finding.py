@@ -15,12 +15,13 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import aggregates, expansion, finder, fusion, similar_words
+from memtui.search import aggregates, finder, fusion, similar_words
 from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
 from memtui.search.documents import to_document
 from memtui.search.finder import RankedHits
-from memtui.search.hits import Match
+from memtui.search.hits import Match, Substitution
+from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
@@ -50,6 +51,10 @@ class SearchResult:
     """Words to highlight."""
     hint: str = ""
     """For the person: bad syntax, another spelling, the filter that hides matches."""
+    showing: tuple[Substitution, ...] = ()
+    """Words that no memory has, and the words that were looked for in their place."""
+    missing: tuple[str, ...] = ()
+    """Terms that nothing was found for."""
     revision: int = 0
     """Of the snapshot that was searched."""
     hits: RankedHits | None = field(default=None, compare=False, repr=False)
@@ -110,10 +115,9 @@ def find(
         facets=hits.facets,
         how=how,  # type: ignore[arg-type]
         words=words,
-        hint=query.hint
-        or _hint(query, hits)
-        or _meaning_hint(query, match)
-        or _spelling_hint(match, scope),
+        hint=query.hint or _meaning_hint(query, match) or _word_hint(match) or _hint(query, hits),
+        showing=match.substituted if match is not None else (),
+        missing=match.missing if match is not None else (),
         hits=hits,
         rows=scope.rows,
         columns=scope.columns,
@@ -151,7 +155,8 @@ def _match_text(
     if terms and not scope.is_indexed:
         segments = scope.provisional.cover(scope.rows, size, cancelled)
     alive = scope.columns.alive
-    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive)
+    literals = LiteralSearch(scope.rows, alive, cancelled)
+    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
@@ -160,12 +165,28 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 
 
-def _spelling_hint(match: Match | None, scope: Searchable) -> str:
-    """Suggest another spelling for a word that no memory has."""
-    for word in match.missing if match is not None else ():
-        if near := expansion.suggest_word(word, scope.segments, scope.columns.alive):
-            return f"no memory has {one_line(word)!r}; did you mean {one_line(near)}?"
-    return ""
+MAX_NAMED = 2
+"""Words that a hint names in place of one; the number of the others follows."""
+
+
+def _word_hint(match: Match | None) -> str:
+    """Say which words no memory has, and what is shown in their place."""
+    if match is None:
+        return ""
+    parts = [f"no {_quoted(one.typed)}; showing {_describe(one)}" for one in match.substituted]
+    if match.missing:
+        parts.append("no " + ", ".join(map(_quoted, match.missing)))
+    return "; ".join(parts)
+
+
+def _describe(one: Substitution) -> str:
+    named = ", ".join(map(_quoted, one.words[:MAX_NAMED]))
+    more = one.count - len(one.words[:MAX_NAMED])
+    return f"{named} and {more} more" if more else named
+
+
+def _quoted(word: str) -> str:
+    return f'"{one_line(word)}"'
 
 
 def similar(

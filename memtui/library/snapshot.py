@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -74,6 +75,12 @@ class Rows(Sequence[Memory]):
         at = bisect_right(self._firsts, slot) - 1
         part, index = self._parts[at], slot - self._firsts[at]
         return part.line(index) if isinstance(part, CachedRows) else encode_row(part[index])
+
+    def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
+        """The slots whose cached record matches, ascending, and all slots of rows not cached."""
+        for first, part in zip(self._firsts, self._parts, strict=True):
+            found = part.candidates(pattern) if isinstance(part, CachedRows) else range(len(part))
+            yield from (first + at for at in found)
 
     def cached_line(self, slot: int) -> CatalogRow | None:
         """One row as the cache stores it; None if it is not a cached row."""

@@ -20,6 +20,7 @@ import json
 import logging
 import mmap
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 
 FORMAT_VERSION = 5
 """Incremented when the files or the meaning of a row change."""
+ROWS_SCANNED = 1024
+"""Rows that are searched at a time: half a megabyte."""
 ROWS_KEPT_DECODED = 4096
 """Rows cached as Memory objects: a hundred screens."""
 
@@ -103,6 +106,17 @@ class CachedRows(Sequence[Memory]):
     def line(self, index: int) -> CatalogRow:
         """One row as `save` takes it, not decoded."""
         return CatalogRow(self.refs[index], self.raw(index))
+
+    def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
+        """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            last = min(first + ROWS_SCANNED, len(self))
+            start, end = int(self._offsets[first]), int(self._offsets[last])
+            block, at = bytes(self._bytes[start:end]), 0
+            while found := pattern.search(block, at):
+                row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
+                yield row
+                at = int(self._offsets[row + 1]) - start
 
     @cached_property
     def refs(self) -> tuple[str, ...]:

@@ -99,7 +99,7 @@ def edit_distance(one: str, other: str, limit: int) -> int:
     return min(row[-1], limit + 1)
 
 
-def _variants(word: str) -> Iterator[str]:
+def spelling_variants(word: str) -> Iterator[str]:
     """Every word at distance 1, swaps of neighbouring letters included."""
     for at in range(len(word) + 1):
         left, right = word[:at], word[at:]
@@ -136,7 +136,7 @@ def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = No
 
 
 def _find_variants(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
-    variants = set(_variants(word))
+    variants = set(spelling_variants(word))
     for segment in segments:
         found = ((segment, segment.find_word(other)) for other in variants)
         yield [(s, at) for s, at in found if at is not None]

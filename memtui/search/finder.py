@@ -16,6 +16,7 @@ from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
 from memtui.search.columns import Columns
 from memtui.search.hits import Match
+from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
@@ -44,6 +45,7 @@ def match_text(
     exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
+    literals: LiteralSearch | None = None,
 ) -> Match | None:
     """Match the text of a query, before filters.
 
@@ -54,6 +56,7 @@ def match_text(
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: As in `matching.match_terms`.
         alive: For each slot whether it may match; None: all.
+        literals: Reads the texts for what must stand there as typed.
 
     Returns:
         None if the query has no terms.
@@ -63,7 +66,7 @@ def match_text(
     """
     if not query.terms:
         return None
-    match = matching.match_terms(segments, size, query.terms, exact, cancelled, alive)
+    match = matching.match_terms(segments, size, query.terms, exact, cancelled, alive, literals)
     if not context.asks_when(query.words):
         return match
     return replace(match, time_words=context.find_time_words(segments))

@@ -223,6 +223,30 @@ NO_SLOTS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class AddedScore:
+    """A named part of the score that only some matches have."""
+
+    name: str
+    """As `--explain` shows it."""
+    slots: Longs
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """A word of the query that no memory holds, and what was looked for instead."""
+
+    typed: str
+    words: tuple[str, ...]
+    """The best ones first; at most `MAX_SUBSTITUTES_NAMED`."""
+    count: int
+    """How many there are."""
+
+
+MAX_SUBSTITUTES_NAMED = 8
+
+
+@dataclass(frozen=True, slots=True)
 class ScoredTerm:
     """What one term of the query adds to the text score of each slot that has it."""
 
@@ -262,6 +286,10 @@ class Match:
     meaning: Floats | None = None
     """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""
+    added: tuple[AddedScore, ...] = ()
+    """Further parts of the score: length, passage, as typed, date."""
+    substituted: tuple[Substitution, ...] = ()
+    """Words that occur nowhere, with the words that were looked for instead."""
 
     @cached_property
     def found(self) -> Mask:
@@ -276,6 +304,19 @@ class Match:
         text = np.zeros(self.size, np.float32)
         text[self.slots] = self.text
         return text
+
+    def sum_added(self, slots: Longs) -> Floats:
+        """The sum of the added parts of the score for each of these slots."""
+        sums = np.zeros(self.size, np.float32)
+        for part in self.added:
+            sums[part.slots] += part.values
+        return sums.take(slots)
+
+    @cached_property
+    def added_range(self) -> float:
+        """By how much the added parts of two memories can differ at most."""
+        highest = sum(float(part.values.max(initial=0.0)) for part in self.added)
+        return highest - sum(float(part.values.min(initial=0.0)) for part in self.added)
 
     def with_slots(self, slots: Longs) -> Match:
         """The match with these slots added, with a text score of 0."""
@@ -294,3 +335,9 @@ class Match:
     def find_position(self, slot: int) -> int:
         """The position of a slot in `slots`. Raises IndexError."""
         return int(np.flatnonzero(self.slots == slot)[0])
+
+
+def match_none(size: int, missing: Iterable[str] = ()) -> Match:
+    """A match without any slot; `missing` are the terms that matched nothing."""
+    none = np.empty(0, np.float32)
+    return Match(size, NO_SLOTS, none, np.empty(0, np.bool_), missing=tuple(dict.fromkeys(missing)))

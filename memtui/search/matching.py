@@ -1,10 +1,12 @@
 """Match the terms of a query against the word postings and score the text of each match.
 
 One word of several is enough; memories with all words are marked, and ranking puts them first. A
-phrase is required, an excluded term must be absent. The text score is BM25 without length
-normalisation (b = 0: recall@10 on LoCoMo .581, against .548 with the textbook value, because long
-memories are no worse here), divided by the highest score that these words can reach, so that it
-lies in 0..1 for every query.
+phrase is required, an excluded term must be absent. A term without letters or digits must stand
+there as written; a word that no memory holds is replaced (`memtui.search.word_substitutes`).
+
+The text score is BM25 without length normalisation (b = 0: recall@10 on LoCoMo .581, against .548
+with the textbook value, because long memories are no worse here), divided by the highest score that
+these words can reach, so that it lies in 0..1 for every query.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion, hits
+from memtui.search import analysis, expansion, hits, phrases, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
-from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, TermHits, read_terms
+from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
+from memtui.search.literals import LiteralSearch
+from memtui.search.match_bonuses import add_bonuses
 from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
@@ -42,6 +46,7 @@ def match_terms(
     exact: ExactLookup | None = None,
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
+    literals: LiteralSearch | None = None,
 ) -> Match:
     """Find the slots whose text matches the terms of a query, with their text scores.
 
@@ -52,6 +57,8 @@ def match_terms(
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: Is asked once for each term and segment, and while patterns are expanded.
         alive: For each slot whether it may match and counts as holding a word; None: all.
+        literals: Reads the texts; without it terms without a word match nothing, and the
+            punctuation of phrases does not count.
 
     Returns:
         The matches, in no order, with scores in 0..1.
@@ -62,16 +69,22 @@ def match_terms(
     if alive is not None and alive.all():
         alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
-    search = _Search(segments, slots, exact, cancelled, alive)
+    search = _Search(segments, slots, exact, cancelled, alive, literals)
     asked = analyze_terms(terms)
     positive = (*asked.wanted, *asked.required)
+    if not positive and any(not term.negated for term in terms):
+        return hits.match_none(slots, (term.text for term in terms if not term.negated))
     if not positive:
         return _exclude(_match_all(slots), [search.mask(term) for term in asked.excluded])
     words: dict[str, None] = {}
     scores: list[TermHits] = []
     best: list[float] = []
-    for term in positive:
-        scored, highest = _score(list(search.find_tiers(term, words)), slots, count)
+    joined = join_neighbours(asked.wanted)
+    for number, term in enumerate(positive):
+        tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
+        if not any(len(tier.slots) for tier in tiers):
+            tiers = list(search.find_substitutes(term, words))
+        scored, highest = _score(tiers, slots, count)
         scores.append(scored)
         best.append(highest)
     sums = hits.sum_hits(scores, slots)
@@ -83,13 +96,43 @@ def match_terms(
         sums.term_counts == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
+        substituted=tuple(search.substituted),
         terms=tuple(ScoredTerm(*pair) for pair in zip(scores, best, strict=True)),
         is_plain=not asked.required and not asked.excluded,
     )
     required = scores[len(asked.wanted) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
-    return replace(found, title=search.find_title_matches(asked, found))
+    found = replace(found, title=search.find_title_matches(asked, found))
+    return add_bonuses(found, asked, segments, literals)
+
+
+MAX_JOINED = 4
+"""Words in a row that are also looked for written together."""
+
+
+def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
+    """Number of a term -> the words that it forms with its neighbours, such as `leasequeue`.
+
+    The flag says that the last letter is still being typed.
+    """
+    joined: dict[int, list[tuple[str, bool]]] = {}
+    run: list[int] = []
+    for number, term in enumerate([*wanted, None]):
+        single = term is not None and len(term.parts) == 1 and term.kind is TermKind.WORD
+        if term is not None and single and term.parts[0].isalnum() and term.parts[0].isascii():
+            run.append(number)
+            continue
+        spans = {(at, at + 2) for at in range(len(run) - 1)}
+        if 2 < len(run) <= MAX_JOINED:
+            spans.add((0, len(run)))
+        for first, last in sorted(spans):
+            numbers = run[first:last]
+            together = "".join(wanted[at].parts[0] for at in numbers)
+            for at in numbers:
+                joined.setdefault(at, []).append((together, wanted[numbers[-1]].last_is_prefix))
+        run = []
+    return joined
 
 
 def _match_all(slots: int) -> Match:
@@ -144,8 +187,11 @@ class _Search:
         exact: ExactLookup | None,
         cancelled: IsCancelled,
         alive: Mask | None,
+        literals: LiteralSearch | None,
     ) -> None:
+        self.substituted: list[Substitution] = []
         self._alive = alive
+        self._literals = literals
         self._segments = segments
         self._slots = slots
         self._exact = exact
@@ -154,7 +200,7 @@ class _Search:
     def mask(self, term: QueryTerm) -> Mask:
         """Whether each slot holds the term."""
         found = [tier.slots for tier in self.find_tiers(term, {})]
-        return _slot_mask(np.concatenate(found), self._slots)
+        return _slot_mask(np.concatenate([NO_SLOTS, *found]), self._slots)
 
     def find_tiers(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories that hold the term, by each way to hold it: the word, then its completions.
@@ -162,23 +208,81 @@ class _Search:
         Each way is scored by its own rarity. Adds the words to highlight to `words`.
         """
         words.update(dict.fromkeys(term.highlights))
+        if not term.parts:
+            if self._literals is not None:
+                yield _count_once(self._literals.find(term.literal))
+            return
+        found = None
         if self._exact is not None and term.kind is not TermKind.WORD:
-            slots = self._exact(term.term)
-            if slots is not None:
-                slots = np.unique(slots[slots < self._slots])
-                if self._alive is not None:
-                    slots = slots[self._alive[slots]]
-                yield TermHits(slots, np.ones(len(slots), np.float32))
-                return
+            found = self._look_up(self._exact(term.term))
         match term.kind:
             case TermKind.PHRASE:
-                yield self._gather(lambda segment: _phrase(segment, term))
+                yield self._phrases(term, found)
+            case _ if found is not None:
+                yield found
             case TermKind.WILDCARD:
                 yield self._expand(term, expansion.expand_wildcard, words)
             case TermKind.FUZZY:
                 yield self._expand(term, expansion.expand_fuzzy, words)
             case _:
                 yield from self._words(term, words)
+
+    def _look_up(self, slots: Longs | None) -> TermHits | None:
+        """What another index has found, of living memories only."""
+        if slots is None:
+            return None
+        slots = np.unique(slots[slots < self._slots])
+        return _count_once(slots if self._alive is None else slots[self._alive[slots]])
+
+    def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
+        """Memories with the words in this order and with the punctuation as typed."""
+        if found is None:
+            found = self._gather(lambda segment: phrases.find_phrase(segment, term))
+        if self._literals is None or not _has_punctuation(term.literal):
+            return found
+        kept = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
+        return hits.TermHits(kept, found.weights[np.searchsorted(found.slots, kept)])
+
+    def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
+        """The memories with words written together that the query has apart."""
+        for word, is_prefix in joined:
+            if is_prefix and any(_spans(s.prefix_range(word)) for s in self._segments):
+                yield self._completions(word)
+            elif any(segment.find_word(word) is not None for segment in self._segments):
+                yield self._forms(word, {})
+
+    def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
+        """The memories with words in place of one that occurs nowhere (see `word_substitutes`)."""
+        if term.kind is TermKind.PHRASE and self._literals is not None:
+            yield _count_once(self._literals.find(term.literal, whole_words=False))
+            return
+        if term.kind is not TermKind.WORD or not term.parts:
+            return
+        word = term.compound or term.parts[0]
+        for parts in word_substitutes.split_word(word, self._segments):
+            apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
+            found = self._gather(partial(phrases.find_phrase, term=apart))
+            if len(found.slots):
+                self._note(term, (" ".join(parts),), words)
+                yield found
+                return
+        others = word_substitutes.find_substitutes(
+            word,
+            self._segments,
+            self._alive,
+            is_prefix=term.last_is_prefix,
+            cancelled=self._cancelled,
+        )
+        if others:
+            self._note(term, others, words)
+            yield self._gather(lambda segment: _read_words(segment, others))
+
+    def _note(self, term: QueryTerm, others: Sequence[str], words: dict[str, None]) -> None:
+        for other in term.highlights:
+            words.pop(other, None)
+        words.update(dict.fromkeys(others))
+        named = tuple(others[: hits.MAX_SUBSTITUTES_NAMED])
+        self.substituted.append(Substitution(term.term.text, named, len(others)))
 
     def _words(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """One word; or a compound, or all its parts; then their completions."""
@@ -251,7 +355,7 @@ class _Search:
     def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
         """The matches whose title is exactly the words of the query."""
         parts = [
-            _find_titles(segment, asked.title_words, asked.last_is_prefix)
+            phrases.find_titles(segment, asked.title_words, asked.last_is_prefix)
             for segment in self._segments
         ]
         titled: Longs = np.concatenate([NO_SLOTS, *parts])
@@ -259,6 +363,23 @@ class _Search:
             return titled
         all_words = _slot_mask(found.slots[found.all_words], self._slots)
         return titled[all_words[titled]]
+
+
+def _count_once(slots: Longs) -> TermHits:
+    return TermHits(slots, np.ones(len(slots), np.float32))
+
+
+def _has_punctuation(text: str) -> bool:
+    return not text.replace(" ", "").isalnum()
+
+
+def _spans(ends: tuple[int, int]) -> bool:
+    return ends[0] < ends[1]
+
+
+def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:
+    found = (segment.find_word(word) for word in words)
+    return read_terms(segment, [number for number in found if number is not None])
 
 
 def _forms(segment: Segment, word: str, stem: str) -> list[int]:
@@ -269,51 +390,3 @@ def _forms(segment: Segment, word: str, stem: str) -> list[int]:
     # A word that is its own stem, and the only one with it, is in no class of words.
     alone = {word, stem} if analysis.stem(stem) == stem else {word}
     return sorted(at for at in map(segment.find_word, alone) if at is not None)
-
-
-def _word_ranges(
-    segment: Segment, parts: Sequence[str], last_is_prefix: bool
-) -> list[tuple[int, int]] | None:
-    """The range of word numbers for each word; None if the segment lacks one of them."""
-    ranges = []
-    for at, word in enumerate(parts):
-        if last_is_prefix and at == len(parts) - 1:
-            first, last = segment.prefix_range(word)
-        else:
-            number = segment.find_word(word)
-            first, last = (0, 0) if number is None else (number, number + 1)
-        if first == last:
-            return None
-        ranges.append((first, last))
-    return ranges
-
-
-def _phrase(segment: Segment, term: QueryTerm) -> TermHits:
-    """Memories with these words in this order, found in the token stream."""
-    ranges = _word_ranges(segment, term.parts, term.last_is_prefix)
-    if ranges is None:
-        return hits.NO_HITS
-    rarest = min(
-        range(len(ranges)),
-        key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
-    )
-    stream = segment.stream
-    starts = _in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
-    starts = starts[(starts >= 0) & (starts <= len(stream) - len(ranges))]
-    for at, (first, last) in enumerate(ranges):
-        if at != rarest:
-            starts = starts[_in_range(stream[starts + at], first, last)]
-    return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
-
-
-def _in_range(values: Ints, first: int, last: int) -> Mask:
-    return values == first if last == first + 1 else (values >= first) & (values < last)
-
-
-def _find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
-    memories = segment.by_title_length.get(len(parts), NO_SLOTS)
-    ranges = _word_ranges(segment, parts, last_is_prefix) if len(memories) else None
-    for at, (first, last) in enumerate(ranges or ()):
-        words = segment.stream[segment.starts[memories] + at]
-        memories = memories[_in_range(words, first, last)]
-    return memories + segment.first if ranges else NO_SLOTS

@@ -82,6 +82,28 @@ class Segment:
         at = bisect_left(self.terms, word)
         return at if at < len(self.terms) and self.terms[at] == word else None
 
+    @cached_property
+    def word_counts(self) -> NDArray[np.float32]:
+        """How many words each memory has, in all fields."""
+        return (np.diff(self.starts) - len(FIELD_WEIGHTS)).astype(np.float32)
+
+    @cached_property
+    def _joined_terms(self) -> tuple[str, Longs]:
+        """All words, one on each line, and where each line starts."""
+        lengths = np.fromiter(map(len, self.terms), np.int64, len(self.terms))
+        return "\n".join(self.terms), np.concatenate([[0], np.cumsum(lengths + 1)])
+
+    def words_containing(self, part: str) -> list[int]:
+        """The numbers of the words with this part (.3 ms at 63,000 words)."""
+        joined, starts = self._joined_terms
+        found: dict[int, None] = {}
+        at = joined.find(part)
+        while at >= 0:
+            number = int(np.searchsorted(starts, at, side="right")) - 1
+            found[number] = None
+            at = joined.find(part, int(starts[number + 1]))
+        return list(found)
+
     def prefix_range(self, start: str) -> tuple[int, int]:
         """The half-open range of the words with this prefix."""
         return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)

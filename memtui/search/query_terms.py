@@ -6,6 +6,7 @@
     src/store.ts       two terms
     東京都              two terms: 東京, 京都
     "rolled back"      one term, the words in this order
+    -> [/] 🚀           one term each, as written: there is no word in them
 
 Question words (`what did we...`) are dropped if any other term remains.
 """
@@ -20,6 +21,10 @@ from memtui.search import analysis, expansion
 
 MAX_TERMS = 200
 """Terms of one query; a longer one, such as a pasted page, is cut."""
+_VARIATION_SELECTORS = "\ufe0e\ufe0f"
+"""Choose between the text and the emoji form of a sign; texts have it or not."""
+MAX_TYPED = 8
+"""Texts that are looked for as typed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +42,17 @@ class QueryTerm:
     """The parts written together; a memory with it matches as one with all parts does."""
     last_is_prefix: bool = False
     """The last word is matched as a prefix."""
+    literal: str = ""
+    """What must stand in the text as written; for terms without a word, and for phrases, whose
+    punctuation counts."""
 
     @property
     def highlights(self) -> tuple[str, ...]:
         """The words to highlight."""
         if self.kind is TermKind.WILDCARD:
             return ()
+        if not self.parts:
+            return (self.literal,)
         return (*self.parts, self.compound) if self.compound else self.parts
 
 
@@ -59,10 +69,13 @@ class QueryTerms:
     """All words that are looked for, question words too, to compare with titles."""
     last_is_prefix: bool = False
     """The last of `title_words` is still being typed."""
+    typed: tuple[str, ...] = ()
+    """What earns a bonus where it stands as typed: tokens with punctuation inside or around, and
+    the whole text of several terms."""
 
 
 def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
-    """Analyze the terms of a query; terms without a letter or digit are dropped."""
+    """Analyze the terms of a query; only patterns without a letter or digit are dropped."""
     wanted: list[QueryTerm] = []
     required: list[QueryTerm] = []
     excluded: list[QueryTerm] = []
@@ -82,7 +95,15 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         tuple(excluded)[:MAX_TERMS],
         tuple(word for term in positive for word in analysis.list_words(term.text)),
         bool(positive) and positive[-1].kind is TermKind.PREFIX,
+        _list_typed(positive),
     )
+
+
+def _list_typed(positive: Sequence[Term]) -> tuple[str, ...]:
+    plain = [term.text for term in positive if term.kind in (TermKind.WORD, TermKind.PREFIX)]
+    marked = [text for text in plain if not text.isalnum() and analysis.find_chunks(text)]
+    whole = [" ".join(plain)] if len(plain) > 1 and len(plain) == len(positive) else []
+    return tuple(dict.fromkeys([*marked, *whole]))[:MAX_TYPED]
 
 
 def _is_question_word(query_term: QueryTerm) -> bool:
@@ -96,10 +117,12 @@ def _is_question_word(query_term: QueryTerm) -> bool:
 def _analyze_term(term: Term) -> Iterable[QueryTerm]:
     if term.kind is TermKind.WILDCARD:
         pattern = expansion.normalize_pattern(term.text)
-        return (QueryTerm(term, term.kind, (pattern,)),) if pattern.strip("*?") else ()
+        if pattern.strip("*?"):
+            return (QueryTerm(term, term.kind, (pattern,)),)
+        return _make_literal(term, term.text.strip("*?"))
     parts = analysis.list_words(term.text)
     if not parts:
-        return ()
+        return _make_literal(term, term.text)
     if term.kind is TermKind.FUZZY:
         return (QueryTerm(term, term.kind, ("".join(parts)[: analysis.MAX_WORD_CHARS],)),)
     if term.kind is TermKind.PHRASE:
@@ -107,10 +130,21 @@ def _analyze_term(term: Term) -> Iterable[QueryTerm]:
     return _analyze_words(term)
 
 
+def _make_literal(term: Term, text: str) -> Iterable[QueryTerm]:
+    literal = text.strip().rstrip(_VARIATION_SELECTORS)
+    return (QueryTerm(term, TermKind.WORD, (), literal=literal),) if literal else ()
+
+
 def _make_phrase(term: Term, parts: Sequence[str]) -> QueryTerm:
     """A last single character of an unspaced script may be the first of a pair in the text."""
     kept = _without_last_single(parts)
-    return QueryTerm(term, TermKind.PHRASE, tuple(kept), last_is_prefix=_is_single(kept[-1]))
+    return QueryTerm(
+        term,
+        TermKind.PHRASE,
+        tuple(kept),
+        last_is_prefix=_is_single(kept[-1]),
+        literal=term.text,
+    )
 
 
 def _is_single(word: str) -> bool:

@@ -2,7 +2,7 @@
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
             + session + window + neighbours + subject + date + time words + asks
-            + meaning
+            + meaning + length + passage + as typed
             + all words + exact title + exact id
 
 `text` is 0..1 (see `memtui.search.matching`). The parts in brackets scale with it, so that nothing
@@ -176,8 +176,9 @@ def _factors(
 
 
 def _tier(match: Match, weights: Weights) -> float:
-    """`Weights.tier` plus the most that the vectors add."""
-    return weights.tier + (0.0 if match.meaning is None else float(match.meaning.max(initial=0.0)))
+    """`Weights.tier` plus the most that the vectors and the added parts make a difference."""
+    meaning = 0.0 if match.meaning is None else float(match.meaning.max(initial=0.0))
+    return weights.tier + meaning + match.added_range
 
 
 def score_matches(
@@ -214,6 +215,8 @@ def score_matches(
     score += tier * all_words
     if meaning is not None:
         score += meaning
+    if match.added:
+        score += match.sum_added(slots)
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
@@ -245,5 +248,9 @@ def explain_score(
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
         *(ScorePart(name, float(values[0])) for name, values in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
+        *(
+            ScorePart(part.name, float(part.values[part.slots == slot].sum()))
+            for part in match.added
+        ),
     ]
     return tuple(part for part in found if part.value)

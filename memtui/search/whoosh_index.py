@@ -300,11 +300,14 @@ def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) ->
     elif wanted:
         found = wq.Or(wanted)
     else:
-        found = wq.NullQuery if every else wq.Every()
+        is_asked = any(not term.negated for term in terms)
+        found = wq.NullQuery if every or is_asked else wq.Every()
     return found, wq.Or(excluded) if excluded else wq.NullQuery
 
 
 def _build_query(query_term: QueryTerm, reader: Any) -> Any:
+    if not query_term.parts:  # no word, only signs, which the index does not have
+        return wq.NullQuery
     match query_term.kind:
         case TermKind.PHRASE:
             return _phrase(query_term)

@@ -362,7 +362,9 @@ def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
 def test_a_word_that_no_memory_has_is_answered_with_one_that_some_have(home: Path) -> None:
     library = open_library(home)
     library.index()
-    assert "did you mean soundings?" in library.find(parse_query("soundigns", NOW)).hint
+    found = library.find(parse_query("soundigns", NOW))
+    assert found.hint == 'no "soundigns"; showing "soundings"'
+    assert "soundings" in contents(library, "soundigns")[0]
     assert library.find(parse_query("soundings", NOW)).hint == ""
 
 

@@ -14,6 +14,7 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
+from memtui.search.matching import join_neighbours
 from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
 
 TITLE_SHARE = 0.5
@@ -54,7 +55,13 @@ class _Sought:
 
     def __init__(self, query_term: QueryTerm) -> None:
         self.query_term = query_term
-        self._ways = [] if query_term.kind is TermKind.PHRASE else list(_ways(query_term))
+        is_phrase = query_term.kind is TermKind.PHRASE
+        self._ways = [] if is_phrase or not query_term.parts else list(_ways(query_term))
+
+    def also(self, joined: Sequence[tuple[str, bool]]) -> None:
+        """Words that the query_term forms with its neighbours do as well."""
+        self._ways += [[_forms(word)] for word, _ in joined]
+        self._ways += [[_begun(word)] for word, is_prefix in joined if is_prefix]
 
     def within(self, text: _Text) -> bool:
         """Whether the text has it."""
@@ -132,7 +139,10 @@ def scan(
     asked = analyze_terms(terms)
     required = [_Sought(query_term) for query_term in asked.required]
     positive = [*(_Sought(query_term) for query_term in asked.wanted), *required]
+    for number, joined in join_neighbours(asked.wanted).items():
+        positive[number].also(joined)
     excluded = [_Sought(query_term) for query_term in asked.excluded]
+    is_asked = any(not term.negated for term in terms)
     found = np.zeros(slots, np.bool_)
     all_words = np.zeros(slots, np.bool_)
     text = np.zeros(slots, np.float32)
@@ -145,7 +155,7 @@ def scan(
         here = [sought for sought in positive if sought.within(words)]
         somewhere.update(here)
         if (
-            (positive and not here)
+            (is_asked and not here)
             or any(sought not in here for sought in required)
             or any(sought.within(words) for sought in excluded)
         ):
@@ -167,5 +177,7 @@ def scan(
         all_words.take(held),
         np.array(titles, np.int64),
         tuple(dict.fromkeys(word for sought in positive for word in sought.query_term.highlights)),
-        tuple(dict.fromkeys(s.query_term.term.text for s in positive if s not in somewhere)),
+        tuple(dict.fromkeys(s.query_term.term.text for s in positive if s not in somewhere))
+        if positive
+        else tuple(dict.fromkeys(term.text for term in terms if not term.negated)),
     )

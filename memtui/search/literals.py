@@ -1,0 +1,116 @@
+"""Find what stands in the texts of memories exactly as it was typed: signs, emoji, punctuation.
+
+The index holds words only. Signs are found by reading the texts: those in memory one by one, cached
+rows by a search through the bytes of their file, of which only the hits are decoded. White space
+matches any white space; case, accents and compatibility forms make no difference.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.search import analysis
+from memtui.search.array_types import Longs, Mask
+from memtui.search.documents import to_document
+
+_BATCH = 256
+"""Memories between two checks of `cancelled`."""
+
+
+class SearchedRows(Protocol):
+    """Memories by slot, which may know where some bytes stand in the cache."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, index: int, /) -> Memory: ...
+    def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterable[int]:
+        """The slots whose cached record may match, ascending; all slots of rows not cached."""
+
+
+@lru_cache(maxsize=64)
+def compile_literal(typed: str, *, is_prefix: bool = False) -> re.Pattern[str]:
+    """Compile what was typed to a pattern for folded text.
+
+    A letter or digit at its edge does not match inside a word; with `is_prefix` its end does.
+    """
+    folded = analysis.fold_text(typed)
+    pattern = r"\s+".join(map(re.escape, folded.split()))
+    if _is_word_character(folded.strip()[:1]):
+        pattern = rf"(?<!\w){pattern}"
+    if not is_prefix and _is_word_character(folded.strip()[-1:]):
+        pattern = rf"{pattern}(?!\w)"
+    return re.compile(pattern)
+
+
+def _is_word_character(character: str) -> bool:
+    return bool(re.match(r"\w", character)) and not analysis.is_unspaced(character)
+
+
+def _record_pattern(typed: str) -> re.Pattern[bytes]:
+    """A pattern that every ASCII JSON record with this text matches; others may match it too.
+
+    Only the ASCII signs and letters count, because accents may be written in several ways.
+    """
+    runs = re.findall(r"[!-~]+", typed)
+    longest = max(runs, key=len, default="")
+    if longest:
+        return re.compile(re.escape(json.dumps(longest)[1:-1].encode()), re.IGNORECASE)
+    signs = [char for char in typed if not char.isspace() and not char.isalpha()]
+    escaped = json.dumps(signs[0])[1:-1].encode() if signs else b""
+    return re.compile(re.escape(escaped), re.IGNORECASE)
+
+
+class LiteralSearch:
+    """Looks into the texts of the memories of a table."""
+
+    def __init__(
+        self, rows: SearchedRows, alive: Mask | None = None, cancelled: IsCancelled = never
+    ) -> None:
+        self._rows = rows
+        self._alive = alive
+        self._cancelled = cancelled
+
+    def find(self, typed: str, *, is_prefix: bool = False, whole_words: bool = True) -> Longs:
+        """The slots of the living memories that hold this text as typed. Raises Cancelled.
+
+        Args:
+            typed: The text.
+            is_prefix: Its end may be inside a word.
+            whole_words: Its edges may not be inside a word.
+        """
+        pattern = compile_literal(typed, is_prefix=is_prefix)
+        if not whole_words:
+            pattern = re.compile(pattern.pattern.removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)"))
+        return self._check(self._rows.candidate_slots(_record_pattern(typed)), pattern)
+
+    def filter(self, slots: Sequence[int] | Longs, typed: str, *, is_prefix: bool = False) -> Longs:
+        """Those of the slots whose memory holds this text as typed. Raises Cancelled."""
+        return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
+
+    def _check(self, slots: Iterable[int], pattern: re.Pattern[str]) -> Longs:
+        held = [slot for slot in self._iterate(slots) if self._holds(slot, pattern)]
+        return np.array(held, np.int64)
+
+    def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
+        size = len(self._rows)
+        for at, slot in enumerate(slots):
+            if at % _BATCH == 0 and self._cancelled():
+                raise Cancelled
+            if slot < size and (
+                self._alive is None or (slot < len(self._alive) and self._alive[slot])
+            ):
+                yield slot
+
+    def _holds(self, slot: int, pattern: re.Pattern[str]) -> bool:
+        return any(
+            pattern.search(analysis.fold_text(text)) is not None
+            for text in to_document(self._rows[slot]).fields()
+            if text
+        )
