@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -40,7 +41,7 @@ def filter_options(command: Command) -> Command:
         click.option("--pinned", is_flag=True, help="Only pinned memories."),
         click.option(
             "--sort",
-            type=click.Choice([str(sort) for sort in Sort]),
+            type=click.Choice([str(sort) for sort in Sort if not sort.startswith("-")]),
             help="Order of the results; default: new, or relevance for a search.",
         ),
     ]
@@ -74,11 +75,10 @@ def query_from(
             query = queries.with_filter_values(query, field, part.values)
     if pinned:
         query = queries.with_filter_values(query, "pinned", ["yes"])
-    return Query(
-        terms=query.terms,
-        conditions=query.conditions,
+    return replace(
+        query,
         since=queries.parse_time(since, now) if since else query.since,
-        until=queries.parse_time(until, now) if until else query.until,
+        until=queries.parse_time_end(until, now) if until else query.until,
         sort=Sort(sort) if sort else query.sort,
     )
 

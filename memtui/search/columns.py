@@ -9,7 +9,6 @@ copies the arrays and reads no memory.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,43 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, Place
+from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience, usage
 from memtui.search.array_types import Mask
+from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
 from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
 
-_SESSION_KEYS = ("session_id", "originSessionId")
-"""Native keys that name the session in which a memory was recorded: Engram, Claude Code."""
-_LAST_NUMBER = re.compile(r"(\d{1,9})\D*$")
-_SPEAKER = re.compile(r"([^\W\d_][\w.'’ -]{0,30}):\s")
-"""A name, a colon and a blank at the start of a turn."""
-
-
-def find_context(memory: Memory) -> str:
-    """The session that the memory names, else its entity: a branch, a day, a folder, a person."""
-    for name in _SESSION_KEYS:
-        session = memory.extra.get(name)
-        if isinstance(session, str) and session:
-            return f"session {session}"
-    return memory.entity
-
-
-def find_position(origin: Place) -> int:
-    """The line in the file, else the last number of the key (`events[12]` is 12), else 0."""
-    if origin.line is not None:
-        return min(origin.line, _MAX_POSITION)
-    found = _LAST_NUMBER.search(origin.key)
-    return int(found[1]) if found else 0
-
-
-def find_speaker(content: str) -> str:
-    """The name before a colon at the start of the text, folded; empty if there is none."""
-    found = _SPEAKER.match(content)
-    return found[1].casefold() if found else ""
-
-
-_MAX_POSITION = 999_999_999
 Slots = NDArray[np.int64]
 
 ARRAYS = (
@@ -97,7 +66,7 @@ class Columns:
     created: NDArray[np.float64]
     """Seconds since 1970 of creation; nan if it is not known."""
     position: NDArray[np.int32]
-    """The place in the file or table (`find_position`), to put a session in order."""
+    """The place in the file or table (`documents.find_position`), to put a session in order."""
     context: NDArray[np.int32]
     """The session, or the entity, to which the memory belongs."""
     speaker: NDArray[np.int32]

@@ -109,7 +109,7 @@ def compile_filters(columns: Columns, query: Query) -> Filters:
         elif part.field == "entity":
             passed = _match_entities(columns, part)
             entity = passed if entity is None else entity & passed
-        else:
+        elif part.field == "tag":
             passed = _match_tags(columns, part)
             rest = passed if rest is None else rest & passed
     if "status" not in by_combination:

@@ -83,7 +83,7 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         found = list(_analyze_term(term))
         if term.negated:
             excluded += found
-        elif term.kind is TermKind.PHRASE:
+        elif term.kind is TermKind.PHRASE and not term.optional:
             required += found
         else:
             wanted += found

@@ -21,6 +21,7 @@ from memtui.errors import ConfigError
 from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Store
+from memtui.stores.upkeep_rules import UpkeepRules
 
 if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
@@ -51,6 +52,8 @@ class Format:
     """What bundles and imports need beyond the shards; None: nothing."""
     document: ExchangeDocument | None = None
     """The export file of the format's own program; None: it has none that memtui handles."""
+    upkeep: Callable[[Store], UpkeepRules] | None = None
+    """The rules by which memories of an open store are tidied; None: the general ones."""
 
 
 # ---- bundles and imports ------------------------------------------------------------------------

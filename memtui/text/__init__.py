@@ -16,6 +16,7 @@ from memtui.text.safe_text import (
     mixed_scripts,
     one_line,
     visible,
+    without_hidden,
     without_lone_surrogates,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "size",
     "visible",
     "width",
+    "without_hidden",
     "without_lone_surrogates",
     "wrap",
 ]

@@ -262,12 +262,12 @@ async def test_references_can_be_followed_and_left(root: Path) -> None:
         await find(on, "lisbon")
         await on.press("enter")
         await on.sees("Replaces")
-        await on.press("]", "enter")
+        await on.press("}", "enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.content == "Alice lives in Porto"
         await on.press("backspace")
         assert "Lisbon" in on.browse.detail.memory.content
-        await on.press("[")
+        await on.press("{")
         assert on.browse.detail.targets == 1
 
 

@@ -55,7 +55,7 @@ def test_the_last_word_is_a_prefix_only_while_it_is_typed() -> None:
         ("colour~2", Term("colour", TermKind.FUZZY)),
         ("~mood", Term("mood", TermKind.MEANING)),
         ('"two words"', Term("two words", TermKind.PHRASE)),
-        ('"one"', Term("one")),
+        ('"one"', Term("one", TermKind.PHRASE)),
         ('-"two words"', Term("two words", TermKind.PHRASE, negated=True)),
         ("http://x.example/a", Term("http://x.example/a")),
         ("日本", Term("日本")),
@@ -74,10 +74,12 @@ def test_values_of_one_field_add_up_and_fields_may_leave_out() -> None:
 
 
 @pytest.mark.parametrize("text", ["importance:hgih", "since:yesterdayish", "sort:loudest", "type:"])
-def test_what_means_nothing_becomes_plain_words_and_a_hint(text: str) -> None:
+def test_a_filter_that_means_nothing_is_said_and_never_becomes_a_word(text: str) -> None:
     query = read(f"{text} auth")
     assert query.hint
-    assert text in [term.text for term in query.terms]
+    assert query.terms == (Term("auth"),)
+    assert query.error is not None
+    assert query.error.span == (0, len(text))
     assert query.conditions == ()
 
 

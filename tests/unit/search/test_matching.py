@@ -215,15 +215,6 @@ def test_wanted_type() -> None:
     assert ordered(memories, "ship", wanted_types=("goal",)) == [2, 1, 0]
 
 
-def test_neighbours_of_the_same_sequence_help() -> None:
-    memories = [
-        memory(0, "redis", kind="event", entity="a"),
-        memory(1, "redis", kind="event", entity="b"),
-        memory(2, "redis redis redis redis", kind="event", entity="b"),
-    ]
-    assert ordered(memories, "redis") == [2, 1, 0]
-
-
 def test_parts_add_up_to_the_score() -> None:
     memories = [
         memory(0, "redis timeout", title="redis", importance="high", pinned=True, type="goal"),

@@ -1,0 +1,77 @@
+"""The query language: a search line, parsed into one immutable value.
+
+    auth type:decision importance:>=medium since:7d -redis "exact words" (sqlite OR postgres)
+
+A memory matches with any of the words; memories with all of them come first. `"…"` is exact, `-`
+and `NOT` exclude, `OR`, `AND` and parentheses group, `word*`, `*part*` and `w?rd` are wildcards,
+`/…/` is a regular expression, `word~` is fuzzy, `~word` searches by meaning only. A filter is
+`field:value` or `field:one,other`; `-field:value` excludes. Filters on different fields must all
+hold. Without a status filter only current memories (active, proposed) are shown. The page is
+docs/query-language.md.
+
+Parsing a search line never fails: what cannot be used is left out, and `Query.hint` says why.
+Commands use `parse_condition` and `parse_time`, which raise QueryError instead.
+"""
+
+from memtui.query.parsed_query import (
+    Condition,
+    Group,
+    Node,
+    Operator,
+    Problem,
+    Query,
+    Range,
+    Sort,
+    Term,
+    TermKind,
+    TimeCondition,
+    conditions_in,
+    entity_matches,
+    filter_values,
+    has_terms,
+    positive_terms,
+    with_filter_values,
+    without_filters,
+)
+from memtui.query.parser import parse_query
+from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
+from memtui.query.query_fields import FIELDS, REGEX, Field, Matching, parse_condition, parse_sort
+from memtui.query.query_format import format_condition, format_query
+from memtui.query.tokens import Token, TokenKind, tokenize
+
+__all__ = [
+    "FIELDS",
+    "REGEX",
+    "Condition",
+    "Field",
+    "Group",
+    "Matching",
+    "Node",
+    "Operator",
+    "Period",
+    "Problem",
+    "Query",
+    "Range",
+    "Sort",
+    "Term",
+    "TermKind",
+    "TimeCondition",
+    "Token",
+    "TokenKind",
+    "conditions_in",
+    "entity_matches",
+    "filter_values",
+    "format_condition",
+    "format_query",
+    "has_terms",
+    "parse_condition",
+    "parse_period",
+    "parse_query",
+    "parse_sort",
+    "parse_time",
+    "parse_time_end",
+    "positive_terms",
+    "tokenize",
+    "with_filter_values",
+    "without_filters",
+]

@@ -1,0 +1,238 @@
+"""The parsed query: terms, filters, groups and an order, as one immutable value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
+from datetime import datetime
+from enum import StrEnum
+from math import inf
+
+Span = tuple[int, int]
+"""Start and end of a part in the line that it was parsed from."""
+NO_SPAN: Span = (-1, -1)
+"""Of a part that was not parsed from a line."""
+
+
+class TermKind(StrEnum):
+    WORD = "word"
+    PREFIX = "prefix"
+    """The last word while it is being typed, or `word*`."""
+    PHRASE = "phrase"
+    """In quotes: exactly these words, also if it is only one."""
+    WILDCARD = "wildcard"
+    """`*` and `?` at any place but a single `*` at the end, which is a PREFIX."""
+    FUZZY = "fuzzy"
+    MEANING = "meaning"
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word, phrase or pattern to look for in the text of memories."""
+
+    text: str
+    """Without its syntax: no quotes, no `~`, no trailing `*` of a prefix. A WORD may have no letter
+    or digit at all (`->`): it is then looked for as written."""
+    kind: TermKind = TermKind.WORD
+    negated: bool = False
+    optional: bool = dataclass_field(default=False, kw_only=True)
+    """A phrase of a group: it ranks a memory, but the group decides whether it is required."""
+    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values from `low` up to but not including `high`; times in seconds since 1970."""
+
+    low: float = -inf
+    high: float = inf
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A filter: the field has one of the values, or none of them if negated."""
+
+    field: str
+    """The name of one of `FIELDS`."""
+    values: tuple[str, ...]
+    """Lower case; the empty string is the empty type. Of times and numbers, as typed."""
+    negated: bool = False
+    ranges: tuple[Range, ...] = ()
+    """What the values of a time or a number stand for, one for each."""
+    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+
+
+class Operator(StrEnum):
+    ANY = "OR"
+    """One of the parts holds."""
+    ALL = "AND"
+    """Every part holds."""
+    SEQUENCE = ""
+    """As at the top of a query: filters and phrases hold, and one of the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Parts joined by an operator, in parentheses or not."""
+
+    operator: Operator
+    parts: tuple[Node, ...]
+    negated: bool = False
+    span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
+
+
+Node = Term | Condition | Group
+
+
+@dataclass(frozen=True, slots=True)
+class TimeCondition:
+    """A time as it was typed (`7d`, `2026-03-01`) and the moment it stood for then."""
+
+    text: str
+    time: datetime
+
+
+class Sort(StrEnum):
+    NEW = "new"
+    OLD = "old"
+    IMPORTANCE = "importance"
+    PRIORITY = "priority"
+    RELEVANCE = "relevance"
+    LEAST_IMPORTANT = "-importance"
+    LEAST_PRIORITY = "-priority"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A part of a line that could not be used, or was used with a remark."""
+
+    text: str
+    """What is wrong and what to do."""
+    span: Span = NO_SPAN
+    is_error: bool = True
+    """Whether the part was left out, which commands refuse; else it is a remark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed search line. Its parts must all hold; see `Operator.SEQUENCE` for the words."""
+
+    terms: tuple[Term, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    since: TimeCondition | None = None
+    until: TimeCondition | None = None
+    sort: Sort | None = None
+    """None: by relevance if there is text to look for, else newest first."""
+    hint: str = ""
+    """What could not be used of the line, and why; empty if everything was."""
+    groups: tuple[Group, ...] = ()
+    """Parts with OR, AND or NOT (...); none is a plain sequence that is not negated."""
+    then: tuple[Sort, ...] = ()
+    """Further orders, for memories that are equal in `sort`."""
+    prefer: tuple[str, ...] = ()
+    """Types that rank higher, without a filter; lower case."""
+    problems: tuple[Problem, ...] = dataclass_field(default=(), compare=False)
+    matches_nothing: bool = False
+    """The line has marks or faults only, so it finds nothing instead of everything."""
+
+    @property
+    def order(self) -> Sort:
+        """The order that was asked for, or the default for this query."""
+        if self.sort is not None:
+            return self.sort
+        has_text = any(not term.negated for term in self.terms) or bool(self.words)
+        return Sort.RELEVANCE if has_text else Sort.NEW
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The text of every term that is not negated, to highlight."""
+        return tuple(term.text for term in self.wanted_terms if not term.negated)
+
+    @property
+    def wanted_terms(self) -> tuple[Term, ...]:
+        """The terms to rank by: those at the top, then the positive ones of the groups.
+
+        Phrases of groups are `optional`.
+        """
+        if not self.groups:
+            return self.terms
+        found = [*self.terms]
+        for group in self.groups:
+            for term in positive_terms(group):
+                optional = term.kind is TermKind.PHRASE
+                found.append(replace(term, optional=True) if optional else term)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def all_conditions(self) -> Iterator[Condition]:
+        """The conditions at the top and in the groups."""
+        yield from self.conditions
+        for group in self.groups:
+            yield from conditions_in(group)
+
+    @property
+    def error(self) -> Problem | None:
+        """The first part that was left out; None if none was."""
+        return next((problem for problem in self.problems if problem.is_error), None)
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.terms or self.conditions or self.groups or self.since or self.until)
+
+
+def positive_terms(node: Node, negated: bool = False) -> Iterator[Term]:
+    """The terms of a node that a memory may be found by, not negated, in their order."""
+    negated ^= node.negated
+    if isinstance(node, Group):
+        for part in node.parts:
+            yield from positive_terms(part, negated)
+    elif isinstance(node, Term) and not negated:
+        yield replace(node, negated=False) if node.negated else node
+
+
+def conditions_in(node: Node) -> Iterator[Condition]:
+    """All conditions of a node."""
+    if isinstance(node, Group):
+        for part in node.parts:
+            yield from conditions_in(part)
+    elif isinstance(node, Condition):
+        yield node
+
+
+def has_terms(node: Node) -> bool:
+    """Whether the node looks for text in the index, so that filters alone do not answer it."""
+    if isinstance(node, Group):
+        return any(map(has_terms, node.parts))
+    return isinstance(node, Term)
+
+
+def filter_values(query: Query, field: str) -> tuple[str, ...]:
+    """The values of a field's filter that is not negated; () if there is none."""
+    found = (c.values for c in query.conditions if c.field == field and not c.negated)
+    return next(found, ())
+
+
+def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query:
+    """Replace the filter of a field; no values remove it. Negated filters and groups stay."""
+    wanted = tuple(dict.fromkeys(value.casefold() for value in values))
+    kept = tuple(c for c in query.conditions if c.field != field or c.negated)
+    added = (Condition(field, wanted),) if wanted else ()
+    return replace(query, conditions=kept + added)
+
+
+def without_filters(query: Query) -> Query:
+    """Remove all filters and times at the top; terms, groups with terms and the order stay."""
+    groups = tuple(group for group in query.groups if has_terms(group))
+    return replace(query, conditions=(), since=None, until=None, groups=groups)
+
+
+def entity_matches(entity: str, wanted: str) -> bool:
+    """Whether an entity path equals the wanted one, is below it, or has it as one of its parts.
+
+    Args:
+        entity: The path of a memory's entity, in any case: `people/alice`.
+        wanted: The value of the filter, in lower case.
+    """
+    path = entity.casefold()
+    return path == wanted or path.startswith(wanted + "/") or wanted in path.split("/")

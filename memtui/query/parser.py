@@ -1,0 +1,353 @@
+"""Parse a search line into a query.
+
+    query    := sequence ("OR" sequence)*
+    sequence := part ("AND"? part)*         with an AND every part is required
+    part     := ("-" | "NOT")* ( "(" query ")" | term | field:value | /regex/ )
+
+The tokens and their rules are in `memtui.query.tokens`. Parsing never fails and takes time linear
+in the line: what cannot be used is left out, and a `Problem` says why and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memtui.errors import QueryError
+from memtui.query import query_fields
+from memtui.query.parsed_query import (
+    Condition,
+    Group,
+    Node,
+    Operator,
+    Problem,
+    Query,
+    Sort,
+    Span,
+    Term,
+    TermKind,
+    TimeCondition,
+)
+from memtui.query.periods import parse_time, parse_time_end
+from memtui.query.query_fields import FIELDS, REGEX, parse_condition
+from memtui.query.tokens import Token, TokenKind, tokenize
+
+_FUZZY = re.compile(r"(.+[^~])~[12]?")
+_HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
+_MARKS = frozenset("*~?\"-()'")
+"""Characters of the query language; a word of these alone looks for nothing."""
+
+
+def parse_query(text: str, now: datetime, *, typing: bool = False) -> Query:
+    """Parse a search line; never raises.
+
+    Args:
+        text: The line as it is typed.
+        now: What relative times are counted from; aware.
+        typing: Whether the last word is still being typed, so that it matches as a prefix, and a
+            filter at the end may be unfinished.
+
+    Returns:
+        The query; its `problems` and `hint` say what was left out.
+    """
+    return _Parser(text, now, typing).parse()
+
+
+@dataclass(slots=True)
+class _Parser:
+    """One pass over the tokens of a line."""
+
+    text: str
+    now: datetime
+    typing: bool
+    tokens: Sequence[Token] = ()
+    at: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    sort: tuple[Sort, ...] = ()
+    prefer: dict[str, None] = field(default_factory=dict)
+    unfinished: bool = False
+    """The filter at the end is still being typed."""
+
+    def parse(self) -> Query:
+        self.tokens = tokenize(self.text)
+        root = self._alternatives(negated=False)
+        if root is None:
+            parts: tuple[Node, ...] = ()
+        elif isinstance(root, Group) and not root.negated and root.operator is not Operator.ANY:
+            parts = _split_required(root) if root.operator is Operator.ALL else root.parts
+        else:
+            parts = (root,)
+        query = self._make_query(parts)
+        useless = query.is_empty and not (query.sort or query.prefer) and bool(self.text.strip())
+        if useless and not self.problems and not self.unfinished:
+            self.problems.append(
+                Problem(f"nothing to look for in {self.text.strip()[:40]}; type a word")
+            )
+        return replace(
+            query,
+            hint="; ".join(problem.text for problem in self.problems),
+            problems=tuple(self.problems),
+            matches_nothing=useless and not self.unfinished,
+        )
+
+    def _make_query(self, parts: Iterable[Node]) -> Query:
+        """Sort the parts of the top into terms, conditions, times and groups."""
+        terms: list[Term] = []
+        conditions: list[Condition] = []
+        groups: list[Group] = []
+        times: dict[str, TimeCondition] = {}
+        for part in parts:
+            if isinstance(part, Term):
+                terms.append(part)
+            elif isinstance(part, Group):
+                groups.append(_quote_words(part))
+            elif part.field in ("since", "until") and not part.negated:
+                parse = parse_time if part.field == "since" else parse_time_end
+                times[part.field] = parse(part.values[-1], self.now)
+            else:
+                conditions.append(part)
+        return Query(
+            terms=tuple(terms),
+            conditions=tuple(conditions),
+            since=times.get("since"),
+            until=times.get("until"),
+            sort=self.sort[0] if self.sort else None,
+            groups=tuple(groups),
+            then=self.sort[1:],
+            prefer=tuple(self.prefer),
+        )
+
+    # The grammar
+
+    def _peek(self) -> Token | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def _alternatives(self, *, negated: bool) -> Node | None:
+        """Sequences with OR between them, up to a `)` or the end."""
+        found: list[Node] = []
+        while True:
+            part = self._sequence(negated=negated)
+            if part is not None:
+                found.append(part)
+            token = self._peek()
+            if token is None or token.kind is not TokenKind.OR:
+                return _join(Operator.ANY, found)
+            self.at += 1
+            if part is None or self._ends():
+                self._remark(token)
+
+    def _ends(self) -> bool:
+        """Whether nothing follows that an operator could join."""
+        token = self._peek()
+        return token is None or token.kind in (TokenKind.CLOSE, TokenKind.OR)
+
+    def _remark(self, token: Token) -> None:
+        """Say that an operator joins nothing; a last one may wait for the next word."""
+        if not (self.typing and token.end >= len(self.text.rstrip())):
+            word = self.text[token.start : token.end]
+            text = f'{word} needs a word on each side; "{word}" in quotes is a word'
+            self.problems.append(Problem(text, (token.start, token.end), is_error=False))
+
+    def _sequence(self, *, negated: bool) -> Node | None:
+        """Parts without OR between them."""
+        found: list[Node] = []
+        is_all = False
+        while (token := self._peek()) is not None:
+            if token.kind in (TokenKind.OR, TokenKind.CLOSE):
+                break
+            if token.kind is TokenKind.AND:
+                self.at += 1
+                is_all = is_all or bool(found)
+                if not found or self._ends():
+                    self._remark(token)
+                continue
+            part = self._part(negated=negated)
+            if part is not None:
+                found.append(part)
+        return _join(Operator.ALL if is_all else Operator.SEQUENCE, found)
+
+    def _part(self, *, negated: bool) -> Node | None:
+        token = self.tokens[self.at]
+        excluded = False
+        while token.kind is TokenKind.NOT:
+            excluded = not excluded
+            self.at += 1
+            following = self._peek()
+            if following is None or following.kind in (
+                TokenKind.CLOSE,
+                TokenKind.OR,
+                TokenKind.AND,
+            ):
+                self._remark(token)
+                return None
+            token = following
+        self.at += 1
+        excluded ^= token.negated
+        if token.kind is TokenKind.OPEN:
+            node = self._alternatives(negated=negated ^ excluded)
+            end = self._peek()
+            if end is not None:
+                self.at += 1
+            if node is None:
+                return None
+            return replace(node, negated=not node.negated) if excluded else node
+        return self._leaf(token, excluded, in_negated=negated)
+
+    def _leaf(self, token: Token, excluded: bool, *, in_negated: bool) -> Node | None:
+        span = (token.start, token.end)
+        if token.kind is TokenKind.FILTER:
+            return self._filter(token, excluded, span)
+        if token.kind is TokenKind.REGEX:
+            try:
+                made = query_fields.parse_regex(token.text, negated=excluded)
+            except QueryError as error:
+                self.problems.append(Problem(str(error), span))
+                return None
+            return replace(made, span=span)
+        term = _parse_term(token, excluded)
+        if term is None:
+            return None
+        last = self.typing and token.end == len(self.text) and not (excluded or in_negated)
+        if last and term.kind is TermKind.WORD and _is_open_word(term.text):
+            term = replace(term, kind=TermKind.PREFIX)
+        return replace(term, span=span)
+
+    def _filter(self, token: Token, excluded: bool, span: Span) -> Node | None:
+        """A `field:value`; what is no filter, as sort:, is noted. None if there is no node."""
+        name, value = token.field, token.text
+        try:
+            if name not in FIELDS:
+                near = query_fields.suggest_field(name)
+                raise QueryError(f"unknown field {name}:", do=f"did you mean {near}:?")
+            if name == "sort":
+                self.sort = query_fields.parse_sort(value)
+            elif name == "prefer":
+                self.prefer |= dict.fromkeys(parse_condition(name, value).values)
+            else:
+                return _split_flags(
+                    replace(parse_condition(name, value, negated=excluded, now=self.now), span=span)
+                )
+        except QueryError as error:
+            if self.typing and token.end == len(self.text) and name in FIELDS:
+                self.unfinished = True
+                self.problems.append(Problem(f"{name}: …", span, is_error=False))
+            else:
+                self.problems.append(Problem(str(error), span))
+        return None
+
+
+def _is_open_word(text: str) -> bool:
+    """Whether more letters may follow."""
+    ends_in_letter = text[-1].isalnum() or text[-1] == "_" or text[-1] > "\x7f"
+    return ends_in_letter and text[0] != "-" and not re.search(r"[*?]", text)
+
+
+def _parse_term(token: Token, negated: bool) -> Term | None:
+    """The term of a word or quoted text; None if it has only marks of the language."""
+    text = token.text
+    if token.kind is TokenKind.QUOTED:
+        text = text.strip()
+        return Term(text, TermKind.PHRASE, negated) if text else None
+    kind = TermKind.WORD
+    bare = text.strip("*?")
+    if text.startswith("~") and len(text) > 1:
+        text, kind = text[1:], TermKind.MEANING
+    elif fuzzy := _FUZZY.fullmatch(text):
+        text, kind = fuzzy[1], TermKind.FUZZY
+    elif not _HAS_LETTER.search(text):
+        return None if _MARKS.issuperset(text) else Term(text, kind, negated)
+    elif text.endswith("*") and text[:-1] == bare:
+        text, kind = bare, TermKind.PREFIX
+    elif "*" in text or "?" in bare or text.startswith("?"):
+        kind = TermKind.WILDCARD
+    return Term(text, kind, negated) if _HAS_LETTER.search(text) else None
+
+
+def _split_flags(part: Condition) -> Node:
+    """`is:pinned,stale` as an OR of conditions, because some are filters on other fields."""
+    if part.field != "is" or len(part.values) < 2:
+        return part
+    each = [replace(parse_condition("is", value), span=part.span) for value in part.values]
+    return Group(Operator.ANY, tuple(each), part.negated, span=part.span)
+
+
+def _join(operator: Operator, parts: Sequence[Node]) -> Node | None:
+    """One node for the parts: flat, with the filters on one field of a sequence merged."""
+    flat: list[Node] = []
+    for part in parts:
+        inner = isinstance(part, Group) and part.operator is operator and not part.negated
+        flat += part.parts if inner and isinstance(part, Group) else (part,)
+    if operator is Operator.SEQUENCE:
+        flat = _merge_conditions(flat)
+    elif operator is Operator.ALL:
+        flat = list(dict.fromkeys(flat))
+    if not flat:
+        return None
+    if len(flat) == 1:
+        return flat[0]
+    starts, ends = [part.span[0] for part in flat], [part.span[1] for part in flat]
+    return Group(operator, tuple(flat), span=(min(starts), max(ends)))
+
+
+def _merge_conditions(parts: Iterable[Node]) -> list[Node]:
+    """Merge the filters on one field: `type:a type:b` is `type:a,b`, at the place of the first."""
+    merged: dict[object, Node] = {}
+    values: dict[object, dict[str, Condition]] = {}
+    for at, part in enumerate(parts):
+        if isinstance(part, Condition) and part.field != REGEX:
+            key: object = (part.field, part.negated)
+            merged.setdefault(key, part)
+            values.setdefault(key, {}).update(dict.fromkeys(part.values, part))
+        else:
+            merged[at] = part
+    for key, held in values.items():
+        first = merged[key]
+        if isinstance(first, Condition) and len(held) > len(first.values):
+            ranges = {v: r for c in held.values() for v, r in zip(c.values, c.ranges, strict=False)}
+            found = tuple(ranges[value] for value in held if value in ranges)
+            merged[key] = replace(first, values=tuple(held), ranges=found)
+    return list(merged.values())
+
+
+def _split_required(root: Group) -> tuple[Node, ...]:
+    """The parts of an AND at the top: filters and excluded words need no group."""
+    fields = [(p.field, p.negated) for p in root.parts if isinstance(p, Condition)]
+    outside: list[Node] = []
+    inside: list[Node] = []
+    for part in root.parts:
+        alone = isinstance(part, Condition) and (
+            part.field == REGEX or fields.count((part.field, part.negated)) == 1
+        )
+        excluded = isinstance(part, Term) and part.negated
+        (outside if alone or excluded else inside).append(part)
+    if len(inside) < 2:
+        return (*inside, *outside)
+    return (replace(root, parts=tuple(inside)), *outside)
+
+
+def _quote_words(group: Group) -> Group:
+    """Make words quoted that cannot stand bare in a group: `a)` would close it, `/a` begin a
+    regular expression."""
+    parts: list[Node] = []
+    for part in group.parts:
+        if isinstance(part, Group):
+            parts.append(_quote_words(part))
+        elif isinstance(part, Term) and _needs_quotes(part.text):
+            text = part.text.replace('"', "").strip()
+            parts.append(replace(part, text=text, kind=TermKind.PHRASE))
+        else:
+            parts.append(part)
+    return replace(group, parts=tuple(parts))
+
+
+def _needs_quotes(text: str) -> bool:
+    if text.startswith("/"):
+        return True
+    opened = 0
+    for letter in text:
+        opened += (letter == "(") - (letter == ")")
+        if opened < 0:
+            return True
+    return False

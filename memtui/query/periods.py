@@ -1,0 +1,189 @@
+"""Times as they are typed: a span before now, a date, a month, a year, or words.
+
+    7d  24h  30m  2w  1y                       before now
+    2026  2026-05  2026-05-03                  the whole year, month or day
+    2026-05-03T10:00                           the minute (or the second)
+    today  yesterday  monday  last-week  this-month  may  "3 days ago"
+
+Days are those of UTC, as everywhere in memtui, and weeks begin on Monday (ISO 8601).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import inf
+
+from memtui.errors import QueryError
+from memtui.query.parsed_query import Range, TimeCondition
+
+_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
+_AGO = re.compile(r"(\d{1,6})([mhdwy])")
+_WORDS_AGO = re.compile(r"(\d{1,6})[ -](minute|hour|day|week|month|year)s?[ -]ago")
+_SECONDS = {
+    **{"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400},
+    **{"month": 30 * 86400, "year": 365 * 86400},
+}
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?")
+_RELATIVE = re.compile(r"(this|last)[ -](week|month|year)")
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july", "august", "september"),
+    *("october", "november", "december"),
+)
+TIME_EXAMPLES = ("7d", "24h", "30d", "2w", "1y", "today", "yesterday", "last-week")
+_ADVICE = "use 30m, 24h, 7d, 2w, yesterday, last-week, 2026-03 or a date such as 2026-03-01"
+_DAY = timedelta(days=1)
+_JUST_BEFORE = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From `start` up to but not including `end`; a span before now is the moment it began."""
+
+    start: datetime
+    end: datetime
+    is_moment: bool = False
+
+
+def parse_period(text: str, now: datetime) -> Period:
+    """Parse a time as it is typed.
+
+    Args:
+        text: See the top of this module.
+        now: What a relative time is counted from; aware.
+
+    Raises:
+        QueryError: The text is not a time, or no date can hold it.
+    """
+    asked = text.strip().lower()
+    try:
+        found = _parse_relative(asked, now) or _parse_date(asked)
+    except OverflowError as error:
+        raise QueryError(f"{text!r} is out of range", do="use a date after year 1") from error
+    except ValueError as error:
+        raise QueryError(f"{text!r} is not a time", do=_ADVICE) from error
+    return found
+
+
+def _parse_relative(asked: str, now: datetime) -> Period | None:
+    """A span before now or words. Raises OverflowError."""
+    seconds = 0
+    if ago := _AGO.fullmatch(asked):
+        seconds = int(ago[1]) * _UNITS[ago[2]]
+    elif ago := _WORDS_AGO.fullmatch(asked):
+        seconds = int(ago[1]) * _SECONDS[ago[2]]
+    if ago:
+        moment = now - timedelta(seconds=seconds)
+        return Period(moment, moment, is_moment=True)
+    today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    if asked == "now":
+        return Period(now, now, is_moment=True)
+    if asked in ("today", "yesterday"):
+        start = today - _DAY * (asked == "yesterday")
+        return Period(start, start + _DAY)
+    if asked in WEEKDAYS:
+        start = today - _DAY * ((today.weekday() - WEEKDAYS.index(asked)) % 7)
+        return Period(start, start + _DAY)
+    if asked in MONTHS:
+        month = MONTHS.index(asked) + 1
+        return _month(today.year - (month > today.month), month)
+    if relative := _RELATIVE.fullmatch(asked):
+        return _relative_period(relative[2], today, last=relative[1] == "last")
+    return None
+
+
+def _relative_period(unit: str, today: datetime, *, last: bool) -> Period:
+    if unit == "week":
+        start = today - _DAY * (today.weekday() + 7 * last)
+        return Period(start, start + 7 * _DAY)
+    if unit == "year":
+        return _year(today.year - last)
+    year, month = divmod(today.year * 12 + today.month - 1 - last, 12)
+    return _month(year, month + 1)
+
+
+def _month(year: int, month: int) -> Period:
+    following = _first_of(year + month // 12, month % 12 + 1)
+    return Period(datetime(year, month, 1, tzinfo=UTC), following)
+
+
+def _year(year: int) -> Period:
+    return Period(datetime(year, 1, 1, tzinfo=UTC), _first_of(year + 1, 1))
+
+
+def _first_of(year: int, month: int) -> datetime:
+    """The first of a month; the last moment there is where no date can hold it."""
+    if year > datetime.max.year:
+        return datetime.max.replace(tzinfo=UTC)
+    return datetime(year, month, 1, tzinfo=UTC)
+
+
+def _parse_date(asked: str) -> Period:
+    """An ISO date or a part of one. Raises ValueError, OverflowError."""
+    if part := _DATE.fullmatch(asked):
+        year = int(part[1])
+        return _month(year, int(part[2])) if part[2] else _year(year)
+    time = datetime.fromisoformat(asked.upper())
+    start = time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+    clock = asked.partition("t")[2] or asked.partition(" ")[2]
+    length = _DAY if not clock else timedelta(seconds=1 if clock.count(":") > 1 else 60)
+    try:
+        return Period(start, start + length)
+    except OverflowError:
+        return Period(start, datetime.max.replace(tzinfo=UTC))
+
+
+def parse_time(text: str, now: datetime) -> TimeCondition:
+    """Parse a time; of a day, month or year, its start.
+
+    Args:
+        text: `7d`, `24h`, `2026-03-01`, `yesterday`...: see the top of this module.
+        now: What a relative time is counted from; aware.
+
+    Raises:
+        QueryError: The text is not a time, or no date can hold it.
+    """
+    return TimeCondition(text, parse_period(text, now).start)
+
+
+def parse_time_end(text: str, now: datetime) -> TimeCondition:
+    """Parse a time; of a day, month or year, its last moment. Raises QueryError."""
+    period = parse_period(text, now)
+    time = period.start if period.is_moment else period.end - _JUST_BEFORE
+    return TimeCondition(text, time)
+
+
+def parse_time_range(text: str, now: datetime) -> Range:
+    """Parse a time with a comparison, or two with `..`. Raises QueryError.
+
+    Args:
+        text: `2026-05` (all of May), `>2026-05` (after it), `>=2026-05`, `<`, `<=`,
+            `2026-05..2026-06` (from May to the end of June), `2026-05..`, `7d` (the last 7 days).
+        now: What a relative time is counted from; aware.
+    """
+    first, dots, last = text.partition("..")
+    if dots:
+        low = parse_period(first, now).start.timestamp() if first.strip(" *") else -inf
+        high = inf
+        if last.strip(" *"):
+            high = parse_period(last, now).end.timestamp()
+        if not (first.strip(" *") or last.strip(" *")):
+            raise QueryError(f"{text!r} is not a time", do=_ADVICE)
+        return Range(low, high)
+    sign = text[: len(text) - len(text.lstrip("<>="))]
+    period = parse_period(text[len(sign) :], now)
+    start, end = period.start.timestamp(), period.end.timestamp()
+    match sign:
+        case ">":
+            return Range(low=end)
+        case ">=":
+            return Range(low=start)
+        case "<":
+            return Range(high=start)
+        case "<=":
+            return Range(high=end)
+        case "" | "=":
+            return Range(start, inf if period.is_moment else end)
+    raise QueryError(f"{sign!r} is not a comparison", do="use <, <=, > or >=")
