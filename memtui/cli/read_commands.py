@@ -1,4 +1,4 @@
-"""Commands that print memories: `list`, `search`, `similar`, `show`, `history`, `stats`."""
+"""Commands that print memories: `list`, `search`, `similar`, `show`, `stats`."""
 
 from __future__ import annotations
 
@@ -189,28 +189,6 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
         *(("link", f"{link.relation} {link.target} {link.note}".rstrip()) for link in memory.links),
         *((name, str(value)) for name, value in memory.extra.items()),
     ]
-
-
-@click.command("history")
-@click.argument("ref")
-@store_option
-@json_option
-def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
-    """Show the versions of a memory, oldest first: what it superseded and what superseded it."""
-    library = load_library(stores)
-    lineage = library.lineage(library.resolve(ref))
-    if as_json:
-        versions = [
-            {"id": version.id, "memory": to_record(version.memory) if version.memory else None}
-            for version in lineage.history
-        ]
-        print_json(versions)
-        return
-    for version in lineage.history:
-        if version.memory is None:
-            print(f"{one_line(version.id)}  {_NOT_OPEN}")
-        else:
-            print_memories([version.memory])
 
 
 @click.command("stats")
