@@ -109,7 +109,10 @@ class MemoryActions:
 
     def _next_fresh(self) -> None:
         if not self._screen.memories.next_fresh():
-            self._screen.app.notify("What is new does not pass the filters; F clears them.")
+            keys = key_bindings.press(
+                self._screen.app.key_overrides, ("filter.clear", "to clear them")
+            )
+            self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
     def _copy(self, *, exact: bool = False) -> None:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]

@@ -14,6 +14,8 @@ import pytest
 from tests.unit.library.stores_for_tests import agent_memory
 from tests.unit.search.carrier_for_tests import install
 
+pytestmark = pytest.mark.slow
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 PROJECT = str(Path(__file__).parents[3])
 

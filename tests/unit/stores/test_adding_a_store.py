@@ -136,7 +136,7 @@ def test_an_installed_format_is_found_browsed_searched_and_exported(
     for form in ("bundle", "jsonl"):
         file = tmp_path / f"out.{form}"
         assert fresh.memtui("export", "--format", form, "-o", file).returncode == 0
-        assert fresh.memtui("verify", file).returncode == 0
+    assert fresh.memtui("verify", tmp_path / "out.bundle").returncode == 0
     assert (
         fresh.memtui("import", tmp_path / "out.bundle", "--into", tmp_path / "new").returncode == 0
     )

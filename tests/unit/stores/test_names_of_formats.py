@@ -17,7 +17,7 @@ NAMES = re.compile(
 )
 WORDS_OF_THE_SCREEN = {"workspace"}
 """Also a plain English word, so it counts only as a whole name."""
-EXAMPLES = {"config/settings.py"}
+EXAMPLES = {"config/schema.py"}
 """Show a table of a format's rules as an example of what the settings file can hold."""
 
 
