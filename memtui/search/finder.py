@@ -11,7 +11,6 @@ import numpy as np
 
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, filter_values
-from memtui.search import columns as columns_of
 from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
@@ -22,6 +21,7 @@ from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.sort_orders import order_slots
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def find_hits(
     wanted = filters.compile_filters(columns, query)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = columns_of.order_slots(columns, filtered.mask(), query.order, now)
+        slots = order_slots(columns, filtered.mask(), query.order, now)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if query.order is Sort.RELEVANCE:
         match = context.add_context(match, columns, query.words, now, weights)
@@ -136,7 +136,7 @@ def find_hits(
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
-        ordered = columns_of.order_slots(columns, found, query.order, now)
+        ordered = order_slots(columns, found, query.order, now)
         return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
     types = filter_values(query, "type")
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
