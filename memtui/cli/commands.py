@@ -39,6 +39,7 @@ COMMANDS = {
     "review": ("review_commands:review", "List what could be tidied; accept or decline it."),
     "consolidate": ("review_commands:consolidate", "Merge memories that say much the same."),
     "compact": ("review_commands:compact", "Drop old events past the limit of a branch."),
+    "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
     "undo": ("journal_commands:undo", _HELP["undo"]),
     "redo": ("journal_commands:redo", _HELP["redo"]),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
