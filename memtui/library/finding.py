@@ -18,6 +18,7 @@ from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
 from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
+from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.finder import RankedHits
 from memtui.search.hidden_matches import HiddenMatches
@@ -95,6 +96,8 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    now: datetime | None = None
+    """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
 
 def find(
@@ -105,6 +108,7 @@ def find(
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
+    scope = replace(scope, now=now)
     match = _match(query, scope, cancelled)
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids)
@@ -165,7 +169,8 @@ def _match_text(
         segments = scope.provisional.cover(scope.rows, size, cancelled)
     alive = scope.columns.alive
     literals = LiteralSearch(scope.rows, alive, cancelled)
-    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals)
+    dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
+    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals, dates)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
