@@ -14,10 +14,17 @@ from memtui.cli.options import (
     query_from,
     store_option,
 )
-from memtui.cli.output import print_counts, print_fields, print_json, print_memories
+from memtui.cli.output import (
+    ID_CELLS,
+    columns,
+    print_counts,
+    print_fields,
+    print_json,
+    print_memories,
+)
 from memtui.cli.store_selection import load_library
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.text import date, number, one_line, size, visible
+from memtui.text import Passage, count_words, date, excerpt, number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.library import SearchResult
@@ -82,6 +89,9 @@ def search(
     """Search memories, best match first; memories with all words come before the others.
 
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+
+    Exits with 1 if nothing is found. --json prints one object: total, the hint, the words that
+    were looked for in place of missing ones, what the filters hide, and the memories.
     """
     query = query_from(" ".join(text), **filters)
     library = load_library(stores)
@@ -94,19 +104,57 @@ def search(
         records = [to_record(memory) for memory in memories]
         for at, record in enumerate(records):
             record["score"] = found.scores[at] if found.scores is not None else None
+            record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
-        print_json(records)
-        return
-    for at, memory in enumerate(memories):
-        print_memories([memory])
-        if explain:
-            shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
-            score = found.scores[at] if found.scores is not None else 0.0
-            print(f"          {score:.3f} = {shares}")
-    if found.hint:
-        click.echo(one_line(found.hint), err=True)
-    _print_rest(len(memories), found.total)
+        print_json(_describe_result(found, records))
+    else:
+        for at, memory in enumerate(memories):
+            print_memories([memory])
+            if line := _passage_line(memory, library.passage(found, at), found.words):
+                print(line)
+            if explain:
+                shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+                score = found.scores[at] if found.scores is not None else 0.0
+                print(f"          {score:.3f} = {shares}")
+        for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+            click.echo(one_line(hint), err=True)
+        _print_rest(len(memories), found.total)
+    if not found.total:
+        click.echo("no matches", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _describe_result(found: SearchResult, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """What `search --json` prints."""
+    return {
+        "total": found.total,
+        "hint": found.hint,
+        "showing": [
+            {"typed": one.typed, "words": one.words, "count": one.count} for one in found.showing
+        ],
+        "missing": found.missing,
+        "hidden": [
+            {"filter": one.filter, "count": one.count, "advice": one.advice} for one in found.hidden
+        ],
+        "memories": records,
+    }
+
+
+def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
+    """The passage as JSON: the text, and where it stands in the content and in its line."""
+    if passage is None:
+        return None
+    text = memory.content[passage.start : passage.end]
+    return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
+
+
+def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str]) -> str:
+    """The passage on one line; empty if the headline shows its words."""
+    if passage is None or passage.words <= count_words(one_line(memory.headline), words):
+        return ""
+    indent = " " * (ID_CELLS + 2)
+    return indent + excerpt(memory.content, passage, words, columns() - len(indent))
 
 
 @click.command("similar")
@@ -144,11 +192,15 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 @click.command("show")
 @click.argument("ref")
 @store_option
+@click.option("--track", is_flag=True, help="Count this as an access of the memory.")
 @json_option
-def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+def show(ref: str, stores: Sequence[str], track: bool, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
     library = load_library(stores)
     memory = library.resolve(ref)
+    if track:
+        library.count_accesses([memory.ref])
+        memory = library.get(memory.ref)
     if as_json:
         print_json(to_record(memory))
         return

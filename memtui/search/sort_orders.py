@@ -1,4 +1,4 @@
-"""The orders of a list that need no scores of a text: time, importance, priority."""
+"""The orders of a list that need no scores of a text: time, importance, priority, use."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Lon
             return slots[np.argsort(columns.importance[slots], kind="stable")]
         case Sort.PRIORITY:
             return slots[np.argsort(-priority_parts(columns, slots, now).total, kind="stable")]
+        case Sort.SALIENCE:
+            return slots[np.argsort(-salience_now(columns, slots, now), kind="stable")]
+        case Sort.USED:
+            last = -np.nan_to_num(columns.accessed[slots])
+            return slots[np.lexsort((last, -columns.accesses[slots]))]
         case _:
             return slots
 

@@ -135,9 +135,13 @@ class MemoryActions:
             app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
 
     def _source(self) -> None:
+        from memtui.files import external_editor
+
         memory = self._current()
         if memory is not None:
-            terminal.open_source(self._screen.app, memory.origin)
+            found = self._screen.found
+            place = external_editor.find_line(memory, found.words if found else ())
+            terminal.open_source(self._screen.app, place)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
