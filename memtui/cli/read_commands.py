@@ -68,6 +68,12 @@ def list_(
 @store_option
 @filter_options
 @limit_options
+@click.option(
+    "--prefer-type",
+    multiple=True,
+    metavar="TYPE",
+    help="Rank memories of this type higher, without a filter; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @json_option
 def search(
@@ -75,15 +81,17 @@ def search(
     stores: Sequence[str],
     limit: int,
     everything: bool,
+    prefer_type: Sequence[str],
     explain: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Search memories, best match first; memories with all words come before the others.
 
-    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
+    front of a TEXT that begins with -. Exits with 1 if nothing is found, with 2 on a bad filter.
     """
-    query = query_from(" ".join(text), **filters)
+    query = query_from(" ".join(text), prefer=prefer_type, **filters)
     library = load_library(stores)
     library.index()
     library.embed_query(query)
@@ -97,16 +105,20 @@ def search(
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
         print_json(records)
-        return
-    for at, memory in enumerate(memories):
+    for at, memory in enumerate([] if as_json else memories):
         print_memories([memory])
         if explain:
             shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
             score = found.scores[at] if found.scores is not None else 0.0
             print(f"          {score:.3f} = {shares}")
-    if found.hint:
+    if found.hint != query.hint:
         click.echo(one_line(found.hint), err=True)
-    _print_rest(len(memories), found.total)
+    if not found.total:
+        if not found.hint:
+            click.echo("no matches", err=True)
+        raise click.exceptions.Exit(1)
+    if not as_json:
+        _print_rest(len(memories), found.total)
 
 
 @click.command("similar")

@@ -12,7 +12,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, Place
-from memtui.query import Sort
 from memtui.search.array_types import Mask
 from memtui.search.ordering import OrderedSlots
 
@@ -94,12 +92,6 @@ _MAX_POSITION = 999_999_999
 Slots = NDArray[np.int64]
 
 DAY_SECONDS = 86_400.0
-RECENCY_TAU_DAYS = 30.0
-"""Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
-PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
-"""Recency, importance, frequency: Simple Memory, section Scoring & Forgetting."""
-_IMPORTANCE_VALUES = np.array([1.0, 0.5, 0.0])
-"""High, medium, low as 0..1 for the priority formula."""
 
 ARRAYS = (
     "alive",
@@ -371,34 +363,6 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     wanted[slots] = True
     also = columns.also[wanted[columns.also[:, 0]]]
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
-
-
-def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
-    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first."""
-    newest = columns.newest_first
-    slots = newest[found[newest]]
-    match sort:
-        case Sort.OLD:
-            dated = ~np.isnan(columns.when[slots])
-            return np.concatenate([slots[dated][::-1], slots[~dated]])
-        case Sort.IMPORTANCE:
-            return slots[np.argsort(columns.importance[slots], kind="stable")]
-        case Sort.PRIORITY:
-            return slots[np.argsort(-priority_scores(columns, slots, now), kind="stable")]
-        case _:
-            return slots
-
-
-def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
-    """Simple Memory's priority, with a pin as its frequency, because uses are not counted."""
-    recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
-    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / DAY_SECONDS
-    recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
-    return (
-        recency_weight * recency
-        + importance_weight * _IMPORTANCE_VALUES[columns.importance[slots]]
-        + frequency_weight * columns.pinned[slots]
-    )
 
 
 def to_array(slots: Sequence[int]) -> Slots:
