@@ -176,7 +176,7 @@ def _act_command(act: Act, help_text: str, *, forceable: bool = False) -> click.
 retire = _act_command(Act.RETIRE, "Take a memory out of use; `memtui restore` reverts it.")
 restore = _act_command(Act.RESTORE, "Restore a retired, superseded or deleted memory.")
 delete = _act_command(Act.DELETE, "Delete a memory from its store.", forceable=True)
-review = _act_command(Act.REVIEW, "Mark a memory as reviewed today.")
+mark_reviewed = _act_command(Act.REVIEW, "Mark a memory as reviewed today.")
 decline = _act_command(Act.DECLINE, "Decline a proposal; `memtui restore` reverts it.")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,7 +12,6 @@ import click
 from memtui import query as queries
 from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
-from memtui.text import one_line
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -64,8 +62,7 @@ def query_from(
 ) -> Query:
     """Make the query of a command's text and filter options.
 
-    Raises QueryError if a filter of the text or an option cannot be parsed. A remark on the text is
-    printed on standard error.
+    Raises QueryError if a filter of the text or an option cannot be parsed.
     """
     now = datetime.now(UTC)
     query = queries.parse_query(text, now)
@@ -73,8 +70,6 @@ def query_from(
         raise QueryError(query.error.text)
     if any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
         raise QueryError("is:marked is for the screen, where space marks memories")
-    if query.hint:
-        print(f"memtui: {one_line(query.hint)}", file=sys.stderr)
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")

@@ -1,4 +1,4 @@
-"""Commands that print memories: `list`, `search`, `similar`, `show`, `history`, `stats`."""
+"""Commands that print memories: `list`, `search`, `similar`, `show`, `stats`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,17 @@ from memtui.cli.options import (
     query_from,
     store_option,
 )
-from memtui.cli.output import print_counts, print_fields, print_json, print_memories
+from memtui.cli.output import (
+    ID_CELLS,
+    columns,
+    print_counts,
+    print_fields,
+    print_json,
+    print_memories,
+)
 from memtui.cli.store_selection import load_library
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.text import date, number, one_line, size, visible
+from memtui.text import Passage, count_words, date, excerpt, number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.library import SearchResult
@@ -89,7 +96,11 @@ def search(
     """Search memories, best match first; memories with all words come before the others.
 
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
-    front of a TEXT that begins with -. Exits with 1 if nothing is found, with 2 on a bad filter.
+    front of a TEXT that begins with -.
+
+    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
+    hint, the words that were looked for in place of missing ones, what the filters hide, and the
+    memories.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     library = load_library(stores)
@@ -102,23 +113,57 @@ def search(
         records = [to_record(memory) for memory in memories]
         for at, record in enumerate(records):
             record["score"] = found.scores[at] if found.scores is not None else None
+            record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
-        print_json(records)
-    for at, memory in enumerate([] if as_json else memories):
-        print_memories([memory])
-        if explain:
-            shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
-            score = found.scores[at] if found.scores is not None else 0.0
-            print(f"          {score:.3f} = {shares}")
-    if found.hint != query.hint:
-        click.echo(one_line(found.hint), err=True)
-    if not found.total:
-        if not found.hint:
-            click.echo("no matches", err=True)
-        raise click.exceptions.Exit(1)
-    if not as_json:
+        print_json(_describe_result(found, records))
+    else:
+        for at, memory in enumerate(memories):
+            print_memories([memory])
+            if line := _passage_line(memory, library.passage(found, at), found.words):
+                print(line)
+            if explain:
+                shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+                score = found.scores[at] if found.scores is not None else 0.0
+                print(f"          {score:.3f} = {shares}")
+        for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+            click.echo(one_line(hint), err=True)
         _print_rest(len(memories), found.total)
+    if not found.total:
+        click.echo("no matches", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _describe_result(found: SearchResult, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """What `search --json` prints."""
+    return {
+        "total": found.total,
+        "hint": found.hint,
+        "showing": [
+            {"typed": one.typed, "words": one.words, "count": one.count} for one in found.showing
+        ],
+        "missing": found.missing,
+        "hidden": [
+            {"filter": one.filter, "count": one.count, "advice": one.advice} for one in found.hidden
+        ],
+        "memories": records,
+    }
+
+
+def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
+    """The passage as JSON: the text, and where it stands in the content and in its line."""
+    if passage is None:
+        return None
+    text = memory.content[passage.start : passage.end]
+    return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
+
+
+def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str]) -> str:
+    """The passage on one line; empty if the headline shows its words."""
+    if passage is None or passage.words <= count_words(one_line(memory.headline), words):
+        return ""
+    indent = " " * (ID_CELLS + 2)
+    return indent + excerpt(memory.content, passage, words, columns() - len(indent))
 
 
 @click.command("similar")
@@ -201,28 +246,6 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
         *(("link", f"{link.relation} {link.target} {link.note}".rstrip()) for link in memory.links),
         *((name, str(value)) for name, value in memory.extra.items()),
     ]
-
-
-@click.command("history")
-@click.argument("ref")
-@store_option
-@json_option
-def history(ref: str, stores: Sequence[str], as_json: bool) -> None:
-    """Show the versions of a memory, oldest first: what it superseded and what superseded it."""
-    library = load_library(stores)
-    lineage = library.lineage(library.resolve(ref))
-    if as_json:
-        versions = [
-            {"id": version.id, "memory": to_record(version.memory) if version.memory else None}
-            for version in lineage.history
-        ]
-        print_json(versions)
-        return
-    for version in lineage.history:
-        if version.memory is None:
-            print(f"{one_line(version.id)}  {_NOT_OPEN}")
-        else:
-            print_memories([version.memory])
 
 
 @click.command("stats")

@@ -5,12 +5,21 @@ and the selection between runs.
 """
 
 from memtui.config.loading import LoadedSettings, load, save_value
-from memtui.config.settings import SCHEMA, Embedding, Settings, StorePath, default_text
+from memtui.config.schema import SCHEMA, default_text
+from memtui.config.settings import (
+    Embedding,
+    LanguageModel,
+    ReviewSettings,
+    Settings,
+    StorePath,
+)
 
 __all__ = [
     "SCHEMA",
     "Embedding",
+    "LanguageModel",
     "LoadedSettings",
+    "ReviewSettings",
     "Settings",
     "StorePath",
     "default_text",

@@ -1,1 +1,26 @@
 """What an agent would be given for a task: recipes, and the packs that they build."""
+
+from memtui.context.building import (
+    RECIPES,
+    ContextSettings,
+    Recipe,
+    build_pack,
+    find_recipe,
+    list_recipes,
+    read_settings,
+)
+from memtui.context.pack import DroppedEntry, Pack, PackEntry, Section
+
+__all__ = [
+    "RECIPES",
+    "ContextSettings",
+    "DroppedEntry",
+    "Pack",
+    "PackEntry",
+    "Recipe",
+    "Section",
+    "build_pack",
+    "find_recipe",
+    "list_recipes",
+    "read_settings",
+]

@@ -4,7 +4,7 @@ history of each record, value, file and row that the actions of a journal make."
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -161,6 +161,11 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
         if target not in ended or _creates(step.edit):
             steps.append(step)
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
+
+
+def last_steps(actions: Iterable[JournalAction], wanted: Callable[[Edit], bool]) -> list[Step]:
+    """The edits of these actions, which come newest first, that are wanted, in the same order."""
+    return [step for step in _steps(actions) if wanted(step.edit)]
 
 
 def _steps(actions: Iterable[JournalAction]) -> Iterator[Step]:

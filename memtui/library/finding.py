@@ -15,20 +15,21 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
-from memtui.search import aggregates, finder, fusion, similar_words
+from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns, build
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
 from memtui.search.finder import RankedHits
+from memtui.search.hidden_matches import HiddenMatches
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import RowFilters
-from memtui.text import one_line
+from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -58,6 +59,8 @@ class SearchResult:
     """Words that no memory has, and the words that were looked for in their place."""
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
+    hidden: tuple[HiddenMatches, ...] = ()
+    """What each filter hides of the memories with all words."""
     revision: int = 0
     """Of the snapshot that was searched."""
     hits: RankedHits | None = field(default=None, compare=False, repr=False)
@@ -109,7 +112,9 @@ def find(
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
-    words = query.words if match is None else (*query.words, *match.words)
+    words = query.words if match is None else (*_significant(query.words), *match.words)
+    ranked = hits.match
+    hidden = hidden_matches.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -124,8 +129,8 @@ def find(
         or _meaning_hint(query, match)
         or describe_unknown_value(scope.columns, query, is_near=True)
         or _word_hint(match)
-        or _hint(query, hits)
-        or describe_unknown_value(scope.columns, query),
+        or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
+        hidden=hidden,
         showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
         hits=hits,
@@ -208,6 +213,12 @@ def _meaning_hint(query: Query, match: Match | None) -> str:
     ):
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
+
+
+def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words without question words, if any other remains."""
+    kept = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
+    return kept or words
 
 
 MAX_NAMED = 2
@@ -309,6 +320,11 @@ def _hint(query: Query, hits: RankedHits) -> str:
                 count -= sum(hits.facets.entity_repeats.values())
             return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
     return ""
+
+
+def passage(found: SearchResult, slot: int) -> Passage | None:
+    """The passage of this hit with most of the words; None if its text has none of them."""
+    return find_passage(found.rows[slot].content, found.words) if found.words else None
 
 
 def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> Statistics:

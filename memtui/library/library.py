@@ -20,9 +20,11 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.base import Store
+from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
+    from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
     from memtui.library.planning import Planned
@@ -97,6 +99,16 @@ class Library(LibraryReader):
             weights=self._weights,
             embedding=self._semantic.choice,
         )
+
+    @property
+    def state_folder(self) -> Path | None:
+        """Folder of journal, backups and decisions; None if the library is read-only."""
+        return self._state
+
+    @property
+    def cache_folder(self) -> Path | None:
+        """Folder of index and vectors; None if they are in memory only."""
+        return self._cache
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
@@ -202,6 +214,39 @@ class Library(LibraryReader):
             void: include actions that failed and left nothing on disk.
         """
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
+
+    def history(self, memory: Memory, cancelled: IsCancelled = never) -> VersionHistory:
+        """Return every version of a memory and of what it replaced or was replaced by.
+
+        Former texts come from memtui's journal, from the versions the store keeps, and from the
+        git history of its file. Reads at most for some seconds: call it from a background job.
+
+        Args:
+            memory: of any open store.
+            cancelled: asked often; what was found until then is returned.
+        """
+        from memtui.library import former_versions
+
+        lineage = self.lineage(memory)
+        return former_versions.find_history(
+            lineage, self.store(memory.store), self._state, cancelled
+        )
+
+    def plan_restore_text(self, memory: Memory, former: Memory) -> Planned:
+        """Plan to give a memory the text that it, or another of its lineage, had once.
+
+        Raises:
+            Refused: its store cannot edit texts.
+            Conflict: a file changed since it was read.
+        """
+        fields: dict[str, str] = {}
+        editable = self.store(memory.store).editable
+        for name in ("title", "content"):
+            value = getattr(former, name)
+            if value != getattr(memory, name) and (name in editable or name == "content"):
+                fields[name] = value
+        change = Change(Act.EDIT, memory.store, memory.ref, fields)
+        return self.plan([change], f"restore text: {cut(one_line(former.headline), 45)}")
 
     @property
     def _change_writer(self) -> ChangeWriter:

@@ -9,7 +9,6 @@ copies the arrays and reads no memory.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,80 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory, Place
+from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
+from memtui.search import salience, usage
 from memtui.search.array_types import Mask
+from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
+from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
 
-MAX_USES = 32
-"""Uses at which salience is 1; Simple Memory leaves K open."""
-_COUNTED_FROM_ONE = ("revision_count", "duplicate_count")
-_COUNTED_FROM_ZERO = ("hits", "access_count", "accessCount", "injected")
-_MAX_COUNT = 1_000_000
-"""Files may hold integers that no float can represent."""
-_NESTED_COUNTS = "injections"
-"""Key under which the workspace format counts the uses of a document."""
-
-
-def measure_salience(memory: Memory) -> float:
-    """How much a memory has been used, 0..1: its own salience, or the logarithm of its uses."""
-    own = memory.extra.get("salience")
-    if isinstance(own, (int, float)) and _is_number(own):
-        return float(min(1, max(0, own)))
-    uses = _uses(memory.extra)
-    group = memory.extra.get(_NESTED_COUNTS)
-    if isinstance(group, Mapping):
-        uses += _uses(group)
-    return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
-
-
-def _uses(counted: Mapping[str, Any]) -> float:
-    counts: list[float] = [
-        max(0, min(counted[name], _MAX_COUNT) - least)
-        for names, least in ((_COUNTED_FROM_ONE, 1), (_COUNTED_FROM_ZERO, 0))
-        for name in names
-        if _is_number(counted.get(name))
-    ]
-    return sum(counts)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
-
-_SESSION_KEYS = ("session_id", "originSessionId")
-"""Native keys that name the session in which a memory was recorded: Engram, Claude Code."""
-_LAST_NUMBER = re.compile(r"(\d{1,9})\D*$")
-_SPEAKER = re.compile(r"([^\W\d_][\w.'’ -]{0,30}):\s")
-"""A name, a colon and a blank at the start of a turn."""
-
-
-def find_context(memory: Memory) -> str:
-    """The session that the memory names, else its entity: a branch, a day, a folder, a person."""
-    for name in _SESSION_KEYS:
-        session = memory.extra.get(name)
-        if isinstance(session, str) and session:
-            return f"session {session}"
-    return memory.entity
-
-
-def find_position(origin: Place) -> int:
-    """The line in the file, else the last number of the key (`events[12]` is 12), else 0."""
-    if origin.line is not None:
-        return min(origin.line, _MAX_POSITION)
-    found = _LAST_NUMBER.search(origin.key)
-    return int(found[1]) if found else 0
-
-
-def find_speaker(content: str) -> str:
-    """The name before a colon at the start of the text, folded; empty if there is none."""
-    found = _SPEAKER.match(content)
-    return found[1].casefold() if found else ""
-
-
-_MAX_POSITION = 999_999_999
 Slots = NDArray[np.int64]
-
-DAY_SECONDS = 86_400.0
 
 ARRAYS = (
     "alive",
@@ -109,6 +42,9 @@ ARRAYS = (
     "store",
     "pinned",
     "salience",
+    "accesses",
+    "accessed",
+    "base_salience",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -130,7 +66,7 @@ class Columns:
     created: NDArray[np.float64]
     """Seconds since 1970 of creation; nan if it is not known."""
     position: NDArray[np.int32]
-    """The place in the file or table (`find_position`), to put a session in order."""
+    """The place in the file or table (`documents.find_position`), to put a session in order."""
     context: NDArray[np.int32]
     """The session, or the entity, to which the memory belongs."""
     speaker: NDArray[np.int32]
@@ -145,7 +81,12 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """See `measure_salience`."""
+    """See `memtui.search.usage.measure_salience`."""
+    accesses: NDArray[np.float32]
+    accessed: NDArray[np.float64]
+    """Seconds since 1970 of the last access, else as `when`."""
+    base_salience: NDArray[np.float32]
+    """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
@@ -239,6 +180,9 @@ def build(memories: Sequence[Memory]) -> Columns:
         "store": np.zeros(size, np.int32),
         "pinned": np.zeros(size, np.bool_),
         "salience": np.zeros(size, np.float32),
+        "accesses": np.zeros(size, np.float32),
+        "accessed": np.full(size, np.nan),
+        "base_salience": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -267,7 +211,12 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
         if memory.extra:
-            arrays["salience"][slot] = measure_salience(memory)
+            arrays["salience"][slot] = usage.measure_salience(memory)
+            arrays["accesses"][slot] = usage.count_accesses(memory)
+            when = usage.find_last_access(memory) or when
+        if when is not None:
+            arrays["accessed"][slot] = when.timestamp()
+        arrays["base_salience"][slot] = salience.base_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(

@@ -1,13 +1,14 @@
-"""The text of a memory as it is indexed, field by field."""
+"""The text of a memory as it is indexed, field by field, and where it stands among others."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memtui.model import Memory
+from memtui.model import Memory, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,34 @@ def digest_document(document: IndexedDocument) -> str:
     """A digest of the text, twelve bytes in hexadecimal, to detect changes."""
     text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=12).hexdigest()
+
+
+_SESSION_KEYS = ("session_id", "originSessionId")
+"""Native keys that name the session in which a memory was recorded: Engram, Claude Code."""
+_MAX_POSITION = 999_999_999
+_LAST_NUMBER = re.compile(r"(\d{1,9})\D*$")
+_SPEAKER = re.compile(r"([^\W\d_][\w.'’ -]{0,30}):\s")
+"""A name, a colon and a blank at the start of a turn."""
+
+
+def find_context(memory: Memory) -> str:
+    """The session that the memory names, else its entity: a branch, a day, a folder, a person."""
+    for name in _SESSION_KEYS:
+        session = memory.extra.get(name)
+        if isinstance(session, str) and session:
+            return f"session {session}"
+    return memory.entity
+
+
+def find_position(origin: Place) -> int:
+    """The line in the file, else the last number of the key (`events[12]` is 12), else 0."""
+    if origin.line is not None:
+        return min(origin.line, _MAX_POSITION)
+    found = _LAST_NUMBER.search(origin.key)
+    return int(found[1]) if found else 0
+
+
+def find_speaker(content: str) -> str:
+    """The name before a colon at the start of the text, folded; empty if there is none."""
+    found = _SPEAKER.match(content)
+    return found[1].casefold() if found else ""

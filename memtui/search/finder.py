@@ -21,7 +21,7 @@ from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.search.slot_order import order_slots
+from memtui.search.sort_orders import order_slots
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.groups import Context
 from memtui.search.postings import Segment
 from memtui.search.prefix_postings import MAX_WEIGHT
-
-if TYPE_CHECKING:
-    from memtui.search.context import Context
 
 _DENSITY = 16
 """With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""

@@ -1,7 +1,7 @@
 """Score the matches: named parts that add up. All weights are defined here.
 
     score = text x (1 + recency + importance + type + status + pinned + salience)
-            + session + window + neighbours + subject + date + time words + asks
+            + session + window + neighbours + subject + date + time words + question
             + meaning + length + passage + as typed
             + all words + exact title + exact id
 
@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memtui.search import context
 from memtui.search.array_types import Doubles, Longs
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import Match
@@ -220,8 +219,8 @@ def score_matches(
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
-    for values in context.parts_at(match, columns, slots, weights).values():
-        score += values
+    if match.context is not None:
+        score += match.context.total.take(slots)
     return score
 
 
@@ -239,14 +238,14 @@ def explain_score(
     tier = _tier(match, weights)
     at = match.find_position(slot)
     text = float(match.text[at])
-    around = context.parts_at(match, columns, np.array([slot]), weights)
+    around = {} if match.context is None else match.context.parts_of(slot)
     found = [
         ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
         ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
-        *(ScorePart(name, float(values[0])) for name, values in around.items()),
+        *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
         *(
             ScorePart(part.name, float(part.values[part.slots == slot].sum()))

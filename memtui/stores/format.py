@@ -21,6 +21,7 @@ from memtui.errors import ConfigError
 from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Store
+from memtui.stores.upkeep_rules import UpkeepRules
 
 if TYPE_CHECKING:
     from memtui.files.revert_detection import EditSequence, EditStatus
@@ -43,6 +44,10 @@ class Format:
     """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
     nearby: tuple[str, ...] = (".",)
     """Paths that are tried, relative to a folder that is searched for stores."""
+    configured: Callable[[Path, Path, Mapping[str, str]], Iterable[Path]] | None = None
+    """Further places that the settings of its program name. Given the folder memtui was started in,
+    the home folder and the environment; reads known files only, walks nothing. None: there are
+    none."""
     configure: Callable[[Store, Mapping[str, Any]], None] | None = None
     """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
     database: DatabaseSupport | None = None
@@ -51,6 +56,8 @@ class Format:
     """What bundles and imports need beyond the shards; None: nothing."""
     document: ExchangeDocument | None = None
     """The export file of the format's own program; None: it has none that memtui handles."""
+    upkeep: Callable[[Store], UpkeepRules] | None = None
+    """The rules by which memories of an open store are tidied; None: the general ones."""
 
 
 # ---- bundles and imports ------------------------------------------------------------------------

@@ -8,6 +8,13 @@ expect such text.
 from memtui.text.cells import cut, pad, width, wrap
 from memtui.text.highlights import fold, highlights
 from memtui.text.humanized import ago, date, number, short_ago, size
+from memtui.text.passages import (
+    MAX_PASSAGE_CHARS,
+    Passage,
+    count_words,
+    excerpt,
+    find_passage,
+)
 from memtui.text.safe_text import (
     file_name,
     has_hidden,
@@ -16,14 +23,20 @@ from memtui.text.safe_text import (
     mixed_scripts,
     one_line,
     visible,
+    without_hidden,
     without_lone_surrogates,
 )
 
 __all__ = [
+    "MAX_PASSAGE_CHARS",
+    "Passage",
     "ago",
+    "count_words",
     "cut",
     "date",
+    "excerpt",
     "file_name",
+    "find_passage",
     "fold",
     "has_hidden",
     "hidden_count",
@@ -37,6 +50,7 @@ __all__ = [
     "size",
     "visible",
     "width",
+    "without_hidden",
     "without_lone_surrogates",
     "wrap",
 ]

@@ -105,13 +105,22 @@ def visible(text: str) -> str:
 
 
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_JOINED_SCRIPTS = (
+    "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Persian
+    "\u0700-\u074f\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Syriac, Indic, Khmer
+)
+_JOINERS = re.compile(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
+"""Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
 
 
 def hidden_count(text: str) -> int:
-    """Count the characters that are invisible or would act on the terminal."""
+    """Count the characters that are invisible or would act on the terminal.
+
+    Joiners that the script of their word or an emoji needs are not counted.
+    """
     if _is_plain(text):
         return 0
-    text = text.replace("\r\n", "\n")
+    text = _JOINERS.sub("", text.replace("\r\n", "\n"))
     if text.isascii():
         return len(_CONTROLS.findall(text))
     count = sum(_REPLACEMENTS[ord(char)] != char for char in text) - text.count("\t")
@@ -124,6 +133,24 @@ def hidden_count(text: str) -> int:
 def has_hidden(text: str) -> bool:
     """Whether `hidden_count(text) > 0`; fast for ordinary text."""
     return not _is_plain(text) and hidden_count(text) > 0
+
+
+def without_hidden(text: str) -> str:
+    """Return the text without the characters that `hidden_count` counts; tabs and breaks stay."""
+    if not has_hidden(text):
+        return text
+    needed = {at for joiner in _JOINERS.finditer(text) for at in range(*joiner.span())}
+    for match in _GLUE_OR_SEQUENCE.finditer(text):
+        if match["kept"]:
+            needed.update(range(*match.span()))
+    return "".join(
+        char
+        for at, char in enumerate(text)
+        if at in needed
+        or char in "\t\n"
+        or (char == "\r" and text[at + 1 : at + 2] == "\n")
+        or (char not in GLUE and _REPLACEMENTS[ord(char)] == char)
+    )
 
 
 _SPACE = re.compile(r"\s{2,}|\n")

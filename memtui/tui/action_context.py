@@ -24,6 +24,7 @@ class ActionContext:
     """References in the detail that can be followed."""
     zoomed: bool = False
     can_go_back: bool = False
+    can_go_forward: bool = False
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
     """Why the action with this id, which changes something, cannot be done; empty when it can."""
 
@@ -57,3 +58,7 @@ def targets(now: ActionContext) -> str:
 
 def back(now: ActionContext) -> str:
     return "" if now.can_go_back else "there is nowhere to go back to"
+
+
+def forward(now: ActionContext) -> str:
+    return "" if now.can_go_forward else "there is nowhere to go forward to"

@@ -30,6 +30,18 @@ INACTIVE_STATUSES = frozenset({"superseded", "retired", "deleted"})
 """Statuses drawn faintly, since agents are not given these memories."""
 
 
+_CODE_TYPES = {
+    "inline": "company",
+    "keyword": "event",
+    "string": "goal",
+    "number": "decision",
+    "name": "company",
+    "builtin": "fact",
+}
+"""Kind of token in code -> the type whose colour it has."""
+_UPRIGHT, _SLANTED = Style(bold=False), Style(italic=True)
+
+
 class Palette:
     """The Rich styles of one theme, one per role."""
 
@@ -89,6 +101,12 @@ class Palette:
             paint = self._theme.type_paint("" if value == UNTYPED else value)
             style = self._types[value] = Style.parse(paint.style or "none")
         return style
+
+    def code(self, kind: str) -> Style:
+        """Style of a kind of token in code: the colours of types, which a theme sets apart."""
+        if kind in _CODE_TYPES:
+            return self.type(_CODE_TYPES[kind]) + _UPRIGHT
+        return {"comment": self.faint + _SLANTED, "operator": self.dim}.get(kind, self.text)
 
     def glyph(self, field: str, value: str) -> Style:
         """Style of the glyph before a filter value."""

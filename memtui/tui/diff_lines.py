@@ -1,4 +1,4 @@
-"""Unified diffs of files as drawable lines, and word-by-word diffs of two texts.
+"""Unified diffs of files as drawable lines.
 
 Fast for large files: the common beginning and end are cut off before difflib compares the rest.
 """
@@ -6,7 +6,6 @@ Fast for large files: the common beginning and end are cut off before difflib co
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +18,6 @@ LONGEST_LINE = 4_000
 """Characters of a line that are shown."""
 MOST_LINES = 20_000
 """Lines of all diffs together that are shown."""
-_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,30 +147,3 @@ def _ends_with_newline(content: str | None) -> bool:
 def _visible(line: str) -> str:
     cut = line[:LONGEST_LINE] + ("…" if len(line) > LONGEST_LINE else "")
     return text.visible(cut.removesuffix("\r"))
-
-
-def diff_words(before: str, after: str) -> list[tuple[str, str]]:
-    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
-
-    A space between two changes counts as changed, so that a changed phrase stays in one piece.
-    """
-    old, new = _WORDS.findall(before), _WORDS.findall(after)
-    steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-    pieces: list[tuple[str, str]] = []
-    gone = added = ""
-    for at, (kind, a, b, c, d) in enumerate(steps):
-        same = "".join(new[c:d])
-        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
-            pieces += _removed_and_added(gone, added)
-            pieces.append(("same", same))
-            gone = added = ""
-            continue
-        gone += "".join(old[a:b])
-        added += same
-    return pieces + _removed_and_added(gone, added)
-
-
-def _removed_and_added(gone: str, added: str) -> list[tuple[str, str]]:
-    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
-    pieces = [("gone", gone), *between, ("new", added)]
-    return [(kind, piece) for kind, piece in pieces if piece]

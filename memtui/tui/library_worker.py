@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 EDITING = "memtui.tui.controllers.editing"
 """Everything that writes; it needs the whole library, so it is loaded after the first paint."""
+MARKDOWN = "memtui.tui.markdown_lines"
+"""The renderer of Markdown with its parser and lexers."""
 OPENING = "the stores are still being opened"
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
@@ -85,7 +87,9 @@ class LibraryWorker:
             self._present = library.current_memories()
             self._losses = self._loss_detector(library)
             self._learn(library, job)
-            import_module(EDITING)  # here, so that neither the screen nor the rows wait for it
+            # Here, so that neither the screen nor the rows wait for them.
+            import_module(EDITING)
+            import_module(MARKDOWN)
             job.post(messages.WritingReady())
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:

@@ -6,9 +6,12 @@ Pure: a memory and a width in, styled lines out. Every string of a store passes 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from rich.segment import Segment
@@ -18,9 +21,12 @@ from memtui import text
 from memtui.model import UNTYPED, Memory, Place
 from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
+from memtui.tui.text_blocks import Block, LazyLines, is_markdown, link_definitions, split_blocks
 
-LONGEST = 60_000
-"""Characters of a content that are shown."""
+COUNTED = 60_000
+"""Characters of a text in which hidden ones are counted."""
+TRAIL_NAME = 24
+"""Columns of one memory in the breadcrumb."""
 LONGEST_VALUE = 4_000
 LABEL_MAX = 18
 AGO_FROM = 44
@@ -47,6 +53,69 @@ class DetailLine:
 
     segments: tuple[Segment, ...]
     ref: str = ""
+    folds: bool = False
+    """It shows or hides the raw fields."""
+
+    @property
+    def is_target(self) -> bool:
+        return bool(self.ref) or self.folds
+
+
+class DetailLines:
+    """All lines of the detail: a head, the text, whose lines are drawn when seen, and the rest."""
+
+    def __init__(
+        self, head: Sequence[DetailLine], body: LazyLines[DetailLine], tail: Sequence[DetailLine]
+    ) -> None:
+        self._head, self._body, self._tail = head, body, tail
+
+    def __len__(self) -> int:
+        return len(self._head) + len(self._body) + len(self._tail)
+
+    def __getitem__(self, index: int) -> DetailLine:
+        if index < len(self._head):
+            return self._head[index]
+        index -= len(self._head)
+        if index < len(self._body):
+            return self._body[index]
+        return self._tail[index - len(self._body)]
+
+    @property
+    def targets(self) -> list[int]:
+        """The lines that can be chosen; they stand below the text."""
+        first = len(self._head) + len(self._body)
+        return [first + at for at, line in enumerate(self._tail) if line.is_target]
+
+    def find_passage(self, words: Sequence[str]) -> tuple[int, int]:
+        """The first and the last line of the passage with most of the words; (0, 0) without one."""
+
+        def rate(block: str) -> int:
+            passage = text.find_passage(block, words)
+            return passage.words if passage else 0
+
+        at = self._body.best_block(rate, text.MAX_PASSAGE_CHARS)
+        if at < 0:
+            return 0, 0
+        first, lines = self._body.lines_of(at)
+        shown = "\n".join("".join(part.text for part in line.segments) for line in lines)
+        passage = text.find_passage(shown, words)
+        if passage is None:
+            return 0, 0
+        first += len(self._head) + passage.line
+        return first, first + shown.count("\n", passage.start, passage.end)
+
+    def adopt(self, before: DetailLines) -> None:
+        """Take over how high the parts of the text were when this memory was drawn before."""
+        self._body.adopt(before._body)
+
+    def settle(self, top: int, rows: int) -> int:
+        """Draw the lines in view and return the top line at which the view stays."""
+        at_end = top >= len(self) - rows
+        top = self._body.settle(top - len(self._head), rows) + len(self._head)
+        while at_end and top != (end := max(0, len(self) - rows)):
+            top = self._body.settle(end - len(self._head), rows) + len(self._head)
+            at_end = len(self) - rows > top
+        return max(0, min(top, len(self) - rows))
 
 
 class MemoryDetail:
@@ -60,29 +129,55 @@ class MemoryDetail:
         palette: Palette,
         now: datetime,
         width: int,
+        *,
+        root: Path | None = None,
+        trail: Sequence[str] = (),
+        raw: bool = False,
+        folded: bool = True,
     ) -> None:
+        """Take what is shown and how.
+
+        Args:
+            memory: The memory.
+            references: Memories it refers to.
+            words: Search words to highlight.
+            palette: Styles.
+            now: The present, for ages.
+            width: Columns.
+            root: Folder of its store, which its file is named from.
+            trail: Headlines of the memories that references were followed from.
+            raw: Show the text as it is written instead of rendering its Markdown.
+            folded: Leave out the raw fields.
+        """
         self._memory = memory
         self._references = references
         self._words = words
         self._palette = palette
         self._now = now
         self._width = max(8, width - 2)
+        self._root = root
+        self._trail = trail
+        self._raw = raw
+        self._folded = folded
 
-    def lines(self) -> list[DetailLine]:
+    def lines(self) -> DetailLines:
         """All lines, top to bottom."""
-        parts = (self._head(), self._content(), self._related(), self._fields(), self._extra())
-        lines: list[DetailLine] = []
-        for part in parts:
+        body = self._content()
+        tail: list[DetailLine] = []
+        for part in (self._related(), self._fields(), self._extra()):
             block = list(part)
-            if block and lines:
-                lines.append(_line())
-            lines.extend(block)
-        return lines
+            if block and (len(body) or tail):
+                tail.append(_line())
+            tail.extend(block)
+        head = list(self._head())
+        return DetailLines([*head, _line()] if len(body) or tail else head, body, tail)
 
     def _head(self) -> Iterator[DetailLine]:
         memory, palette = self._memory, self._palette
-        if memory.title:
-            for part in text.wrap(text.one_line(memory.title), self._width):
+        yield from self._breadcrumb()
+        title = text.one_line(memory.title)
+        if title and not self._is_title_in_text():
+            for part in text.wrap(title, self._width):
                 yield _line(*marked_segments(part, self._words, palette.title, palette.match))
         kind = text.one_line(memory.type) or UNTYPED
         bits = [
@@ -101,11 +196,31 @@ class MemoryDetail:
         if memory.when:
             bits.append((text.ago(memory.when, self._now), palette.dim))
         yield from self._flow(bits)
-        hidden = text.hidden_count(f"{memory.title}{memory.content}")
+        hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
             plural = "" if hidden == 1 else "s"
             badge = f" {text.number(hidden)} hidden character{plural} "
             yield _line(Segment(text.cut(badge, self._width), palette.badge))
+
+    def _breadcrumb(self) -> Iterator[DetailLine]:
+        """The memories that references were followed from, the nearest last."""
+        if not self._trail:
+            return
+        names = [text.cut(text.one_line(name), TRAIL_NAME) for name in self._trail]
+        words = " › ".join(names)
+        while len(names) > 1 and text.width(words) > self._width - 4:
+            del names[0]
+            words = "… › " + " › ".join(names)
+        yield _line(
+            Segment("‹ ", self._palette.accent),
+            Segment(text.cut(words, self._width - 4), self._palette.dim),
+            Segment(" ›", self._palette.accent),
+        )
+
+    def _is_title_in_text(self) -> bool:
+        """The text begins with the title, as a heading or as it is."""
+        first = self._memory.content.lstrip()[: len(self._memory.title) + 20].split("\n", 1)[0]
+        return first.lstrip("#").strip() == self._memory.title.strip()
 
     def _flow(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
         """Short pieces separated by dots, wrapped to lines."""
@@ -124,26 +239,50 @@ class MemoryDetail:
         if line:
             yield _line(*line)
 
-    def _content(self) -> Iterator[DetailLine]:
-        content = self._memory.content
-        shown = text.visible(content[:LONGEST])
-        style, match = self._palette.text, self._palette.match
+    def _content(self) -> LazyLines[DetailLine]:
+        content = self._memory.content.strip("\n")
+        if not content.strip():
+            blocks = [] if self._memory.title else [Block("")]
+            empty = _line(Segment("(empty)", self._palette.faint))
+            return LazyLines(blocks, lambda _: [empty], self._width)
+        style = self._palette.text
         if self._memory.status in appearance.INACTIVE_STATUSES:
             style = self._palette.dim
-        if not shown.strip():
-            if not self._memory.title:
-                yield _line(Segment("(empty)", self._palette.faint))
-            return
-        for part in text.wrap(shown.strip("\n"), self._width):
-            yield _line(*marked_segments(part, self._words, style, match))
-        if len(content) > LONGEST:
-            more = f"… {text.number(len(content) - LONGEST)} more characters · o open file"
-            yield _line(Segment(text.cut(more, self._width), self._palette.warning))
+        if self._raw or not is_markdown(content):
+            return LazyLines(split_blocks(content), partial(self._plain, style), self._width)
+        # Imported here: most memories have no Markdown, and it takes 0.1 s.
+        from memtui.tui.markdown_lines import MarkdownRenderer
+
+        renderer = MarkdownRenderer(
+            self._palette,
+            self._width,
+            base=style,
+            words=self._words,
+            definitions=link_definitions(content),
+        )
+
+        def draw(block: Block) -> list[DetailLine]:
+            return [_line(*line) for line in renderer.lines(block)]
+
+        return LazyLines(split_blocks(content), draw, self._width)
+
+    def _plain(self, style: Style, block: Block) -> list[DetailLine]:
+        """A block as it is written, with the blank lines before it."""
+        shown, match = text.visible(block.text), self._palette.match
+        return [_line()] * block.blanks + [
+            _line(*marked_segments(part, self._words, style, match))
+            for part in text.wrap(shown, self._width)
+        ]
 
     def _fields(self) -> Iterator[DetailLine]:
+        """Where it belongs and where it lies; what the head says is not repeated."""
         memory = self._memory
         entities = (memory.entity, *memory.also_entities)
-        pairs: list[tuple[str, str]] = [("Entity", ", ".join(entities))]
+        file = _place(memory.origin, self._root)
+        pairs: list[tuple[str, str]] = [
+            ("Entity", ", ".join(entities)),
+            ("Tags", ", ".join(memory.tags)),
+        ]
         if memory.created:
             pairs.append(("Created", self._time(memory.created)))
         if memory.updated and memory.updated != memory.created:
@@ -151,13 +290,12 @@ class MemoryDetail:
         if memory.confidence is not None:
             pairs.append(("Confidence", f"{memory.confidence:g}"))
         pairs += [
-            ("Tags", ", ".join(memory.tags)),
             ("Source", memory.source),
-            ("Kind", memory.kind),
+            ("Kind", memory.kind if memory.kind != memory.type else ""),
             ("Store", memory.store),
-            ("Id", memory.id),
-            ("File", _place(memory.origin)),
-            *(("Also in", _place(place)) for place in memory.also),
+            ("Id", "" if file.startswith(memory.id) else memory.id),
+            ("File", file),
+            *(("Also in", _place(place, self._root)) for place in memory.also),
         ]
         yield from self._table([(label, value) for label, value in pairs if value])
 
@@ -167,8 +305,12 @@ class MemoryDetail:
 
     def _extra(self) -> Iterator[DetailLine]:
         pairs = [(str(key), _value(value)) for key, value in self._memory.extra.items()]
-        if pairs:
-            yield _line(Segment("Other fields", self._palette.heading))
+        if not pairs:
+            return
+        sign = "▸" if self._folded else "▾"
+        words = f"{sign} Raw fields ({text.number(len(pairs))})"
+        yield DetailLine((Segment(" "), Segment(words, self._palette.heading)), folds=True)
+        if not self._folded:
             yield from self._table(pairs)
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
@@ -218,12 +360,16 @@ def _line(*segments: Segment, ref: str = "") -> DetailLine:
     return DetailLine((Segment(" "), *segments), ref)
 
 
-def _place(place: Place) -> str:
+def _place(place: Place, root: Path | None) -> str:
+    """File, line and position; the file from the folder of the store, where it lies in it."""
     if not place.file:
         return ""
+    file = place.file
+    if root is not None and file.startswith(f"{root}{os.sep}"):
+        file = file[len(str(root)) + 1 :]
     line = f":{place.line}" if place.line else ""
     key = f"  {place.key}" if place.key else ""
-    return f"{text.file_name(place.file)}{line}{key}"
+    return f"{text.file_name(file)}{line}{key}"
 
 
 def _value(value: Any) -> str:

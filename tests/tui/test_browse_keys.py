@@ -206,7 +206,7 @@ async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:
         await on.press("f")
-        await on.sees("Search or filter for something first")
+        await on.sees("Nothing to save: search or filter first.")
         await on.press("escape", "/")
         await on.type("type:decision")
         await on.press("enter", "f", "enter")
@@ -262,12 +262,12 @@ async def test_references_can_be_followed_and_left(root: Path) -> None:
         await find(on, "lisbon")
         await on.press("enter")
         await on.sees("Replaces")
-        await on.press("]", "enter")
+        await on.press("}", "enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.content == "Alice lives in Porto"
         await on.press("backspace")
         assert "Lisbon" in on.browse.detail.memory.content
-        await on.press("[")
+        await on.press("{")
         assert on.browse.detail.targets == 1
 
 

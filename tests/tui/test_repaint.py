@@ -165,9 +165,10 @@ async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_pa
     root = write_store(tmp_path, long_facts())
     items = root / "entities" / "people-alice" / "items.json"
     async with stage(root, (COLUMNS, LINES), state=tmp_path / "state", app_class=OnTerminal) as on:
-        await on.press("j", "3", "]")
+        await on.press("j", "3", "}")
         detail = on.browse.detail
-        chosen = detail._lines[detail._target].ref
+        assert detail._chosen is not None
+        chosen = detail._chosen.ref
         assert chosen
 
         def longer(facts: list[dict[str, Any]]) -> None:
@@ -175,7 +176,8 @@ async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_pa
 
         change(items, longer)
         await on.press("f5")
-        assert detail._lines[detail._target].ref == chosen
+        assert detail._chosen is not None
+        assert detail._chosen.ref == chosen
         await agrees(on, "the reference moved down")
 
 

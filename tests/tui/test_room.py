@@ -12,7 +12,7 @@ from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized
 from memtui.tui.widgets.memory_list import row_columns
 
 from .sample_stage import changing
-from .stage import Stage, stage, write_store
+from .stage import Stage, fact, stage, write_store
 
 LEAST_TEXT = {200: 64, 160: 60, 120: 48, 80: 45, 60: 45, 40: 26}
 """Columns of the terminal -> columns of text that a row of the list shows at least."""
@@ -157,3 +157,67 @@ def test_no_pane_is_pushed_off_the_screen(
         assert side + sizes.list + SMALLEST["detail"] <= width
     assert sizes.rows + SMALLEST["rows"] <= height - 3
     assert sizes.timeline <= max(4, (height - 3) // 2)
+
+
+async def test_jumps_lead_back_and_forward_over_all_moves(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        refs: list[str] = []
+
+        def shown() -> str:
+            assert on.browse.detail.memory is not None
+            return on.browse.detail.memory.ref
+
+        await on.press("j", "j")
+        refs.append(shown())
+        await on.press("G")
+        refs.append(shown())
+        await on.press("/")
+        await on.type("lisbon")
+        await on.press("enter", "3")
+        refs.append(shown())
+        await on.press("}", "enter")
+        refs.append(shown())
+        assert "‹ Alice lives in Lisbon" in on.text(), "the breadcrumb"
+        for ref in reversed(refs[:-1]):
+            await on.press("[")
+            assert shown() == ref
+        assert "‹ Alice" not in on.text()
+        for ref in refs[1:]:
+            await on.press("]")
+            assert shown() == ref
+        await on.press("]")
+        assert shown() == refs[-1]
+
+
+async def test_raw_text_and_raw_fields_have_keys(tmp_path: Path) -> None:
+    facts = {"shop": [fact(1, "# Plan\n\nUse **Postgres**", "2026-11-18")]}
+    async with stage(write_store(tmp_path, facts), (120, 35)) as on:
+        detail = on.browse.detail
+
+        def text() -> str:
+            return "\n".join(detail.render_line(y).text for y in range(detail.size.height))
+
+        assert "Use Postgres" in text()
+        await on.press("=")
+        assert "# Plan" in text()
+        assert "**Postgres**" in text()
+        await on.press("=")
+        assert "sourceRef" not in text()
+        await on.press(".")
+        assert "sourceRef" in text()
+        await on.press("3", "}", "enter")
+        assert "sourceRef" not in text(), "the line folds too"
+
+
+async def test_the_detail_says_where_a_memory_lies_from_the_store(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        assert "items.json" in on.text()
+        assert str(root) not in on.text()
+        lines = on.text().splitlines()
+        at = {
+            word: n
+            for word in ("Entity", "File", "Raw fields")
+            for n, line in enumerate(lines)
+            if word in line
+        }
+        assert at["Entity"] < at["File"] < at["Raw fields"]

@@ -12,6 +12,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.agent_memory.store", "AgentMemory"),
     configure=lazy_function("memtui.stores.format", "configure"),
+    upkeep=lazy_function("memtui.stores.agent_memory.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=(
             "entities/*",

@@ -15,8 +15,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from memtui.model import Memory
+from memtui.stores.upkeep_rules import UpkeepRules
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
@@ -152,3 +154,19 @@ def contradicted(
         if shared is not None and similarity(content, fact.content) < rules.similar:
             found.append((fact, shared))
     return found
+
+
+def upkeep_rules(store: Any) -> UpkeepRules:
+    """The rules for tidying the facts of an open store."""
+    rules: FactRules = store.rules
+
+    def contradicts(older: Memory, newer: Memory) -> str:
+        if older.kind != "fact" or newer.kind != "fact" or older.entity != newer.entity:
+            return ""
+        found = contradicted(newer.content, [older], rules)
+        return f"both say {found[0][1]!r}, and are not the same" if found else ""
+
+    return UpkeepRules(
+        contradicts=contradicts,
+        contradiction_source="agent-memory, add-fact-validated.sh:178-245",
+    )

@@ -12,6 +12,7 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
     configure=lazy_function("memtui.stores.format", "configure"),
+    upkeep=lazy_function("memtui.stores.ambient.adding", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.json", "*.json.migrated"),
         convert=lazy_function("memtui.stores.ambient.importing", "convert"),

@@ -17,6 +17,7 @@ from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
 from memtui.errors import Refused
+from memtui.model import Memory
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
@@ -34,6 +35,7 @@ from memtui.stores.ambient.project_files import (
 from memtui.stores.ambient.records import EventCopy, EventFile
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.importing import is_import, texts_in
+from memtui.stores.upkeep_rules import Compaction, Expiry, UpkeepRules
 from memtui.stores.values import to_milliseconds
 
 DECISION = "decision"
@@ -312,3 +314,34 @@ def _edits(
         pinned=change.fields.get("pinned") is True,
     )
     return tuple(edits)
+
+
+COMPACTION = Compaction(
+    limits=(("project", 40), ("branch", 80)),
+    batch=0.8,
+    source="Ambient, memory guide, Compaction",
+)
+"""The guide's limits; the program's own are 150 and 400 (src/memory/compact.ts:10-98), of which it
+summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""
+EXPIRY = Expiry(days=90, archived_days=7, source="Ambient, memory guide, TTL")
+
+
+def upkeep_rules(store: Any) -> UpkeepRules:
+    """The rules for tidying the events of an open store."""
+    rules: EventRules = store.rules
+
+    def replaces(older: Memory, newer: Memory) -> str:
+        if older.type != DECISION or newer.type != DECISION:
+            return ""
+        mine = keywords(newer.content, rules)
+        score = overlap(mine, keywords(older.content, rules))
+        if len(mine) < rules.fewest or score <= rules.overlap:
+            return ""
+        return f"{score:.0%} of the keywords of two decisions are the same"
+
+    return UpkeepRules(
+        replaces=replaces,
+        replacement_source="Ambient, src/memory/store.ts:277-305",
+        compaction=COMPACTION,
+        expiry=EXPIRY,
+    )

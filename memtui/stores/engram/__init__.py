@@ -50,6 +50,7 @@ FORMAT = Format(
         lazy_function("memtui.stores.engram.rows", "standing"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),
+    upkeep=lazy_function("memtui.stores.engram.records", "upkeep_rules"),
     transfer=TransferSupport(
         identity="sync_id", convert=lazy_function("memtui.stores.engram.importing", "convert")
     ),

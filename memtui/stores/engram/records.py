@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.model import Link, Memory, Place
+from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import from_iso
 
 PROMPT = "prompts/"
@@ -279,3 +280,11 @@ def _entity_under(row: Row, tail: str) -> str:
 
 def _distinct(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying observations: never across projects, scopes or topic keys."""
+    return UpkeepRules(
+        scope=lambda memory: f"{memory.extra.get('project', '')}/{memory.extra.get('scope', '')}",
+        merge_key=lambda memory: text(memory.extra.get("topic_key")),
+    )

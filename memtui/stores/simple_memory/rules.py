@@ -7,6 +7,7 @@ the sidecar keeps the former text as `<id>@v<version>`, which the item then supe
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -27,6 +28,7 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
+from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import is_number, text_of, whole_number
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
@@ -183,3 +185,27 @@ _FIELDS: Mapping[str, Callable[[object, RecordTarget, RecordDraft], None]] = {
     "tags": _tags,
     "confidence": _confidence,
 }
+
+
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*%?")
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying facts."""
+    return UpkeepRules(
+        contradicts=_contradicts,
+        contradiction_source="memtui: one subject and predicate, two objects",
+    )
+
+
+def _contradicts(older: Memory, newer: Memory) -> str:
+    said, says = older.extra, newer.extra
+    if older.kind != FACTS.kind or newer.kind != FACTS.kind:
+        return ""
+    if not said.get("s") or (said.get("s"), said.get("p")) != (says.get("s"), says.get("p")):
+        return ""
+    if said.get("o") == says.get("o"):
+        return ""
+    if all(_NUMBER.fullmatch(text_of(value.get("o"))) for value in (said, says)):
+        return ""  # measurements of different days
+    return f"both say what {text_of(says.get('s'))} {text_of(says.get('p'))}, and differ"

@@ -38,6 +38,10 @@ class DetailController:
         screen, now = self._screen, monotonic()
         changed = memory is not screen.detail.memory
         words = screen.found.words if screen.found else ()
+        if memory is not None and memory.store not in screen.detail.roots:
+            library = screen.worker.library
+            stores = library.snapshot.stores if library else ()
+            screen.detail.roots = {store.label: store.root for store in stores}
         screen.detail.show(memory, words, later=changed and now - self._moved < RUN)
         if not changed:
             return

@@ -9,9 +9,10 @@ from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import Memory
 from memtui.tui import actions, key_bindings, sanitizing, terminal
+from memtui.tui.jump_list import JumpList
 
 if TYPE_CHECKING:
-    from memtui.insight.lineage import Lineage
+    from memtui.insight.versions import VersionHistory
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -21,8 +22,7 @@ class MemoryActions:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._trail: list[str] = []
-        """Refs of the memories that references were followed from."""
+        self._jumps = JumpList()
 
     def handlers(self) -> ActionHandlers:
         screen = self._screen
@@ -34,7 +34,10 @@ class MemoryActions:
             "copy.exact": partial(self._copy, exact=True),
             "source": self._source,
             "history": self._history,
-            "back": self._back,
+            "back": partial(self._jump, -1),
+            "forward": partial(self._jump, 1),
+            "detail.raw": screen.detail.toggle_raw,
+            "detail.fields": screen.detail.toggle_fields,
             "help": self._help,
             "theme": self._theme,
             "unreadable": self._unreadable,
@@ -47,42 +50,69 @@ class MemoryActions:
 
     @property
     def can_go_back(self) -> bool:
-        return bool(self._trail)
+        return self._jumps.can_go_back
+
+    @property
+    def can_go_forward(self) -> bool:
+        return self._jumps.can_go_forward
+
+    def note_shown(self, memory: Memory | None) -> None:
+        """The list's cursor stands on this memory."""
+        screen = self._screen
+        if memory is not None:
+            is_typing = screen.search_bar.line.has_focus
+            self._jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
+        self._show_trail()
 
     def follow(self, ref: str) -> None:
         """Show the memory with this ref in the detail; the list stays where it is."""
         memory = self._screen.detail.memory
-        if self._show(ref) and memory is not None:
-            self._trail.append(memory.ref)
+        if memory is not None and self._read(ref) is not None:
+            self._jumps.follow(ref, memory.headline[:200])
+            self._show_trail()
+            self._show(ref)
             self._screen.update_keys()
 
-    def forget_trail(self) -> None:
-        self._trail.clear()
-
-    def _back(self) -> None:
-        while self._trail:
-            if self._show(self._trail.pop()):
+    def _jump(self, step: int) -> None:
+        """Go back or forward; memories that are gone are left out."""
+        memories = self._screen.memories
+        while (jump := self._jumps.go(step)) is not None:
+            self._show_trail()
+            under = memories.memory
+            if jump.trail or (under is not None and under.ref == jump.ref):
+                if self._show(jump.ref):
+                    break
+            elif memories.go_to(jump.ref) or self._show(jump.ref):
                 break
         self._screen.update_keys()
 
+    def _show_trail(self) -> None:
+        jump = self._jumps.current
+        self._screen.detail.set_trail(jump.trail if jump else ())
+
     def _show(self, ref: str) -> bool:
+        memory = self._read(ref)
+        if memory is not None:
+            self._screen.show_memory(memory)
+        return memory is not None
+
+    def _read(self, ref: str) -> Memory | None:
         library = self._screen.worker.library
-        if library is None:
-            return False
         try:
-            memory = library.get(ref)
+            return library.get(ref) if library is not None else None
         except MemtuiError as error:
             self._screen.app.notify(str(error), severity="warning")
-            return False
-        self._screen.show_memory(memory)
-        return True
+            return None
 
     def _current(self) -> Memory | None:
         return self._screen.detail.memory
 
     def _next_fresh(self) -> None:
         if not self._screen.memories.next_fresh():
-            self._screen.app.notify("What is new does not pass the filters; F clears them.")
+            keys = key_bindings.press(
+                self._screen.app.key_overrides, ("filter.clear", "to clear them")
+            )
+            self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
     def _copy(self, *, exact: bool = False) -> None:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
@@ -105,9 +135,13 @@ class MemoryActions:
             app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
 
     def _source(self) -> None:
+        from memtui.files import external_editor
+
         memory = self._current()
         if memory is not None:
-            terminal.open_source(self._screen.app, memory.origin)
+            found = self._screen.found
+            place = external_editor.find_line(memory, found.words if found else ())
+            terminal.open_source(self._screen.app, place)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
@@ -116,13 +150,13 @@ class MemoryActions:
         if memory is None:
             return
 
-        def show(lineage: Lineage) -> None:
+        def show(found: VersionHistory) -> None:
             screen.app.push_screen(
-                HistoryScreen(lineage, screen.now), lambda ref: self.follow(ref) if ref else None
+                HistoryScreen(found, screen.now), lambda ref: self.follow(ref) if ref else None
             )
 
         screen.worker.ask(
-            lambda library: library.lineage(memory), show, None, "history", opens=True
+            lambda library: library.history(memory), show, None, "history", opens=True
         )
 
     def _suspend(self) -> None:

@@ -13,8 +13,9 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
+from memtui.text.word_diff import diff_words
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.diff_lines import DiffLine, count_lines, diff_words
+from memtui.tui.diff_lines import DiffLine, count_lines
 from memtui.tui.widgets.diff_view import DiffView, wrap_pieces
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone

@@ -18,10 +18,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.model import Memory
+from memtui.text.word_diff import diff_words
 from memtui.tui import appearance
 from memtui.tui.dialogs.dialog import Dialog
-from memtui.tui.diff_lines import diff_words
 from memtui.tui.widgets.diff_view import wrap_pieces
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
@@ -29,7 +28,7 @@ from memtui.tui.widgets.status_lines import KeyLine
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.insight.lineage import Lineage
+    from memtui.insight.versions import TextVersion, VersionHistory
     from memtui.tui.appearance import Palette
 
 LONGEST = 4_000
@@ -103,9 +102,9 @@ class HistoryScreen(Dialog[str]):
         Binding("enter", "choose", show=False),
     ]
 
-    def __init__(self, lineage: Lineage, now: Callable[[], datetime]) -> None:
+    def __init__(self, history: VersionHistory, now: Callable[[], datetime]) -> None:
         super().__init__()
-        self._lineage = lineage
+        self._history = history
         self._now = now
 
     def compose(self) -> ComposeResult:
@@ -126,47 +125,52 @@ class HistoryScreen(Dialog[str]):
     def _fill(self) -> None:
         versions = self.query_one(VersionList)
         width = max(20, versions.size.width - 3)
-        history = self._lineage.history
+        found = self._history
         blocks: list[Version] = []
-        for index in range(len(history) - 1, -1, -1):
-            relative = history[index]
-            if relative.memory is None:
-                words = text.cut(f"{text.one_line(relative.id)}: not in this store", width)
-                line = [
-                    Segment("○ ", versions.palette.faint),
-                    Segment(words, versions.palette.faint),
-                ]
-                blocks.append(Version("", (line,)))
-                continue
-            before = history[index - 1].memory if index else None
-            lines = self._version(relative.memory, before, versions.palette, width)
-            blocks.append(Version(relative.memory.ref, tuple(lines)))
-        here = next((i for i, b in enumerate(blocks) if b.ref == self._lineage.memory.ref), 0)
+        for index in range(len(found.versions) - 1, -1, -1):
+            version = found.versions[index]
+            lines = self._version(version, found.previous(index), versions.palette, width)
+            blocks.append(Version(version.memory.ref, tuple(lines)))
+        for id in found.missing:
+            words = text.cut(f"{text.one_line(id)}: not in this store", width)
+            faint = versions.palette.faint
+            blocks.append(Version("", ([Segment("○ ", faint), Segment(words, faint)],)))
+        own, shown = found.lineage.memory.ref, reversed(found.versions)
+        here = next((i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0)
         versions.show(blocks, here)
 
     def _version(
-        self, memory: Memory, before: Memory | None, palette: Palette, width: int
+        self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[Sequence[Segment]]:
-        here = memory.ref == self._lineage.memory.ref
-        when = f"{text.date(memory.when)}  {text.ago(memory.when, self._now())}"
-        sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
-        mine = "  current" if here else ""
+        memory = version.memory
+        here = version.is_present and memory.ref == self._history.lineage.memory.ref
+        when = f"{text.date(version.time)}  {text.ago(version.time, self._now())}"
+        if version.is_present:
+            sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
+            status = Segment(f"  {sign} {memory.status}", palette.status(memory.status))
+        else:
+            status = Segment("  former text", palette.faint)
+        by = [str(version.origin), version.note, version.author]
+        said = "  ".join(text.one_line(word) for word in by if word and word != "store")
         head = [
             Segment("● " if here else "○ ", palette.accent),
             Segment(text.cut(when, width // 2), palette.heading),
-            Segment(f"  {sign} {memory.status}", palette.status(memory.status)),
-            Segment(mine, palette.accent),
+            status,
+            Segment("  current" if here else "", palette.accent),
+            Segment(text.cut(f"  {said}", width // 3) if said else "", palette.faint),
         ]
-        body = self._changed(memory, before, palette, width - 2)
+        body = self._changed(version, before, palette, width - 2)
         return [head, *([Segment("│ ", palette.rule), *line] for line in body)]
 
     def _changed(
-        self, memory: Memory, before: Memory | None, palette: Palette, width: int
+        self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[list[Segment]]:
+        memory = version.memory
         now = text.visible((memory.content or memory.title)[:LONGEST])
         if before is None:
             return [[Segment(line, palette.text)] for line in text.wrap(now, width)]
-        then = text.visible((before.content or before.title)[:LONGEST])
+        former = before.memory
+        then = text.visible((former.content or former.title)[:LONGEST])
         styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
         return wrap_pieces([(styles[k], piece) for k, piece in diff_words(then, now)], width)
 

@@ -84,6 +84,7 @@ class BrowseScreen(SearchableScreen):
             targets=self.detail.targets,
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
+            can_go_forward=self._reading.can_go_forward,
             refused=self._editing.refusal if self._editing else lambda _: OPENING,
         )
 
@@ -91,8 +92,8 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
-        self._reading.forget_trail()
         memory = self.memories.memory
+        self._reading.note_shown(memory)
         if self.memories.serial in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
@@ -132,7 +133,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
         for report in event.reports:
-            title, words = describe_losses(report)
+            title, words = describe_losses(report, self.app.key_overrides)
             self.app.notify(words, title=title, severity="error", timeout=15)
 
     @on(messages.WritingReady)
@@ -142,6 +143,7 @@ class BrowseScreen(SearchableScreen):
 
         self._editing = EditingControllers(self)
         self._handlers = {**self._handlers, **self._editing.handlers()}
+        self.detail.render_markdown()
         self.update_keys()
 
     @on(messages.IndexReady)

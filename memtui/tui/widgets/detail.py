@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
-from memtui.tui.memory_detail import DetailLine, MemoryDetail, Reference
+from memtui.tui.memory_detail import DetailLine, DetailLines, MemoryDetail, Reference
 from memtui.tui.messages import RefChosen
+from memtui.tui.text_blocks import LazyLines
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+LINES_ABOVE = 2
+"""Lines above the passage that a search has found."""
+
+
+NOTHING = DetailLines((), LazyLines((), lambda _: [], 0), ())
 
 
 class Detail(ListWindow):
@@ -34,14 +43,23 @@ class Detail(ListWindow):
         self._memory: Memory | None = None
         self._references: Sequence[Reference] = ()
         self._words: tuple[str, ...] = ()
-        self._lines: list[DetailLine] = []
+        self._searched: tuple[str, ...] = ()
+        """The words whose passage has been scrolled to."""
+        self._lines = NOTHING
         self._laid_out_for = 0
         self._laid_out_ref = ""
         """Ref of the memory that the lines, scroll and selected reference belong to."""
         self._target = -1
-        """Line of the selected reference; -1 = none."""
+        """Number of the selected reference among those that can be selected; -1 = none."""
         self._is_behind = False
         """The lines are still those of the previous memory."""
+        self._trail: Sequence[str] = ()
+        self._raw = False
+        self._can_render = False
+        """Markdown can be rendered without an import, which would take 0.1 s."""
+        self._folded = True
+        self.roots: Mapping[str, Path] = {}
+        """Store -> its folder, which files are named from."""
 
     # Content
 
@@ -55,7 +73,7 @@ class Detail(ListWindow):
             words: Search words to highlight.
             later: Draw it only when `catch_up` is called or its lines are needed.
         """
-        if memory is self._memory and words == self._words:
+        if memory is self._memory and words == self._words and not self._is_behind:
             return
         if _ref(memory) != _ref(self._memory):
             self._references = ()
@@ -80,51 +98,119 @@ class Detail(ListWindow):
     def memory(self) -> Memory | None:
         return self._memory
 
+    def set_trail(self, names: Sequence[str]) -> None:
+        """Set the headlines of the memories that references were followed from."""
+        if list(names) != list(self._trail):
+            self._trail = names
+            self._is_behind = True
+
+    def toggle_raw(self) -> None:
+        """Show the text as it is written, or with its Markdown rendered."""
+        self._raw = not self._raw
+        self.border_subtitle = Content("raw") if self._raw else Content("")
+        self._lay_out()
+
+    def render_markdown(self) -> None:
+        """Render Markdown from now on: what it needs has been imported."""
+        self._can_render = True
+        self._lay_out()
+
+    def toggle_fields(self) -> None:
+        """Show or hide the raw fields."""
+        self._folded = not self._folded
+        self._lay_out()
+
     @property
     def targets(self) -> int:
         self.catch_up()
-        return sum(1 for line in self._lines if line.ref)
+        return sum(1 for line in self._lines.targets if self._lines[line].ref)
+
+    @property
+    def _chosen(self) -> DetailLine | None:
+        lines = self._lines.targets
+        return self._lines[lines[self._target]] if 0 <= self._target < len(lines) else None
 
     def step_target(self, step: int) -> None:
         """Select the next reference (1) or the previous one (-1)."""
         self.catch_up()
-        lines = [index for index, line in enumerate(self._lines) if line.ref]
+        lines = self._lines.targets
         if not lines:
             return
-        at = lines.index(self._target) + step if self._target in lines else (step < 0) * -1
-        self._target = lines[at % len(lines)]
-        if not self.top <= self._target < self.top + self.page:
-            self.top = max(0, min(self._target - self.page // 2, len(self._lines) - self.page))
+        at = self._target + step if self._target >= 0 else (step < 0) * -1
+        self._target = at % len(lines)
+        line = lines[self._target]
+        if not self.top <= line < self.top + self.page:
+            self.top = max(0, min(line - self.page // 2, len(self._lines) - self.page))
+            self._settle()
         self.redraw()
 
     def choose(self) -> None:
         """Follow the selected reference, or the only one."""
         self.catch_up()
-        lines = [index for index, line in enumerate(self._lines) if line.ref]
-        if self._target not in lines and len(lines) == 1:
-            self._target = lines[0]
-        if self._target in lines:
-            self.post_message(RefChosen(self._lines[self._target].ref))
-        elif lines:
+        lines = [self._lines[at] for at in self._lines.targets]
+        refs = [at for at, line in enumerate(lines) if line.ref]
+        if self._chosen is None and len(refs) == 1:
+            self._target = refs[0]
+        if (chosen := self._chosen) is None:
             self.step_target(1)
+        elif chosen.folds:
+            self.toggle_fields()
+        else:
+            self.post_message(RefChosen(chosen.ref))
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
-        chosen = self._lines[self._target].ref if self._target >= 0 else ""
+        chosen = self._chosen
+        ref = chosen.ref if chosen else ""
         self._laid_out_for = width
         self._is_behind = False
-        self._lines = []
+        before, self._lines = self._lines, NOTHING
         if self._memory is not None and width > 0:
             self._lines = MemoryDetail(
-                self._memory, self._references, self._words, self.palette, self._now(), width
+                self._memory,
+                self._references,
+                self._words,
+                self.palette,
+                self._now(),
+                width,
+                root=self.roots.get(self._memory.store),
+                trail=self._trail,
+                raw=self._raw or not self._can_render,
+                folded=self._folded,
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
-            self.top, chosen = 0, ""
-        same = [index for index, line in enumerate(self._lines) if chosen and line.ref == chosen]
-        self._target = min(same, key=lambda index: abs(index - self._target), default=-1)
-        self.top = max(0, min(self.top, len(self._lines) - self.page))
+            self.top, self._target, chosen = 0, -1, None
+            self._searched = ()
+        else:
+            self._lines.adopt(before)
+        if chosen is not None:
+            lines = [self._lines[at] for at in self._lines.targets]
+            same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
+            self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
+        self._go_to_passage()
+        self._settle()
         self.redraw()
+
+    def _go_to_passage(self) -> None:
+        """Scroll to the passage that a new search has found, if it is further down."""
+        if self._searched == self._words or not self._words:
+            return
+        self._searched = self._words
+        first, last = self._lines.find_passage(self._words)
+        self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
+
+    def _settle(self) -> None:
+        """Draw what is in view; the lines below it may move."""
+        before = len(self._lines)
+        self.top = self._lines.settle(min(self.top, max(0, before - self.page)), self.page)
+        if len(self._lines) != before:
+            self.redraw()
+
+    def scroll_lines(self, lines: int) -> None:
+        self.catch_up()
+        super().scroll_lines(lines)
+        self._settle()
 
     # Drawing
 
@@ -132,11 +218,15 @@ class Detail(ListWindow):
         return len(self._lines)
 
     def draw_key(self, index: int) -> Hashable:
-        return index, index == self._target
+        return index, self._is_selected(index)
+
+    def _is_selected(self, index: int) -> bool:
+        lines = self._lines.targets
+        return 0 <= self._target < len(lines) and lines[self._target] == index
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line = self._lines[index]
-        if index != self._target:
+        if not self._is_selected(index):
             return Strip(line.segments)
         ground = self.palette.cursor(focused=self.has_focus)
         segments = [Segment(s.text, (s.style or Style.null()) + ground) for s in line.segments]
@@ -150,8 +240,8 @@ class Detail(ListWindow):
         return Strip([Segment(text.cut(" no memory selected", width), self.palette.faint)])
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if self._lines[index].ref:
-            self._target = index
+        if index in (lines := self._lines.targets):
+            self._target = lines.index(index)
             self.redraw()
             self.choose()
 
@@ -161,6 +251,8 @@ class Detail(ListWindow):
     def on_resize(self) -> None:
         if self.size.width - 1 != self._laid_out_for:
             self._lay_out()
+        else:
+            self._settle()
 
 
 def _ref(memory: Memory | None) -> str:

@@ -120,7 +120,7 @@ def test_what_a_store_has_no_way_to_do_is_refused(shell: Shell) -> None:
 @on("agent-memory")
 def test_review_notes_the_date(shell: Shell) -> None:
     (ref, *_) = shell.some()
-    (plan,) = shell.json("review", ref)
+    (plan,) = shell.json("mark-reviewed", ref)
     assert (plan["outcome"], plan["done"]) == ("DONE", True)
     assert shell.json("show", ref)["extra"]["reviewed"].startswith("20")
     shell.undo()

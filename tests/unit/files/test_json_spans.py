@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json import editing as spans
 from memtui.files.reading import decode, encode
+from tests.long_run import count
 
 AGENT = b"""[
   {
@@ -235,7 +236,7 @@ def documents(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     return text + draw(st.sampled_from(["", "\n", "\r\n\r\n"])), records
 
 
-@settings(max_examples=400)
+@settings(max_examples=count(100, 400))
 @given(documents(), st.data(), VALUES)
 def test_any_document_keeps_every_other_byte(
     document: tuple[str, list[dict[str, Any]]], data: st.DataObject, value: Any

@@ -33,6 +33,6 @@ def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> Non
     """A count of one is no yes, though Python holds them for equal."""
     memory = Memory("a:1", "1", "a", "fact", content="told", extra={"counted": value})
     palette = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
-    lines = MemoryDetail(memory, (), (), palette, NOW, 60).lines()
+    lines = MemoryDetail(memory, (), (), palette, NOW, 60, folded=False).lines()
     texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
     assert ["counted", *shown.split()] in texts

@@ -1,4 +1,4 @@
-"""Order found slots by the fields that `sort:` names."""
+"""The orders of a list that need no scores of a text: time, importance, priority."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memtui.query import Sort
-from memtui.search.array_types import Mask
-from memtui.search.columns import DAY_SECONDS, Columns, Slots
-
-RECENCY_TAU_DAYS = 30.0
-"""Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
-PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
-"""Recency, importance, frequency: Simple Memory, section Scoring & Forgetting."""
-_IMPORTANCE_VALUES = np.array([1.0, 0.5, 0.0])
-"""High, medium, low as 0..1 for the priority formula."""
+from memtui.search.array_types import Doubles, Longs, Mask
+from memtui.search.columns import Columns
+from memtui.search.priority import priority_parts
+from memtui.search.salience import decayed_salience
 
 
 def order_slots(
     columns: Columns, found: Mask, sort: Sort, now: datetime, then: Sequence[Sort] = ()
-) -> Slots:
+) -> Longs:
     """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first.
 
     Args:
@@ -40,9 +34,7 @@ def order_slots(
     return slots
 
 
-def _sort_values(
-    columns: Columns, slots: Slots, sort: Sort, now: datetime
-) -> NDArray[np.float64] | None:
+def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> Doubles | None:
     """What sorts the slots, the least first and nan last; None to leave the order."""
     match sort:
         case Sort.NEW:
@@ -54,20 +46,18 @@ def _sort_values(
         case Sort.LEAST_IMPORTANT:
             return -columns.importance[slots].astype(np.float64)
         case Sort.PRIORITY:
-            return -priority_scores(columns, slots, now)
+            return -priority_parts(columns, slots, now).total
         case Sort.LEAST_PRIORITY:
-            return priority_scores(columns, slots, now)
+            return priority_parts(columns, slots, now).total
         case _:
             return None
 
 
-def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
-    """Simple Memory's priority, with a pin as its frequency, because uses are not counted."""
-    recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
-    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / DAY_SECONDS
-    recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
-    return (
-        recency_weight * recency
-        + importance_weight * _IMPORTANCE_VALUES[columns.importance[slots]]
-        + frequency_weight * columns.pinned[slots]
+def salience_now(columns: Columns, slots: Longs, now: datetime) -> Doubles:
+    """The salience of these slots, see `memtui.search.salience`."""
+    return decayed_salience(
+        columns.base_salience[slots].astype(np.float64),
+        columns.accesses[slots].astype(np.float64),
+        columns.accessed[slots],
+        now,
     )

@@ -1,0 +1,309 @@
+"""Commands of the review queue: `review`, `consolidate`, `compact`, `extract`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from memtui.cli.applying import confirm_owner
+from memtui.cli.options import json_option, store_option
+from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress
+from memtui.cli.store_selection import load_library
+from memtui.errors import Refused
+from memtui.text import one_line, visible
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.library.review import Queue, ReviewQueue
+    from memtui.upkeep.model_requests import ModelRequest
+    from memtui.upkeep.proposals import Proposal, ProposalKind
+
+_VERBS = ("show", "accept", "decline", "snooze", "reopen")
+
+
+@click.command("review")
+@click.argument("arguments", nargs=-1, metavar="[VERB ID...]")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only findings of this kind.")
+@click.option("--dry-run", is_flag=True, help="With accept: print the diff, change nothing.")
+@store_option
+@json_option
+def review(
+    arguments: Sequence[str],
+    kinds: Sequence[str],
+    dry_run: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """List the review queue, or decide on proposals by their ids.
+
+    \b
+    memtui review                   list what could be tidied
+    memtui review show ID           print the diff of a proposal
+    memtui review accept ID...      make its changes; undo reverts them as one step
+    memtui review decline ID...     never propose it again unless its memories change
+    memtui review snooze ID...      not for a week
+    memtui review reopen ID...      forget a decision
+
+    Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
+    """
+    library = load_library(stores)
+    queue = _queue_of(library)
+    verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
+    if verb != "list" and verb not in _VERBS:
+        raise click.UsageError(
+            f"there is no verb {verb!r}: {', '.join(_VERBS)}; "
+            "to mark a memory as reviewed: memtui mark-reviewed REF"
+        )
+    if verb == "reopen":
+        queue.reopen(ids)
+        return 0
+    found = _scan(queue, kinds)
+    if verb == "list":
+        return _print_queue(found, as_json)
+    if not ids:
+        raise click.UsageError(f"review {verb} needs the id of a proposal")
+    chosen = [found.get(id) for id in ids]
+    if verb in ("decline", "snooze"):
+        from memtui.library.review import Decision
+
+        queue.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
+        word = "Declined" if verb == "decline" else "Snoozed for a week"
+        print(f"{word}: {', '.join(one.id for one in chosen)}")
+        return 0
+    return _accept(library, queue, chosen, dry_run=dry_run or verb == "show", as_json=as_json)
+
+
+_model_option = click.option(
+    "--model", "use_model", is_flag=True, help="Let the language model of config.toml write it."
+)
+_yes_option = click.option("--yes", is_flag=True, help="Send to the model without asking.")
+
+
+@click.command("consolidate")
+@click.option("--apply", "do_apply", is_flag=True, help="Merge each cluster.")
+@click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
+@click.option("--undo", "undo_number", type=int, metavar="ID", help="Undo a consolidation.")
+@_model_option
+@_yes_option
+@store_option
+@json_option
+def consolidate(
+    do_apply: bool,
+    dry_run: bool,
+    undo_number: int | None,
+    use_model: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Merge clusters of memories that say much the same, with their lineage kept.
+
+    ID is the number that --apply prints, as in `memtui log`. With --model the merged texts are
+    written by the language model; what is sent is shown first, with secrets masked.
+    """
+    library = load_library(stores)
+    if undo_number is not None:
+        action = confirm_owner(library, lambda: library.undo(undo_number))
+        print(f"Undone: {one_line(action.title)}")
+        return 0
+    queue = _queue_of(library)
+    found = [one for one in _scan(queue, ["cluster"]).proposals if one.changes]
+    if use_model:
+        from memtui.upkeep.model_requests import merge_request, parse_summary
+
+        found = [
+            queue.with_merged_text(
+                one, parse_summary(_ask(merge_request([library.get(r) for r in one.refs]), yes))
+            )
+            for one in found
+        ]
+    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
+
+
+@click.command("compact")
+@click.option("--apply", "do_apply", is_flag=True, help="Make the changes.")
+@click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
+@_model_option
+@_yes_option
+@store_option
+@json_option
+def compact(
+    do_apply: bool,
+    dry_run: bool,
+    use_model: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Compact projects and branches with more events than their limit.
+
+    Without --model only old events of low importance are dropped. With it the oldest low and medium
+    ones become one summary each, written by the language model. High ones are never touched. The
+    limits are under [review] in config.toml.
+    """
+    library = load_library(stores)
+    queue = _queue_of(library)
+    if use_model:
+        from memtui.upkeep.model_requests import parse_summary, summary_request
+
+        found = [
+            queue.summarised(entity, batch, parse_summary(_ask(summary_request(batch), yes)))
+            for entity, batch in queue.due_batches()
+        ]
+    else:
+        found = [one for one in _scan(queue, ["compaction"]).proposals if one.changes]
+    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
+
+
+@click.command("extract")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
+@click.option("--into", "into", required=True, metavar="STORE", help="Label of the store.")
+@click.option("--entity", "-e", default="", help="Entity of facts for which the model names none.")
+@click.option("--apply", "do_apply", is_flag=True, help="Add the facts that the store accepts.")
+@_yes_option
+@store_option
+@json_option
+def extract(
+    file: TextIO,
+    into: str,
+    entity: str,
+    do_apply: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Extract facts from a transcript or a daily note with the language model.
+
+    Prints what the store would do with each fact; --apply adds them as one step. FILE may be -.
+    """
+    from memtui.changes import Act, Change
+    from memtui.cli.applying import apply_planned
+    from memtui.upkeep.model_requests import extraction_request, parse_facts
+
+    library = load_library(stores)
+    store = library.store(into)
+    facts = parse_facts(_ask(extraction_request(file.read()), yes))
+    changes = [
+        Change(
+            Act.ADD,
+            store.label,
+            "",
+            {
+                "content": fact.content,
+                "entity": fact.entity or entity,
+                "importance": fact.importance,
+            },
+        )
+        for fact in facts
+        if fact.entity or entity
+    ]
+    if not changes:
+        raise Refused("the model found no fact", do="name an entity with --entity")
+    planned = library.plan(changes, f"extract {len(changes)} facts")
+    return apply_planned(library, planned, not do_apply, as_json)
+
+
+def _ask(request: ModelRequest, yes: bool) -> str:
+    """Show what would be sent, ask, and return the model's answer. Raises Refused, ModelError."""
+    from memtui import config, paths
+    from memtui.library.language_model import ChatServer
+
+    server = ChatServer(config.load(paths.config_file()).settings.language_model)
+    masked = f", {request.masked} secrets masked" if request.masked else ""
+    click.echo(f"To {one_line(server.name)}: {len(request.text):,} characters{masked}", err=True)
+    if not yes:
+        click.echo(visible(request.text), err=True)
+        if not sys.stdin.isatty():
+            raise Refused("nothing is sent unasked", do="use --yes when not running interactively")
+        if not click.confirm("Send this?", err=True):
+            raise Refused("nothing was sent")
+    return server.complete(request)
+
+
+def _batch(
+    library: Library, queue: ReviewQueue, found: Sequence[Proposal], *, apply: bool, as_json: bool
+) -> int:
+    if not found:
+        print("[]" if as_json else "nothing to do")
+        return 0
+    return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
+
+
+def _queue_of(library: Library) -> ReviewQueue:
+    from memtui import config, paths
+    from memtui.library.review import ReviewQueue
+
+    return ReviewQueue(library, config.load(paths.config_file()).settings.review)
+
+
+def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:
+    try:
+        return queue.scan(_kinds(kinds), show_progress)
+    finally:
+        clear_progress()
+
+
+def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
+    from difflib import get_close_matches
+
+    from memtui.upkeep.proposals import ProposalKind
+
+    known = [str(kind) for kind in ProposalKind]
+    wanted = [name for text in names for name in text.split(",")]
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(known)}"
+            raise click.UsageError(f"there is no kind {name!r}: {advice}")
+    return [ProposalKind(name) for name in wanted] or None
+
+
+def _print_queue(queue: Queue, as_json: bool) -> int:
+    from memtui.upkeep.proposals import RULES, to_record
+
+    if as_json:
+        print_json([to_record(one) for one in queue.proposals])
+        return 0
+    heading = None
+    for one in queue.proposals:
+        if one.kind is not heading:
+            heading = one.kind
+            count = sum(each.kind is heading for each in queue.proposals)
+            print(f"{RULES[heading].heading} ({count}), {heading}: {RULES[heading].source}")
+        mark = "hint" if one.is_hint else "    "
+        print(f"  {one.id}  {mark}  {one_line(one.store)}  {one_line(one.title)}")
+        print(f"                      {one_line(one.reason)}")
+    acceptable = sum(not one.is_hint for one in queue.proposals)
+    print(
+        f"{acceptable} proposals, {len(queue.proposals) - acceptable} hints, "
+        f"{queue.declined} declined, {queue.snoozed} snoozed"
+    )
+    return 0
+
+
+def _accept(
+    library: Library,
+    queue: ReviewQueue,
+    chosen: Sequence[Proposal],
+    *,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    planned = queue.plan(chosen)
+    if not planned.has_edits:
+        raise Refused("there is nothing to change", do="memtui review lists what is open")
+    number = None
+    if not dry_run:
+        apply: Callable[[], Any] = lambda: library.apply(planned)  # noqa: E731
+        number = confirm_owner(library, apply).id
+    if as_json:
+        record = {"done": not dry_run, "action": number, "proposals": [one.id for one in chosen]}
+        print_json(record)
+    elif dry_run:
+        print_diffs(planned.diffs())
+    else:
+        print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
+    return 0

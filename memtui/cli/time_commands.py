@@ -1,0 +1,121 @@
+"""Commands on how memories changed: `history`, `diff`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui.cli.applying import apply_planned
+from memtui.cli.options import dry_run_option, json_option, store_option
+from memtui.cli.output import print_json
+from memtui.cli.store_selection import load_library
+from memtui.errors import Refused
+from memtui.model import to_record
+from memtui.text import date, one_line, visible
+from memtui.text.word_diff import diff_words, mark_words
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from memtui.insight.versions import TextVersion, VersionHistory
+
+_NOT_OPEN = "not in any open store"
+
+
+@click.command("history")
+@click.argument("ref")
+@click.option(
+    "--restore",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Give the memory the text of version N again, as a new change.",
+)
+@store_option
+@dry_run_option
+@json_option
+def history(
+    ref: str, number: int | None, stores: Sequence[str], dry_run: bool, as_json: bool
+) -> int:
+    """Show all versions of a memory, oldest first, each as a word diff against the one before.
+
+    Covers what it superseded and what superseded it, edits made with memtui, versions the store
+    keeps, and the git history of its file.
+    """
+    library = load_library(stores)
+    memory = library.resolve(ref)
+    found = library.history(memory)
+    if number is not None:
+        if number > len(found.versions):
+            raise Refused(
+                f"there is no version {number}", do=f"the last one is {len(found.versions)}"
+            )
+        former = found.versions[number - 1].memory
+        return apply_planned(library, library.plan_restore_text(memory, former), dry_run, as_json)
+    if as_json:
+        print_json(_history_record(found))
+    else:
+        _print_history(found)
+    return 0
+
+
+def _history_record(found: VersionHistory) -> dict[str, Any]:
+    return {
+        "ref": found.lineage.memory.ref,
+        "complete": found.is_complete,
+        "missing": list(found.missing),
+        "versions": [
+            {
+                "number": at + 1,
+                "ref": version.memory.ref,
+                "time": _iso(version.time),
+                "origin": str(version.origin),
+                "author": version.author,
+                "note": version.note,
+                "present": version.is_present,
+                "follows": found.before[at] + 1 if found.before[at] >= 0 else None,
+                "title": version.memory.title,
+                "content": version.memory.content,
+                "diff": [list(piece) for piece in _diff(found, at)],
+                "memory": to_record(version.memory) if version.is_present else None,
+            }
+            for at, version in enumerate(found.versions)
+        ],
+    }
+
+
+def _diff(found: VersionHistory, at: int) -> list[tuple[str, str]]:
+    former = found.previous(at)
+    return diff_words(former.text, found.versions[at].text) if former is not None else []
+
+
+def _print_history(found: VersionHistory) -> None:
+    for at, version in enumerate(found.versions):
+        if at:
+            print()
+        print(_headline(at, version, found))
+        former = found.previous(at)
+        text = version.text
+        shown = text if former is None else mark_words(former.text, text)
+        for line in visible(shown).split("\n"):
+            print(f"    {line}")
+    for id in found.missing:
+        print(f"\n{one_line(id)}  {_NOT_OPEN}")
+    if not found.is_complete:
+        click.echo("older versions in git were not read: it took too long", err=True)
+
+
+def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
+    memory = version.memory
+    status = memory.status if version.is_present else "former text"
+    by = f"by {one_line(version.author)}" if version.author else ""
+    origin = "" if version.origin == "store" else f"{version.origin} {one_line(version.note)}"
+    here = "*" if memory.ref == found.lineage.memory.ref else " "
+    parts = (f"{at + 1:>3}{here}", date(version.time), one_line(memory.ref), status, origin, by)
+    return "  ".join(part.rstrip() if part.strip() else "" for part in parts if part.strip())
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")

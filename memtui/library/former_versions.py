@@ -1,0 +1,220 @@
+"""Find former texts of memories: in memtui's journal, and in the git history of their files.
+
+A former text is read by the store's own format: the file as it was is written into a temporary
+folder and opened there, so that no format needs a second reader.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.changes import Edit, RecordEdit, RowEdit, TextEdit
+from memtui.errors import MemtuiError
+from memtui.files.git_history import GitHistory
+from memtui.insight.lineage import Lineage
+from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
+from memtui.journal import Journal, JournalAction
+from memtui.journal.action import last_steps
+from memtui.model import Memory
+from memtui.progress import IsCancelled, never
+from memtui.stores import registry
+from memtui.stores.base import Store
+
+log = logging.getLogger(__name__)
+
+MOST_ACTIONS = 10_000
+"""Newest actions of the journal that are looked at: all that it keeps."""
+_SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
+"""Fields that a former version of a memory has of its own; the others are as they are now."""
+
+
+class FormerReader:
+    """Reads files as they were, by the format of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._root = store.root
+        self._label = store.label
+        self._format = registry.format_of(store.format)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the store consists of files that can be read one by one."""
+        return self._format is not None and self._format.database is None and self._root.is_dir()
+
+    def read(self, files: Iterable[tuple[str, bytes]]) -> dict[str, Memory]:
+        """Read these files (absolute path, content) as a store: id -> memory, as of then.
+
+        Places of the memories are those in the store. Files outside of it are left out.
+        """
+        if self._format is None:
+            return {}
+        with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
+            top = Path(folder).resolve()
+            for path, content in files:
+                name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
+                if not name.startswith(".."):
+                    file = top / name
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(content)
+            try:
+                store = self._format.open(top, self._label)
+                readings = [store.read(shard) for shard in store.scan().shards]
+            except Exception as error:  # a format may come from another package
+                log.warning("a former version cannot be read: %r", error)
+                return {}
+            return {
+                memory.id: _placed(memory, str(top), str(self._root))
+                for reading in readings
+                for memory in reading.memories
+            }
+
+
+def _placed(memory: Memory, folder: str, root: str) -> Memory:
+    def moved(file: str) -> str:
+        return root + file.removeprefix(folder) if file.startswith(folder) else file
+
+    origin = replace(memory.origin, file=moved(memory.origin.file))
+    also = tuple(replace(place, file=moved(place.file)) for place in memory.also)
+    return replace(memory, origin=origin, also=also)
+
+
+def with_former_text(memory: Memory, former: Memory) -> Memory:
+    """The memory with the text and the other shown fields of its former self."""
+    return replace(memory, **{name: getattr(former, name) for name in _SHOWN})
+
+
+def read_actions(state: Path | None) -> list[JournalAction]:
+    """The journal's actions that are on disk, newest first; [] if there is no journal to read."""
+    if state is None:
+        return []
+    journal = Journal(state)
+    try:
+        return journal.log(MOST_ACTIONS, void=False)
+    except MemtuiError as error:
+        log.warning("former versions could not be looked for: %s", error)
+        return []
+    finally:
+        journal.close()
+
+
+def find_history(
+    lineage: Lineage,
+    store: Store,
+    state: Path | None,
+    cancelled: IsCancelled = never,
+) -> VersionHistory:
+    """Find every version of the memories of a lineage.
+
+    Args:
+        lineage: Of a memory of this store.
+        store: The store.
+        state: Folder of the journal; None if there is none.
+        cancelled: Asked between versions; what was found until then is returned.
+    """
+    actions = read_actions(state)
+    reader = FormerReader(store)
+    former: dict[str, list[TextVersion]] = {}
+    is_complete = True
+    for relative in lineage.history:
+        memory = relative.memory
+        if memory is None:
+            continue
+        found = journal_versions(memory, actions, reader)
+        if reader.is_possible and memory.origin.file:
+            git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
+            if git is not None:
+                found += git_versions(memory, git, reader)
+                is_complete = is_complete and git.is_complete
+        former[memory.id] = found
+    return version_history(lineage, former, is_complete=is_complete)
+
+
+def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[TextVersion]:
+    """The different texts that a memory has had in the commits of its file, oldest first."""
+    found: list[TextVersion] = []
+    for version in git.versions(Path(memory.origin.file)):
+        former = reader.read([(memory.origin.file, version.text)]).get(memory.id)
+        if former is None:
+            continue
+        text = with_former_text(memory, former)
+        made = TextVersion(
+            text, VersionOrigin.GIT, version.time, version.author, version.commit[:12]
+        )
+        if found and found[-1].text == made.text:
+            found[-1] = made  # the older commit of the same text brought it in
+        else:
+            found.append(made)
+    return found[::-1]
+
+
+def journal_versions(
+    memory: Memory, actions: Sequence[JournalAction], reader: FormerReader
+) -> list[TextVersion]:
+    """The texts that memtui has given a memory, and the one before the first, oldest first."""
+    found: list[TextVersion] = []
+    for step in reversed(last_steps(actions, lambda edit: concerns(edit, memory))):
+        before = former_memory(memory, step.edit, "before", reader)
+        after = former_memory(memory, step.edit, "after", reader)
+        time = datetime.fromtimestamp(step.action.changed, UTC)
+        number = f"#{step.action.id}"
+        if before is not None and not found:
+            found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
+        if after is not None:
+            found.append(TextVersion(after, VersionOrigin.JOURNAL, time, "", number))
+    return found
+
+
+def concerns(edit: Edit, memory: Memory) -> bool:
+    """Whether an edit is one of this memory's record, row or file."""
+    files = {memory.origin.file, *(place.file for place in memory.also)}
+    if isinstance(edit, RecordEdit):
+        return edit.id == memory.id and edit.path in files
+    if isinstance(edit, RowEdit):
+        return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.key.get('id')}"
+    return isinstance(edit, TextEdit) and memory.kind == "document" and edit.path in files
+
+
+def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -> Memory | None:
+    """The memory as it was on one side of an edit, `before` or `after`; None if it was not."""
+    value = getattr(edit, side)
+    if value is None:
+        return None
+    if isinstance(edit, RowEdit):
+        texts = {
+            name: value[name]
+            for name in ("title", "content", "type")
+            if isinstance(value.get(name), str)
+        }
+        return replace(memory, **texts) if "content" in texts or "title" in texts else None
+    if isinstance(edit, RecordEdit):
+        former = reader.read([(edit.path, record_file(edit, value))]).get(memory.id)
+    elif isinstance(edit, TextEdit):
+        former = reader.read([(edit.path, value.encode("utf-8", "surrogateescape"))]).get(memory.id)
+    else:
+        return None
+    return None if former is None else with_former_text(memory, former)
+
+
+def record_file(edit: RecordEdit, *records: str) -> bytes:
+    """The file of a record with these raw records only; other values are as they are on disk."""
+    try:
+        top: Any = json.loads(Path(edit.path).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        top = None
+    items = "[" + ",".join(records) + "]"
+    if not edit.array:
+        return items.encode("utf-8", "surrogateescape")
+    own = top if isinstance(top, dict) and len(edit.array) == 1 else {}
+    head = json.dumps({name: value for name, value in own.items() if name != edit.array[0]})[1:-1]
+    for key in reversed(edit.array):
+        items = "{" + json.dumps(key) + ":" + items + "}"
+    text = "{" + (f"{head}," if head else "") + items[1:]
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,293 @@
+"""The review queue of the open stores: scan, decide, remember what was declined.
+
+Decisions lie in the state folder, by the proposal's id: that changes with the memories, so that a
+declined proposal comes back only when one of them does. What a scan found lies in the cache folder,
+by group of memories; a later scan looks at changed groups only.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memtui import paths
+from memtui.changes import Act
+from memtui.config import ReviewSettings
+from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.library.library import Library
+from memtui.model import Memory
+from memtui.progress import IsCancelled, Report, never, silent
+from memtui.stores import registry
+from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.proposals import (
+    RULES,
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    from_record,
+    merge_into,
+    to_record,
+)
+from memtui.upkeep.retention import due_batches, propose_summary
+from memtui.upkeep.scanning import ScannedGroup, scan
+
+if TYPE_CHECKING:
+    from memtui.library.planning import Planned
+
+log = logging.getLogger(__name__)
+
+DECISIONS_FILE = "review.json"
+CACHE_FILE = "review.json"
+_CACHE_VERSION = 1
+SNOOZE_DAYS = 7
+
+
+class Decision(StrEnum):
+    """What a person decided on a proposal without accepting it."""
+
+    DECLINED = "declined"
+    SNOOZED = "snoozed"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The open proposals, and how many are put aside."""
+
+    proposals: tuple[Proposal, ...]
+    declined: int = 0
+    snoozed: int = 0
+
+    def get(self, text: str) -> Proposal:
+        """Return the proposal whose id begins with this text. Raises Refused."""
+        found = [one for one in self.proposals if text and one.id.startswith(text)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Refused(f"{len(found)} proposals begin with {text!r}", do="write more of the id")
+        raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
+
+
+class ReviewQueue:
+    """Scans the memories of a library and keeps the decisions on what was found."""
+
+    def __init__(
+        self,
+        library: Library,
+        settings: ReviewSettings | None = None,
+    ) -> None:
+        """Make the queue of a library; nothing is scanned yet.
+
+        Args:
+            library: Of the stores to review.
+            settings: The constants of the findings; the defaults unless given.
+        """
+        self._library = library
+        self._state = library.state_folder
+        self._cache = library.cache_folder
+        self._settings = settings or ReviewSettings()
+        self._groups: dict[str, ScannedGroup] | None = None
+        self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
+
+    @property
+    def context(self) -> UpkeepContext:
+        """What the findings know beside the memories, as of now."""
+        return UpkeepContext(
+            now=self._library.now(),
+            settings=self._settings,
+            can=self._can,
+            rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
+        )
+
+    def scan(
+        self,
+        kinds: Collection[ProposalKind] | None = None,
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+    ) -> Queue:
+        """Find the proposals that are open.
+
+        Args:
+            kinds: Only these; None: all that are not switched off.
+            report: Called with the groups of memories done.
+            cancelled: Asked between groups.
+
+        Raises:
+            Cancelled: The scan was stopped; what was found before stays in the cache.
+        """
+        if self._groups is None:
+            self._groups = self._read_groups()
+        labels = [store.label for store in self._library.stores]
+        memories = [memory for label in labels for memory in self._library.memories(label)]
+        context = self.context
+        result = scan(
+            memories, context, self._groups, kinds=kinds, report=report, cancelled=cancelled
+        )
+        if result.groups != self._groups:
+            self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
+            self._write_groups()
+        checked = proposals_from(self._library.check(), self._library.get, context)
+        wanted = set(kinds) if kinds is not None else set(RULES)
+        every = [*checked, *result.proposals]
+        chosen = [
+            one for one in every if one.kind in wanted and str(one.kind) not in self._settings.off
+        ]
+        return self._open(chosen)
+
+    def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
+        """Plan what accepting these proposals does, as one action.
+
+        Raises:
+            Refused: one of them proposes no change, or a store cannot do it.
+            Conflict: a file changed since it was read.
+            RefError: a memory is gone.
+        """
+        chosen = list(proposals)
+        for one in chosen:
+            if not one.changes:
+                raise Refused(
+                    f"{one.id} is a hint without a change to accept",
+                    do="decline it, or edit the memory",
+                )
+        changes = [change for one in chosen for change in one.changes]
+        words = (
+            title or f"review: {chosen[0].title}"
+            if len(chosen) == 1
+            else (title or f"review: accept {len(chosen)} proposals")
+        )
+        return self._library.plan(changes, words)
+
+    def due_batches(self) -> list[tuple[str, list[Memory]]]:
+        """Each entity past its limit, with the memories that one summary may replace."""
+        context = self.context
+        return [
+            batch
+            for store in self._library.stores
+            for batch in due_batches(list(self._library.memories(store.label)), context)
+        ]
+
+    def summarised(self, entity: str, batch: Sequence[Memory], summary: str) -> Proposal:
+        """The proposal that puts this summary in the place of a batch."""
+        return propose_summary(entity, batch, summary, self.context)
+
+    def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
+        """The same merge with another text for the memory that stays. Raises RefError."""
+        kept, *others = (self._library.get(ref) for ref in proposal.refs)
+        changes = merge_into(kept, others, self.context, text)
+        return replace(proposal, changes=changes, reason="merged by a model: read it first")
+
+    def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
+        """Remember a decision. Raises Refused or SaveError."""
+        if self._state is None:
+            raise Refused("this library was opened read-only")
+        now = self._library.now()
+        known = self._decisions()
+        for one in proposals:
+            entry = {"decision": str(decision), "kind": str(one.kind), "time": now.isoformat()}
+            if decision is Decision.SNOOZED:
+                entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
+            known[one.id] = entry
+        self._write_decisions(known)
+
+    def reopen(self, ids: Iterable[str]) -> None:
+        """Forget decisions. Raises Refused or SaveError."""
+        if self._state is None:
+            raise Refused("this library was opened read-only")
+        gone = set(ids)
+        self._write_decisions({id: one for id, one in self._decisions().items() if id not in gone})
+
+    # --- decisions -----------------------------------------------------------------------------
+
+    def _open(self, proposals: Iterable[Proposal]) -> Queue:
+        known, now = self._decisions(), self._library.now()
+        shown, declined, snoozed = [], 0, 0
+        for one in {proposal.id: proposal for proposal in proposals}.values():
+            entry = known.get(one.id, {})
+            if entry.get("decision") == Decision.DECLINED:
+                declined += 1
+            elif entry.get("decision") == Decision.SNOOZED and _is_later(entry.get("until"), now):
+                snoozed += 1
+            else:
+                shown.append(one)
+        order = list(RULES)
+        shown.sort(key=lambda one: order.index(one.kind))
+        return Queue(tuple(shown), declined, snoozed)
+
+    def _decisions(self) -> dict[str, dict[str, Any]]:
+        if self._state is None:
+            return {}
+        value = _read_json(self._state / DECISIONS_FILE)
+        return {id: one for id, one in value.items() if isinstance(one, dict)}
+
+    def _write_decisions(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
+        assert self._state is not None
+        path = self._state / DECISIONS_FILE
+        try:
+            paths.write_private(path, json.dumps(decisions, indent=1) + "\n")
+        except OSError as error:
+            raise SaveError(str(error.strerror or error), where=str(path)) from error
+
+    # --- cache ---------------------------------------------------------------------------------
+
+    def _read_groups(self) -> dict[str, ScannedGroup]:
+        if self._cache is None:
+            return {}
+        value = _read_json(self._cache / CACHE_FILE)
+        if value.get("version") != _CACHE_VERSION or value.get("settings") != str(self._settings):
+            return {}
+        try:
+            return {
+                key: ScannedGroup(str(one["mark"]), tuple(map(from_record, one["found"])))
+                for key, one in value["groups"].items()
+            }
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return {}
+
+    def _write_groups(self) -> None:
+        if self._cache is None or self._groups is None:
+            return
+        groups = {
+            key: {"mark": one.fingerprint, "found": [to_record(each) for each in one.proposals]}
+            for key, one in self._groups.items()
+        }
+        value = {"version": _CACHE_VERSION, "settings": str(self._settings), "groups": groups}
+        try:
+            paths.write_private(self._cache / CACHE_FILE, json.dumps(value))
+        except OSError as error:
+            log.warning("what the review found could not be kept: %s", error)
+
+    def _can(self, act: Act, memory: Memory) -> bool:
+        try:
+            return not self._library.refusal(act, memory)
+        except MemtuiError:
+            return False
+
+
+def _rules_of(library: Library, label: str) -> UpkeepRules:
+    store = library.store(label)
+    known = registry.format_of(store.format)
+    if known is None or known.upkeep is None:
+        return GENERAL_RULES
+    return known.upkeep(store)
+
+
+def _is_later(text: object, now: datetime) -> bool:
+    try:
+        return isinstance(text, str) and datetime.fromisoformat(text) > now
+    except (ValueError, TypeError):
+        return False
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in one of memtui's own files; {} if it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,110 @@
+"""Group memories by session, branch, day, folder or entity, each group in its own order.
+
+The order is that of creation, then of the place in the file, so that a changed memory, which has a
+new slot, keeps its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from memtui.model import KINDS
+from memtui.search import analysis
+from memtui.search.array_types import Floats, Ints, Longs
+from memtui.search.columns import Columns
+
+KINDS_IN_GROUPS = frozenset(KINDS)
+"""The kinds that take part."""
+
+
+Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
+"""First word of a name -> the words and the code of each name that begins with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The living memories that take part, group by group, each group in its own order."""
+
+    columns: Columns
+    """Of which slots."""
+    order: Longs
+    """The slot at each position."""
+    place: Ints
+    """The position of each slot; -1 if it does not take part."""
+    group: Ints
+    """The group at each position, ascending from 0."""
+    of_slot: Longs
+    """The group of each slot; `count` if it does not take part."""
+    count: int
+    """How many groups there are."""
+    speakers: Names
+    entities: Names
+
+
+_last_groups: Groups | None = None
+"""Of the last columns; assigned as a whole, so any thread may read it."""
+
+
+def find_groups(columns: Columns) -> Groups:
+    """The groups of these columns, computed once for columns that are asked again."""
+    global _last_groups
+    last = _last_groups
+    if last is None or last.columns is not columns:
+        last = _last_groups = _find_groups(columns)
+    return last
+
+
+def _find_groups(columns: Columns) -> Groups:
+    joins = np.array([kind in KINDS_IN_GROUPS for kind in KINDS])[columns.kind]
+    slots = np.flatnonzero(joins & columns.alive)
+    key = columns.context[slots].astype(np.int64) * (len(columns.stores) + 1) + columns.store[slots]
+    created = np.nan_to_num(columns.created[slots], nan=np.inf)
+    ordered = np.lexsort((columns.position[slots], created, key))
+    order, key = slots[ordered], key[ordered]
+    begins = np.ones(len(key), np.bool_)
+    begins[1:] = key[1:] != key[:-1]
+    group = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    place = np.full(len(columns), -1, np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    count = int(begins.sum())
+    of_slot = np.full(len(columns), count, np.int64)
+    of_slot[order] = group
+    speakers = _index_names(columns.speakers)
+    entities = _index_names([entity.rpartition("/")[2] for entity in columns.entities])
+    return Groups(columns, order, place, group, of_slot, count, speakers, entities)
+
+
+@lru_cache(maxsize=32_768)
+def _split_name(name: str) -> tuple[str, ...]:
+    return tuple(analysis.list_words(name))
+
+
+def _index_names(names: Sequence[str]) -> Names:
+    found: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+    for code, name in enumerate(names):
+        if words := _split_name(name):
+            found.setdefault(words[0], []).append((words, code))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the memories around a match, and other marks of the query, add to its score."""
+
+    slots: Longs
+    """The slots that were looked at, ascending."""
+    parts: Mapping[str, Floats]
+    """Name -> what the part adds to each of `slots`, weighted."""
+    total: Floats
+    """The sum of the parts, for each of all slots."""
+
+    def parts_of(self, slot: int) -> dict[str, float]:
+        """What each part adds to the score of a slot."""
+        at = int(self.slots.searchsorted(slot))
+        if at == len(self.slots) or self.slots[at] != slot:
+            return {}
+        return {name: float(values[at]) for name, values in self.parts.items()}

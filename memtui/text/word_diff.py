@@ -1,0 +1,48 @@
+"""Compare two texts word by word."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+MOST_WORDS = 4_000
+"""Pieces of a text that are compared one by one; longer texts are compared by line, because the
+time of difflib grows with the square."""
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+def diff_words(before: str, after: str) -> list[tuple[str, str]]:
+    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
+
+    A space between two changes counts as changed, so that a changed phrase stays in one piece.
+    """
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if len(old) + len(new) > 2 * MOST_WORDS:
+        old, new = _LINES.findall(before), _LINES.findall(after)
+    steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    pieces: list[tuple[str, str]] = []
+    gone = added = ""
+    for at, (kind, a, b, c, d) in enumerate(steps):
+        same = "".join(new[c:d])
+        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
+            pieces += _removed_and_added(gone, added)
+            pieces.append(("same", same))
+            gone = added = ""
+            continue
+        gone += "".join(old[a:b])
+        added += same
+    return pieces + _removed_and_added(gone, added)
+
+
+def _removed_and_added(gone: str, added: str) -> list[tuple[str, str]]:
+    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
+    pieces = [("gone", gone), *between, ("new", added)]
+    return [(kind, piece) for kind, piece in pieces if piece]
+
+
+def mark_words(before: str, after: str) -> str:
+    """The same as plain text, as `git diff --word-diff` writes it: [-gone-] and {+new+}."""
+    marks = {"same": ("", ""), "gone": ("[-", "-]"), "new": ("{+", "+}")}
+    pieces = (marks[kind][0] + piece + marks[kind][1] for kind, piece in diff_words(before, after))
+    return "".join(pieces)

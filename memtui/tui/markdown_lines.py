@@ -1,0 +1,419 @@
+"""Markdown of a store as styled lines: headings, lists, tables, code, quotes, links.
+
+markdown-it-py parses, nothing else of it is used. Text becomes visible (`text.visible`) before and
+after parsing, links are text that names their target, HTML is shown as it is written, and what a
+reader would miss (a `*` inside a word, a backslash) is kept. Imported when first needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from pygments.lexers import get_lexer_by_name
+from pygments.token import Token
+from pygments.util import ClassNotFound
+from rich.segment import Segment
+from rich.style import Style
+
+from memtui import text
+from memtui.tui.appearance import Palette
+from memtui.tui.text_blocks import Block
+
+Lines = list[list[Segment]]
+Pieces = list[tuple[str, Style]]
+
+NARROWEST = 10
+"""Columns that nested blocks keep; below, they are not indented."""
+COLUMN_MIN = 5
+"""Columns of a table's narrowest column; below, rows are shown as lists of values."""
+NESTING = 16
+"""Depth of blocks from which a block is drawn as it is written."""
+URL_MOST = 300
+_DEEP = re.compile(rf"^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{{1,9}}[.)])[ \t]+){{{NESTING}}}", re.MULTILINE)
+_URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")
+_ESCAPED = frozenset("*_`[]#|~>")
+"""Characters whose backslash is left out, since they would mean something without it."""
+_BULLETS = ("•", "◦", "▪")
+_TOKENS: Sequence[tuple[object, str]] = (
+    (Token.Comment, "comment"),
+    (Token.Keyword, "keyword"),
+    (Token.Literal.String, "string"),
+    (Token.Literal.Number, "number"),
+    (Token.Name.Function, "name"),
+    (Token.Name.Class, "name"),
+    (Token.Name.Tag, "name"),
+    (Token.Name.Builtin, "builtin"),
+    (Token.Name.Decorator, "builtin"),
+    (Token.Name.Attribute, "builtin"),
+    (Token.Operator, "operator"),
+    (Token.Punctuation, "operator"),
+)
+"""Kind of token -> the style of the palette it is drawn in; the first that fits."""
+_parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
+    ["table", "strikethrough"]
+)
+_parser.disable(["entity", "html_block", "html_inline", "text_join"])
+
+
+class MarkdownRenderer:
+    """Draws blocks of Markdown for a width and a palette."""
+
+    def __init__(
+        self,
+        palette: Palette,
+        width: int,
+        *,
+        base: Style | None = None,
+        words: Sequence[str] = (),
+        definitions: Mapping[str, str] | None = None,
+    ) -> None:
+        self._palette, self._width, self._words = palette, max(4, width), words
+        self._base = base or palette.text
+        self._references = {
+            label: {"title": "", "href": text.visible(target)}
+            for label, target in (definitions or {}).items()
+        }
+
+    def lines(self, block: Block) -> Lines:
+        """Draw one block, at most `width` cells wide, with a blank line before it if it had one."""
+        shown = text.visible(block.text)
+        lines: Lines = [[]] if block.blanks else []
+        if block.is_front_matter:
+            return [*lines, *self._code(shown, "yaml", self._width)]
+        if block.fence:
+            lang = text.visible(block.fence).strip().strip("`~").split(" ")[0]
+            body = shown.rpartition("\n")[0] if _ends_fence(shown, block.fence) else shown
+            return self._code(body, lang, self._width) if body else []
+        if _DEEP.search(shown):
+            return [*lines, *self.plain(shown)]
+        root = SyntaxTreeNode(_parser.parse(shown, {"references": dict(self._references)}))
+        drawn = self._stack(root.children, self._width)
+        return [*lines, *(drawn or self.plain(shown))]
+
+    def plain(self, shown: str) -> Lines:
+        """Draw visible text as it is written."""
+        return self._wrapped([(shown, self._base)], self._width)
+
+    # Blocks
+
+    def _stack(self, nodes: Sequence[SyntaxTreeNode], width: int, depth: int = 0) -> Lines:
+        """Blocks below each other, parted by a blank line unless a list is tight."""
+        lines: Lines = []
+        for number, node in enumerate(nodes):
+            tight = node.type == "paragraph" and node.hidden
+            tight = tight or (number > 0 and nodes[number - 1].hidden)
+            if number and not tight:
+                lines.append([])
+            lines += self._block(node, width, depth)
+        return lines
+
+    def _block(self, node: SyntaxTreeNode, width: int, depth: int) -> Lines:
+        kinds: dict[str, Callable[[], Lines]] = {
+            "paragraph": lambda: self._wrapped(self._inline(node.children, self._base), width),
+            "heading": lambda: self._heading(node, width),
+            "bullet_list": lambda: self._list(node, width, depth),
+            "ordered_list": lambda: self._list(node, width, depth),
+            "blockquote": lambda: self._quote(node, width, depth),
+            "fence": lambda: self._code(node.content, node.info.strip().split(" ")[0], width),
+            "code_block": lambda: self._code(node.content, "", width),
+            "hr": lambda: [[Segment("─" * width, self._palette.rule)]],
+            "table": lambda: self._table(node, width),
+        }
+        if node.type in kinds:
+            return kinds[node.type]()
+        return self._wrapped([(text.visible(node.content), self._base)], width)
+
+    def _heading(self, node: SyntaxTreeNode, width: int) -> Lines:
+        level = int(node.tag[1:] or 1)
+        style = self._palette.title if level <= 2 else self._palette.heading
+        lines = self._wrapped(self._inline(node.children, style), width)
+        if level == 1 and lines:
+            cells = max(sum(text.width(s.text) for s in line) for line in lines)
+            lines.append([Segment("─" * min(width, max(1, cells)), self._palette.rule)])
+        return lines
+
+    def _list(self, node: SyntaxTreeNode, width: int, depth: int) -> Lines:
+        lines: Lines = []
+        number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else 0
+        for at, item in enumerate(node.children):
+            sign = f"{number + at}{item.markup}" if node.type == "ordered_list" else ""
+            sign = sign or _BULLETS[min(depth, len(_BULLETS) - 1)]
+            loose = any(child.type == "paragraph" and not child.hidden for child in item.children)
+            if at and loose:
+                lines.append([])
+            mark = Segment(sign + " ", self._palette.accent)
+            lines += self._indented(item.children, width, depth + 1, mark)
+        return lines
+
+    def _indented(
+        self, nodes: Sequence[SyntaxTreeNode], width: int, depth: int, mark: Segment
+    ) -> Lines:
+        """Blocks with a sign before their first line and as much room before the others."""
+        cells = text.width(mark.text)
+        if width - cells < NARROWEST:
+            sign = [Segment(text.cut(mark.text, width), mark.style)]
+            return [sign, *self._stack(nodes, width, depth)]
+        inner = self._stack(nodes, width - cells, depth) or [[]]
+        blank = Segment(" " * cells)
+        return [
+            [mark if not number else blank, *line] if line or not number else []
+            for number, line in enumerate(inner)
+        ]
+
+    def _quote(self, node: SyntaxTreeNode, width: int, depth: int) -> Lines:
+        bar = Segment("▎ ", self._palette.rule)
+        if width - 2 < NARROWEST:
+            return self._stack(node.children, width, depth)
+        base, self._base = self._base, self._palette.dim
+        try:
+            inner = self._stack(node.children, width - 2, depth)
+        finally:
+            self._base = base
+        return [[bar, *line] for line in inner]
+
+    def _code(self, source: str, language: str, width: int) -> Lines:
+        """Code behind a bar, wrapped where it is wider than the room."""
+        source = text.visible(source).strip("\n")
+        bar = Segment("│ ", self._palette.rule)
+        room = width - 2
+        pieces = list(_highlighted(source, language, self._palette))
+        lines: Lines = []
+        for line in _split_lines(pieces):
+            wrapped = self._wrapped(line, room) or [[]]
+            lines += [[bar, *part] for part in wrapped]
+        return lines
+
+    def _table(self, node: SyntaxTreeNode, width: int) -> Lines:
+        palette = self._palette
+        rows = [row for part in node.children for row in part.children]
+        cells = [
+            [self._inline(cell.children, palette.title if not n else self._base) for cell in row]
+            for n, row in enumerate([row.children for row in rows])
+        ]
+        count = max((len(row) for row in cells), default=0)
+        natural = [
+            max((_cells(row[at]) for row in cells if at < len(row)), default=1) or 1
+            for at in range(count)
+        ]
+        room = width - 3 * (count - 1)
+        widths = _shared(natural, room)
+        if not widths:
+            return self._records(cells, width)
+        lines: Lines = []
+        edge = Segment(" │ ", palette.rule)
+        for number, row in enumerate(cells):
+            columns = [
+                self._wrapped(row[at] if at < len(row) else [], widths[at]) for at in range(count)
+            ]
+            for y in range(max(len(column) for column in columns)):
+                line: list[Segment] = []
+                for at, column in enumerate(columns):
+                    words = column[y] if y < len(column) else []
+                    used = sum(text.width(segment.text) for segment in words)
+                    if at:
+                        line.append(edge)
+                    line += words
+                    if at < count - 1:
+                        line.append(Segment(" " * (widths[at] - used)))
+                lines.append(line)
+            if not number:
+                rule = "─┼─".join("─" * cells for cells in widths)
+                lines.append([Segment(rule, palette.rule)])
+        return lines
+
+    def _records(self, cells: Sequence[Sequence[Pieces]], width: int) -> Lines:
+        """A table that is wider than the room: each row as a list of `header: value`."""
+        lines: Lines = []
+        head, *rows = cells
+        if not rows:
+            return [line for name in head for line in self._wrapped(name, width)]
+        for row in rows:
+            if lines:
+                lines.append([])
+            for at, cell in enumerate(row):
+                name = head[at] if at < len(head) else []
+                lines += self._wrapped([*name, (": " if name else "", self._base), *cell], width)
+        return lines
+
+    # Inline
+
+    def _inline(self, nodes: Sequence[SyntaxTreeNode], style: Style) -> Pieces:
+        pieces: Pieces = []
+        for node in nodes:
+            pieces += self._inline_one(node, style)
+        return pieces
+
+    def _inline_one(self, node: SyntaxTreeNode, style: Style) -> Iterator[tuple[str, Style]]:
+        palette = self._palette
+        match node.type:
+            case "text":
+                yield from self._text(node.content, style)
+            case "text_special":
+                kept = node.info == "escape" and node.content not in _ESCAPED
+                yield (node.markup if kept else node.content), style
+            case "softbreak" | "hardbreak":
+                yield "\n", style
+            case "code_inline":
+                ink = palette.code("inline")
+                plain = ink.color is None
+                yield (f"`{node.content}`" if plain else node.content), ink
+            case "em" | "strong" | "s":
+                look = {"em": Style(italic=True), "strong": Style(bold=True)}
+                inner = self._inline(node.children, style + look.get(node.type, Style(strike=True)))
+                sign = node.markup if _is_literal(node) else ""
+                yield from ([(sign, style)] if sign else [])
+                yield from inner
+                yield from ([(sign, style)] if sign else [])
+            case "link":
+                yield from self._link(node, style)
+            case "image":
+                words = "".join(words for words, _ in self._inline(node.children, style))
+                target = str(node.attrs.get("src", ""))[:URL_MOST]
+                yield f"▣ {words or 'image'}", palette.link
+                yield f" ({target})", palette.faint
+            case _:
+                if node.children:
+                    yield from self._inline(node.children, style)
+                else:
+                    yield node.content, style
+
+    def _text(self, words: str, style: Style) -> Iterator[tuple[str, Style]]:
+        at = 0
+        for found in _URL.finditer(words) if "://" in words else ():
+            yield words[at : found.start()], style
+            yield found[0], style + self._palette.link
+            at = found.end()
+        yield words[at:], style
+
+    def _link(self, node: SyntaxTreeNode, style: Style) -> Iterator[tuple[str, Style]]:
+        target = _target(node)
+        inner = self._inline(node.children, style + self._palette.link)
+        yield from inner
+        words = "".join(words for words, _ in inner)
+        if target not in (words, f"mailto:{words}"):
+            yield f" ({target[:URL_MOST]})", self._palette.faint
+
+    # Wrapping
+
+    def _wrapped(self, pieces: Pieces, width: int) -> Lines:
+        """Wrap styled text; search words in it are highlighted."""
+        pieces = [(text.visible(words), style) for words, style in pieces if words]
+        whole = "".join(words for words, _ in pieces)
+        styles = _Spans(pieces)
+        lines: Lines = []
+        at = 0
+        for part in text.wrap(whole, max(1, width)) if whole else []:
+            found = whole.find(part, at)
+            start = found if found >= 0 else at
+            spans = styles.between(start, start + len(part)) if found >= 0 else [(part, self._base)]
+            lines.append(self._marked(part, spans))
+            at = start + len(part)
+        return lines
+
+    def _marked(self, line: str, spans: Sequence[tuple[str, Style]]) -> list[Segment]:
+        found = text.highlights(line, self._words) if self._words else []
+        if not found:
+            return [Segment(words, style) for words, style in spans]
+        segments: list[Segment] = []
+        at = 0
+        for words, style in spans:
+            end = at + len(words)
+            edges = {at, end}
+            for span in found:
+                edges.update(edge for edge in span if at < edge < end)
+            cuts = sorted(edges)
+            for first, last in pairwise(cuts):
+                hit = any(begin <= first < until for begin, until in found)
+                ink = style + self._palette.match if hit else style
+                segments.append(Segment(line[first:last], ink))
+            at = end
+        return segments
+
+
+class _Spans:
+    """Styled pieces by their place in the whole text."""
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def between(self, start: int, end: int) -> Pieces:
+        found: Pieces = []
+        at = 0
+        for words, style in self._pieces:
+            if at < end and at + len(words) > start:
+                found.append((words[max(0, start - at) : end - at], style))
+            at += len(words)
+            if at >= end:
+                break
+        return found
+
+
+def _is_literal(node: SyntaxTreeNode) -> bool:
+    """Whether the signs of an emphasis are part of the text: `2*3*4`, `__init__`."""
+    if node.markup == "__" and len(node.children) == 1 and node.children[0].content.isidentifier():
+        return True
+    before, after = node.previous_sibling, node.next_sibling
+    glued = (before is not None and before.type == "text" and before.content[-1:].isalnum()) or (
+        after is not None and after.type == "text" and after.content[:1].isalnum()
+    )
+    return node.type != "s" and glued
+
+
+def _target(node: SyntaxTreeNode) -> str:
+    """The address of a link as it was written: markdown-it escapes what is not ASCII."""
+    from urllib.parse import unquote
+
+    return text.one_line(unquote(str(node.attrs.get("href", "")), errors="replace"))
+
+
+def _cells(pieces: Pieces) -> int:
+    whole = "".join(words for words, _ in pieces)
+    return max((text.width(text.visible(line)) for line in whole.split("\n")), default=0)
+
+
+def _shared(natural: Sequence[int], room: int) -> list[int]:
+    """Widths of columns that together fit `room`: the widest give way; () where they cannot."""
+    if room < sum(min(cells, COLUMN_MIN) for cells in natural) or not natural:
+        return []
+    widths = list(natural)
+    while sum(widths) > room:
+        widest = max(widths)
+        second = max((cells for cells in widths if cells < widest), default=0)
+        at = [index for index, cells in enumerate(widths) if cells == widest]
+        less = min(widest - second, -(-(sum(widths) - room) // len(at)))
+        for index in at:
+            taken = min(less, sum(widths) - room, widths[index] - 1)
+            widths[index] -= max(0, taken)
+    return widths
+
+
+def _ends_fence(shown: str, fence: str) -> bool:
+    last = shown.rpartition("\n")[2].strip()
+    sign = fence.strip()[:3]
+    return len(last) >= 3 and last.startswith(sign) and not last.strip(sign[0])
+
+
+def _highlighted(source: str, language: str, palette: Palette) -> Iterator[tuple[str, Style]]:
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
+    except ClassNotFound:
+        lexer = None
+    if lexer is None:
+        yield source, palette.code("plain")
+        return
+    for kind, words in lexer.get_tokens(source):
+        name = next((name for token, name in _TOKENS if kind in token), "plain")  # type: ignore[operator]
+        yield words, palette.code(name)
+
+
+def _split_lines(pieces: Sequence[tuple[str, Style]]) -> list[Pieces]:
+    lines: list[Pieces] = [[]]
+    for words, style in pieces:
+        first, *rest = words.split("\n")
+        lines[-1].append((first, style))
+        lines += [[(part, style)] for part in rest]
+    return lines

@@ -1,0 +1,152 @@
+"""Near-duplicates within an entity, and clusters of memories that say much the same.
+
+Near-duplicates: Jaccard of words (agent-memory: facts at least 70 % similar are the same).
+Clusters: cosine of TF-IDF vectors within one project and scope, never across different topic keys,
+never with a contradiction inside (Engram proposal, Automatic Consolidation).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+from memtui.model import CURRENT, Memory
+from memtui.text import cut, one_line
+from memtui.upkeep.proposals import (
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    merge_into,
+    propose,
+)
+from memtui.upkeep.similarity import (
+    cosine,
+    groups_of,
+    jaccard,
+    similar_pairs,
+    tfidf_vectors,
+    words_of,
+)
+
+_MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
+"""Kinds that are one statement each; documents, notes and episodes are never merged."""
+_LEAST_SHARED = 0.4
+"""Jaccard under which no cosine of two short texts reaches the limit of a cluster; measured on the
+sample data, it only saves comparisons."""
+_IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_TITLE = 60
+
+
+def _statements(memories: Sequence[Memory]) -> list[Memory]:
+    return [one for one in memories if one.kind in _MERGED_KINDS and one.status in CURRENT]
+
+
+def _text(memory: Memory) -> str:
+    return f"{memory.title}\n{memory.content}" if memory.title else memory.content
+
+
+def _rank(memory: Memory) -> tuple[object, ...]:
+    """What is kept of several: what is pinned, important, long, new; by ref if all is equal."""
+    return (
+        memory.pinned,
+        _IMPORTANCE[memory.importance],
+        len(memory.content),
+        memory.created or _NEVER,
+        memory.ref,
+    )
+
+
+def _short(memory: Memory) -> str:
+    return cut(one_line(memory.headline), _TITLE)
+
+
+def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Near-duplicates among the memories of one entity."""
+    found = _statements(memories)
+    texts = [words_of(_text(one)) for one in found]
+    settings = context.settings
+    by_group: list[tuple[int, int]] = []
+    for pair in similar_pairs(texts, settings.duplicate, settings.fewest_words):
+        one, other = found[pair.first], found[pair.second]
+        if _may_be_merged(one, other, context) and not _differ_in_numbers(one, other):
+            by_group.append((pair.first, pair.second))
+    for group in groups_of(by_group):
+        kept, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
+        lowest = min(jaccard(words_of(_text(kept)), words_of(_text(one))) for one in others)
+        yield propose(
+            ProposalKind.DUPLICATE,
+            [kept, *others],
+            f"{len(others) + 1} say: {_short(kept)}",
+            f"{lowest:.0%} of the words are the same; the first one stays",
+            merge_into(kept, others, context),
+        )
+
+
+def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
+    rules = context.rules_of(one.store)
+    if one.store != other.store or one.kind != other.kind or one.type != other.type:
+        return False
+    if rules.scope(one) != rules.scope(other) or rules.merge_key(one) != rules.merge_key(other):
+        return False
+    older, newer = sorted((one, other), key=lambda memory: memory.created or _NEVER)
+    return not rules.contradicts(older, newer)
+
+
+def _differ_in_numbers(one: Memory, other: Memory) -> bool:
+    """Whether the texts differ in a word with a digit: a version, a date, a measured value.
+
+    Two measurements have most words in common and say different things.
+    """
+    mine = {word for word in words_of(_text(one)) if any(c.isdigit() for c in word)}
+    theirs = {word for word in words_of(_text(other)) if any(c.isdigit() for c in word)}
+    return mine != theirs
+
+
+def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Clusters among the memories of one store, each with the combined text as proposal."""
+    by_scope: defaultdict[tuple[str, str], list[Memory]] = defaultdict(list)
+    for memory in _statements(memories):
+        rules = context.rules_of(memory.store)
+        by_scope[memory.kind, rules.scope(memory)].append(memory)
+    for group in by_scope.values():
+        yield from _clusters_in(group, context)
+
+
+def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    texts = [words_of(_text(one)) for one in memories]
+    vectors = tfidf_vectors([_text(one) for one in memories])
+    settings, rules_of = context.settings, context.rules_of
+    pairs = []
+    for pair in similar_pairs(texts, _LEAST_SHARED, settings.fewest_words):
+        one, other = memories[pair.first], memories[pair.second]
+        if cosine(vectors[pair.first], vectors[pair.second]) < settings.cluster:
+            continue
+        is_duplicate = pair.score >= settings.duplicate and one.entity == other.entity
+        if is_duplicate or not _may_be_merged(one, other, context):
+            continue
+        if not _differ_in_numbers(one, other):
+            pairs.append((pair.first, pair.second))
+    for group in groups_of(pairs):
+        kept, *others = sorted((memories[at] for at in group), key=_rank, reverse=True)
+        yield propose(
+            ProposalKind.CLUSTER,
+            [kept, *others],
+            f"merge {len(others) + 1}: {_short(kept)}",
+            f"cosine of at least {settings.cluster:.2f} in {rules_of(kept.store).scope(kept)}",
+            merge_into(kept, others, context, combined_text([kept, *others])),
+        )
+
+
+def combined_text(memories: Sequence[Memory]) -> str:
+    """The text of the first memory, and every line of the others that says something else."""
+    lines = memories[0].content.splitlines()
+    known = [words_of(line) for line in lines]
+    for memory in memories[1:]:
+        for line in memory.content.splitlines():
+            words = words_of(line)
+            if words and not any(words <= seen or jaccard(words, seen) >= 0.8 for seen in known):
+                lines.append(line)
+                known.append(words)
+    return "\n".join(lines)

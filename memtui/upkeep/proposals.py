@@ -1,0 +1,267 @@
+"""Proposals: changes that tidy memories, each with its reason, for a person to decide on.
+
+A rule of `RULES` names each kind of finding, where its idea comes from, and whether it is a
+proposal or only a hint. A hint proposes no change, or is right in fewer than 80 of 100 labelled
+cases (`tests/unit/upkeep/test_precision.py` measures each kind).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from memtui.changes import Act, Change
+from memtui.config import ReviewSettings
+from memtui.model import Memory
+from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+
+
+class ProposalKind(StrEnum):
+    """What was found."""
+
+    DUPLICATE = "duplicate"
+    CONTRADICTION = "contradiction"
+    OPPOSED = "opposed"
+    SUPERSEDED = "superseded"
+    CLUSTER = "cluster"
+    COMPACTION = "compaction"
+    MERGED_BRANCH = "merged-branch"
+    EXPIRY = "expiry"
+    PATTERN = "pattern"
+    STALE_SUMMARY = "stale-summary"
+    LONG_HISTORY = "long-history"
+    OUTDATED_SCHEMA = "outdated-schema"
+    UNREADABLE = "unreadable"
+    DANGLING = "dangling"
+    DUPLICATE_ID = "duplicate-id"
+    HIDDEN = "hidden-characters"
+    SECRET = "secret"
+    INSTRUCTION = "instruction"
+    OVERWRITTEN = "overwritten"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One kind of finding, for people."""
+
+    heading: str
+    source: str
+    """Document or program that the rule comes from."""
+    hint: bool = False
+    """Shown as a hint: it proposes nothing, or its precision is under 80 %."""
+
+
+RULES: Mapping[ProposalKind, Rule] = {
+    ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", hint=True),
+    ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", hint=True),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", hint=True),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", hint=True),
+    ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)"),
+    ProposalKind.CONTRADICTION: Rule("Contradictions", "the store's own rule"),
+    ProposalKind.OPPOSED: Rule(
+        "Choices and moves", "Engram proposal, Conflict detection", hint=True
+    ),
+    ProposalKind.SUPERSEDED: Rule("Superseded decisions", "the store's own rule"),
+    ProposalKind.CLUSTER: Rule("Consolidation", "Engram proposal, Automatic Consolidation"),
+    ProposalKind.COMPACTION: Rule("Compaction", "Ambient, memory guide, Compaction"),
+    ProposalKind.MERGED_BRANCH: Rule("Merged branches", "Ambient, memory guide, Branch Merge"),
+    ProposalKind.EXPIRY: Rule("Expiry", "Ambient, memory guide, TTL"),
+    ProposalKind.PATTERN: Rule("Patterns for the schema", "Simple Memory, proposals with evidence"),
+    ProposalKind.STALE_SUMMARY: Rule(
+        "Stale summaries", "agent-memory, weekly synthesis", hint=True
+    ),
+    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, weekly synthesis", hint=True),
+    ProposalKind.OUTDATED_SCHEMA: Rule(
+        "Outdated schema", "Simple Memory, outdated items", hint=True
+    ),
+    ProposalKind.HIDDEN: Rule("Hidden characters", "memtui", hint=True),
+    ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", "memtui", hint=True),
+    ProposalKind.DANGLING: Rule("Dangling references", "memtui", hint=True),
+}
+"""In the order of the queue: what is most serious first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One finding, and the changes that would settle it."""
+
+    id: str
+    """Names the finding as long as its memories stay as they are."""
+    kind: ProposalKind
+    store: str
+    """Label of the store; of the first memory if there are several."""
+    title: str
+    """One line: what would be done, or what was found."""
+    reason: str
+    refs: tuple[str, ...] = ()
+    """The memories concerned; what stays comes first."""
+    changes: tuple[Change, ...] = ()
+    """What accepting does, as one action; empty for a hint that only leads to the memories."""
+    file: str = ""
+    line: int | None = None
+
+    @property
+    def is_hint(self) -> bool:
+        return RULES[self.kind].hint or not self.changes
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepContext:
+    """What the findings know beside the memories."""
+
+    now: datetime
+    settings: ReviewSettings = field(default_factory=ReviewSettings)
+    can: Callable[[Act, Memory], bool] = lambda _act, _memory: True
+    """Whether the store can do an act on a memory."""
+    rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
+    """The rules of a store, by its label."""
+
+
+def fingerprint(memories: Iterable[Memory]) -> str:
+    """A digest of all that a finding is made from; it changes when one of the memories does."""
+    digest = hashlib.blake2b(digest_size=16)
+    for memory in memories:
+        parts = (
+            memory.ref,
+            memory.status,
+            memory.type,
+            memory.importance,
+            memory.title,
+            memory.content,
+            str(memory.pinned),
+            *memory.supersedes,
+            *memory.superseded_by,
+            *(f"{link.relation} {link.target}" for link in memory.links),
+        )
+        digest.update("\0".join(parts).encode("utf-8", "surrogatepass"))
+        digest.update(b"\1")
+    return digest.hexdigest()
+
+
+def propose(
+    kind: ProposalKind,
+    memories: Sequence[Memory],
+    title: str,
+    reason: str,
+    changes: Sequence[Change] = (),
+    *,
+    also: str = "",
+) -> Proposal:
+    """Make a proposal on these memories.
+
+    Args:
+        kind: What was found.
+        memories: Those concerned; at least one.
+        title: One line for the list.
+        reason: Why, in one line.
+        changes: What accepting does; none for a hint.
+        also: Further text that names the finding, where a memory may have several of a kind.
+    """
+    mark = hashlib.blake2b(
+        "\0".join((kind, also, fingerprint(memories))).encode("utf-8", "surrogatepass"),
+        digest_size=6,
+    )
+    first = memories[0]
+    return Proposal(
+        id=mark.hexdigest(),
+        kind=kind,
+        store=first.store,
+        title=title,
+        reason=reason,
+        refs=tuple(memory.ref for memory in memories),
+        changes=tuple(changes),
+        file=first.origin.file,
+        line=first.origin.line,
+    )
+
+
+def propose_for_file(kind: ProposalKind, file: str, line: int | None, message: str) -> Proposal:
+    """Make a hint on a file that holds no memory which could be named."""
+    text = "\0".join((kind, file, message)).encode("utf-8", "surrogatepass")
+    id = hashlib.blake2b(text, digest_size=6).hexdigest()
+    return Proposal(id, kind, "", f"{file}: {message}", message, file=file, line=line)
+
+
+def retire(memory: Memory, context: UpkeepContext) -> Change | None:
+    """The change that takes a memory out of what agents are told; None if the store has none."""
+    for act in (Act.RETIRE, Act.DELETE):
+        if context.can(act, memory):
+            return Change(act, memory.store, memory.ref)
+    return None
+
+
+def merge_into(
+    kept: Memory, others: Sequence[Memory], context: UpkeepContext, content: str = ""
+) -> tuple[Change, ...]:
+    """The changes after which only `kept` is current, with the lineage where the store keeps it.
+
+    Args:
+        kept: The memory that stays.
+        others: Those that it takes the place of.
+        content: Its new text; empty: as it is.
+    """
+    ids = [other.id for other in others]
+    if context.can(Act.MERGE, kept) and all(context.can(Act.SUPERSEDE, one) for one in others):
+        fields: dict[str, Any] = {"others": ids}
+        edits: tuple[Change, ...] = ()
+        if content and content != kept.content:
+            fields["content"] = content
+        return (*edits, Change(Act.MERGE, kept.store, kept.ref, fields))
+    changes: list[Change] = []
+    if content and content != kept.content and context.can(Act.EDIT, kept):
+        changes.append(Change(Act.EDIT, kept.store, kept.ref, {"content": content}))
+    for other in others:
+        change = retire(other, context)
+        if change is None:
+            return ()
+        changes.append(change)
+    return tuple(changes)
+
+
+def to_record(proposal: Proposal) -> dict[str, Any]:
+    """The proposal as a JSON object, for `--json` and for the cache."""
+    return {
+        "id": proposal.id,
+        "kind": str(proposal.kind),
+        "store": proposal.store,
+        "title": proposal.title,
+        "reason": proposal.reason,
+        "refs": list(proposal.refs),
+        "hint": proposal.is_hint,
+        "changes": [
+            {
+                "act": str(change.act),
+                "store": change.store,
+                "ref": change.ref,
+                "fields": json.loads(json.dumps(dict(change.fields), default=list)),
+            }
+            for change in proposal.changes
+        ],
+        "file": proposal.file,
+        "line": proposal.line,
+        "source": RULES[proposal.kind].source,
+    }
+
+
+def from_record(record: Mapping[str, Any]) -> Proposal:
+    """The inverse of `to_record`. Raises KeyError, TypeError or ValueError."""
+    changes = tuple(
+        Change(Act(one["act"]), one["store"], one["ref"], dict(one["fields"]))
+        for one in record["changes"]
+    )
+    return Proposal(
+        id=str(record["id"]),
+        kind=ProposalKind(record["kind"]),
+        store=str(record["store"]),
+        title=str(record["title"]),
+        reason=str(record["reason"]),
+        refs=tuple(map(str, record["refs"])),
+        changes=changes,
+        file=str(record["file"]),
+        line=record["line"],
+    )

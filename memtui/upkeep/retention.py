@@ -1,0 +1,167 @@
+"""Compaction and expiry of events, by the rules of the store's program.
+
+Compaction: past a number of events the oldest low and medium ones become one summary; high ones
+never. Without a summariser only the low ones are dropped, as the guide says. Expiry: what the
+program no longer reads, or will delete, is proposed for removal, a branch at a time.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from memtui.changes import Act, Change
+from memtui.model import CURRENT, Memory
+from memtui.text import number
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def _by_entity(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
+    groups: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        for entity in (memory.entity, *memory.also_entities):
+            groups[entity].append(memory)
+    return {
+        entity: sorted(group, key=lambda memory: (memory.created or _NEVER, memory.ref))
+        for entity, group in groups.items()
+    }
+
+
+def compaction_batch(
+    memories: Sequence[Memory], entity: str, context: UpkeepContext
+) -> list[Memory]:
+    """The memories of an entity that are due to be summarised, oldest first; [] if none are.
+
+    Args:
+        memories: The current events of the entity, oldest first.
+        entity: Its path; with a `/` it is a branch, without one a project.
+        context: Rules and constants.
+    """
+    if not memories:
+        return []
+    rule = context.rules_of(memories[0].store).compaction
+    if rule is None:
+        return []
+    limit = _limit(entity, context)
+    if len(memories) <= limit:
+        return []
+    batch = [one for one in memories if one.importance != "high" and one.kind in rule.kinds]
+    return batch[: int(limit * rule.batch)]
+
+
+def _limit(entity: str, context: UpkeepContext) -> int:
+    settings = context.settings
+    return settings.branch_events if "/" in entity else settings.project_events
+
+
+def find_compactions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Entities past their limit, with the low memories that may go without a summary."""
+    current = [memory for memory in memories if memory.status in CURRENT]
+    for entity, group in _by_entity(current).items():
+        batch = compaction_batch(group, entity, context)
+        low = [memory for memory in batch if memory.importance == "low"]
+        if not low:
+            continue
+        changes = [change for one in low if (change := retire(one, context))]
+        yield propose(
+            ProposalKind.COMPACTION,
+            low,
+            f"{entity}: drop {number(len(low))} old memories of low importance",
+            f"{number(len(group))} events, the limit is {number(_limit(entity, context))}; "
+            f"{number(len(batch))} are due, high ones never",
+            changes if len(changes) == len(low) else (),
+            also=entity,
+        )
+
+
+def summary_changes(
+    batch: Sequence[Memory], entity: str, summary: str, context: UpkeepContext
+) -> tuple[Change, ...]:
+    """The changes that put one summary in the place of a batch; () if the store cannot."""
+    rule = context.rules_of(batch[0].store).compaction if batch else None
+    if rule is None:
+        return ()
+    fields = {
+        "content": summary,
+        "entity": entity,
+        "type": rule.summary_type,
+        "importance": "medium",
+    }
+    changes = [Change(Act.ADD, batch[0].store, "", fields)]
+    for memory in batch:
+        change = retire(memory, context)
+        if change is None:
+            return ()
+        changes.append(change)
+    return tuple(changes)
+
+
+def due_batches(
+    memories: Sequence[Memory], context: UpkeepContext
+) -> Iterator[tuple[str, list[Memory]]]:
+    """Each entity of one store that is past its limit, with the memories to be summarised."""
+    current = [memory for memory in memories if memory.status in CURRENT]
+    for entity, group in _by_entity(current).items():
+        batch = compaction_batch(group, entity, context)
+        if batch:
+            yield entity, batch
+
+
+def propose_summary(
+    entity: str, batch: Sequence[Memory], summary: str, context: UpkeepContext
+) -> Proposal:
+    """The proposal that puts a summary, such as a model's, in the place of a batch."""
+    return propose(
+        ProposalKind.COMPACTION,
+        batch,
+        f"{entity}: one summary for {number(len(batch))} old memories",
+        "written by a model: read it before it is accepted",
+        summary_changes(batch, entity, summary, context),
+        also=f"{entity}\0{summary}",
+    )
+
+
+def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Branches and projects that the store's program no longer reads."""
+    rule = context.rules_of(memories[0].store).expiry if memories else None
+    if rule is None:
+        return
+    current = [memory for memory in memories if memory.status in CURRENT]
+    for entity, group in _by_entity(current).items():
+        due = [memory for memory in group if _expired(memory, context)]
+        if not due:
+            continue
+        changes = [change for one in due if (change := retire(one, context))]
+        days = (
+            context.settings.archived_days
+            if due[0].extra.get("archived")
+            else (context.settings.idle_days)
+        )
+        state = "archived" if due[0].extra.get("archived") else "idle"
+        yield propose(
+            ProposalKind.EXPIRY,
+            due,
+            f"{entity}: remove {number(len(due))} expired memories",
+            f"{state} for more than {days} days ({rule.source})",
+            changes if len(changes) == len(due) else (),
+            also=entity,
+        )
+
+
+def _expired(memory: Memory, context: UpkeepContext) -> bool:
+    """Whether the time of its file is over; the store says it as `extra["expires"]`."""
+    rule = context.rules_of(memory.store).expiry
+    text = memory.extra.get("expires")
+    if rule is None or not isinstance(text, str):
+        return False
+    try:
+        active = datetime.fromisoformat(text) - timedelta(days=rule.days)
+    except (ValueError, OverflowError):
+        return False
+    archived = memory.extra.get("archived") is True
+    settings = context.settings
+    days = settings.archived_days if archived else settings.idle_days
+    return context.now - active > timedelta(days=days)

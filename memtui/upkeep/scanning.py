@@ -1,0 +1,126 @@
+"""Run every finding over the memories of the open stores, again only where a memory changed.
+
+Memories are looked at in groups: all of an entity, or all of a store. A group's proposals are kept
+with its fingerprint and made anew only when that differs, so that a scan after one change costs
+one group of each kind.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.upkeep.contradictions import find_contradictions, find_opposed, find_superseded
+from memtui.upkeep.duplicates import find_clusters, find_duplicates
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
+from memtui.upkeep.retention import find_compactions, find_expired
+from memtui.upkeep.staleness import (
+    find_long_history,
+    find_outdated_schema,
+    find_patterns,
+    find_stale_summaries,
+)
+
+Find = Callable[[Sequence[Memory], UpkeepContext], Iterator[Proposal]]
+
+BY_ENTITY: Mapping[ProposalKind, Find] = {
+    ProposalKind.DUPLICATE: find_duplicates,
+    ProposalKind.CONTRADICTION: find_contradictions,
+    ProposalKind.OPPOSED: find_opposed,
+    ProposalKind.SUPERSEDED: find_superseded,
+    ProposalKind.LONG_HISTORY: find_long_history,
+}
+"""Findings among the memories of one entity."""
+BY_STORE: Mapping[ProposalKind, Find] = {
+    ProposalKind.CLUSTER: find_clusters,
+    ProposalKind.COMPACTION: find_compactions,
+    ProposalKind.EXPIRY: find_expired,
+    ProposalKind.PATTERN: find_patterns,
+    ProposalKind.STALE_SUMMARY: find_stale_summaries,
+    ProposalKind.OUTDATED_SCHEMA: find_outdated_schema,
+}
+"""Findings among all memories of one store."""
+_DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY})
+"""Findings that also depend on the day."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedGroup:
+    """What was found in one group, and from what."""
+
+    fingerprint: str
+    proposals: tuple[Proposal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScanResult:
+    """All proposals of a scan, in the order of `RULES`, and what to keep for the next one."""
+
+    proposals: tuple[Proposal, ...]
+    groups: Mapping[str, ScannedGroup] = field(repr=False)
+
+
+def scan(
+    memories: Iterable[Memory],
+    context: UpkeepContext,
+    known: Mapping[str, ScannedGroup],
+    *,
+    kinds: Collection[ProposalKind] | None = None,
+    report: Report = silent,
+    cancelled: IsCancelled = never,
+) -> ScanResult:
+    """Find everything that could be tidied.
+
+    Args:
+        memories: Of all open stores and of every status.
+        context: Clock, constants, and what each store can do.
+        known: The groups of an earlier scan.
+        kinds: Only these; None: all that are not switched off.
+        report: Called with the groups done.
+        cancelled: Asked between groups.
+
+    Raises:
+        Cancelled: The scan was stopped.
+    """
+    wanted = {
+        kind
+        for kind in (kinds if kinds is not None else RULES)
+        if str(kind) not in context.settings.off
+    }
+    groups = _groups(memories)
+    found: dict[str, ScannedGroup] = {}
+    for number, (name, members) in enumerate(groups.items()):
+        if cancelled():
+            raise Cancelled
+        if number % 64 == 0:
+            report(Progress("review", number, len(groups)))
+        finders = BY_STORE if name.startswith("store\0") else BY_ENTITY
+        mark = fingerprint(members)
+        for kind, find in finders.items():
+            if kind not in wanted:
+                continue
+            stamp = f"{mark} {context.now:%Y-%m-%d}" if kind in _DAILY else mark
+            key = f"{kind}\0{name}"
+            before = known.get(key)
+            if before is None or before.fingerprint != stamp:
+                before = ScannedGroup(stamp, tuple(find(members, context)))
+            found[key] = before
+    order = list(RULES)
+    proposals = sorted(
+        (one for group in found.values() for one in group.proposals),
+        key=lambda one: order.index(one.kind),
+    )
+    unique = {proposal.id: proposal for proposal in proposals}
+    return ScanResult(tuple(unique.values()), found)
+
+
+def _groups(memories: Iterable[Memory]) -> dict[str, list[Memory]]:
+    groups: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        groups[f"store\0{memory.store}"].append(memory)
+        for entity in (memory.entity, *memory.also_entities):
+            groups[f"entity\0{memory.store}\0{entity}"].append(memory)
+    return groups

@@ -1,0 +1,117 @@
+"""Similar texts among many, without comparing every pair.
+
+Two sets of words with a Jaccard of at least t share a word among their first n - ceil(t * n) + 1
+words, whatever the order of words is; with the rarest words first these prefixes meet seldom
+(Chaudhuri, Ganti, Kaushik: A primitive operator for similarity joins, 2006). So only memories that
+meet in a prefix are compared.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+_WORD = re.compile(r"\w+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The different words of a text in lower case; scripts without blanks give their letters."""
+    found: set[str] = set()
+    for word in _WORD.findall(text.casefold()):
+        if _CJK.search(word):
+            found.update(word)
+        else:
+            found.add(word)
+    return frozenset(found)
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of common words; 0 if either has none."""
+    if not one or not other:
+        return 0.0
+    common = len(one & other)
+    return common / (len(one) + len(other) - common)
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarPair:
+    """Two texts of a sequence, by their positions, and how similar they are."""
+
+    first: int
+    second: int
+    score: float
+
+
+def similar_pairs(
+    texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1
+) -> Iterator[SimilarPair]:
+    """Every pair of word sets with a Jaccard of at least the threshold.
+
+    Args:
+        texts: The words of each text.
+        threshold: More than 0, at most 1.
+        fewest: Words that a text needs to be compared.
+    """
+    counts = Counter(word for words in texts for word in words)
+    ordered = [sorted(words, key=lambda word: (counts[word], word)) for words in texts]
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for position in sorted(range(len(texts)), key=lambda at: len(texts[at])):
+        words, size = texts[position], len(texts[position])
+        if size < fewest:
+            continue
+        prefix = ordered[position][: size - math.ceil(threshold * size) + 1]
+        candidates: dict[int, None] = {}
+        for word in prefix:
+            candidates.update(dict.fromkeys(by_word[word]))
+            by_word[word].append(position)
+        for other in candidates:
+            if len(texts[other]) < threshold * size:
+                continue
+            score = jaccard(words, texts[other])
+            if score >= threshold:
+                first, second = sorted((other, position))
+                yield SimilarPair(first, second, score)
+
+
+def cosine(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """The cosine of two sparse vectors of length 1."""
+    if len(one) > len(other):
+        one, other = other, one
+    return sum(weight * other.get(word, 0.0) for word, weight in one.items())
+
+
+def tfidf_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
+    """A vector of length 1 for each text: 1 + log of how often a word occurs, by its rarity."""
+    counted = [Counter(_WORD.findall(text.casefold())) for text in texts]
+    spread = Counter(word for counts in counted for word in counts)
+    vectors = []
+    for counts in counted:
+        weights = {
+            word: (1 + math.log(count)) * (math.log((1 + len(texts)) / (1 + spread[word])) + 1)
+            for word, count in counts.items()
+        }
+        length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
+        vectors.append({word: weight / length for word, weight in weights.items()})
+    return vectors
+
+
+def groups_of(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:
+    """The connected groups of these pairs, each in ascending order."""
+    parent: dict[int, int] = {}
+
+    def root(item: int) -> int:
+        while parent.setdefault(item, item) != item:
+            parent[item] = parent[parent[item]]
+            item = parent[item]
+        return item
+
+    for first, second in pairs:
+        parent[root(second)] = root(first)
+    groups: defaultdict[int, list[int]] = defaultdict(list)
+    for item in sorted(parent):
+        groups[root(item)].append(item)
+    return list(groups.values())

@@ -1,0 +1,119 @@
+"""Summaries older than their facts, long historical facts, outdated schema, repeated patterns."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from memtui.changes import Act, Change
+from memtui.model import CURRENT, Memory
+from memtui.text import cut, number, one_line
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose
+from memtui.upkeep.similarity import words_of
+
+_SUMMARY = "summary"
+"""Type of the note that sums up an entity (agent-memory's summary.md)."""
+_MONTH = timedelta(days=30.44)
+_TITLE = 60
+
+
+def _short(memory: Memory) -> str:
+    return cut(one_line(memory.headline), _TITLE)
+
+
+def find_stale_summaries(memories: Sequence[Memory], _context: UpkeepContext) -> Iterator[Proposal]:
+    """Summaries of entities whose facts are newer (agent-memory: rewritten once a week)."""
+    facts: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.kind != "note" and memory.status in CURRENT and memory.created:
+            facts[memory.entity].append(memory)
+    for summary in memories:
+        made = summary.updated or summary.created
+        if summary.kind != "note" or summary.type != _SUMMARY or made is None:
+            continue
+        newer = [one for one in facts[summary.entity] if one.created and one.created > made]
+        newer = [one for one in newer if one.created and one.created.date() > made.date()]
+        if newer:
+            newer.sort(key=lambda one: (str(one.created), one.ref), reverse=True)
+            yield propose(
+                ProposalKind.STALE_SUMMARY,
+                [summary, *newer],
+                f"{summary.entity}: summary older than {number(len(newer))} facts",
+                f"last updated {made:%Y-%m-%d}, newest fact {newer[0].created:%Y-%m-%d}",
+            )
+
+
+def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Long facts that have been historical for months; the weekly synthesis shortens them."""
+    settings = context.settings
+    limit = context.now - settings.history_months * _MONTH
+    for memory in memories:
+        if memory.kind != "fact" or memory.status not in ("superseded", "retired"):
+            continue
+        if (
+            memory.created
+            and memory.created < limit
+            and len(memory.content) > settings.history_chars
+        ):
+            yield propose(
+                ProposalKind.LONG_HISTORY,
+                [memory],
+                _short(memory),
+                f"historical, {number(len(memory.content))} characters, "
+                f"from {memory.created:%Y-%m-%d}: shorten it, or leave it",
+            )
+
+
+def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) -> Iterator[Proposal]:
+    """Confirmed schema items all of whose evidence is no longer current."""
+    by_id = {(memory.store, memory.id): memory for memory in memories}
+    for item in memories:
+        if item.kind != "schema" or item.status != "active":
+            continue
+        named = [by_id.get((item.store, link.target)) for link in item.links]
+        known = [one for one in named if one is not None]
+        if known and all(one.status not in CURRENT for one in known):
+            yield propose(
+                ProposalKind.OUTDATED_SCHEMA,
+                [item, *known],
+                _short(item),
+                f"none of its {number(len(known))} pieces of evidence is current any more",
+            )
+
+
+def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """The same subject, predicate and object in several facts: a schema item is proposed.
+
+    Only stores that hold schema items are looked at.
+    """
+    items = [memory for memory in memories if memory.kind == "schema"]
+    if not items:
+        return
+    known = [words_of(item.content) for item in items]
+    groups: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.kind == "fact" and memory.status in CURRENT:
+            groups[" ".join(sorted(words_of(memory.content)))].append(memory)
+    for group in groups.values():
+        words = words_of(group[0].content)
+        if len(group) < context.settings.pattern_repeats or not words:
+            continue
+        if any(len(words & seen) >= 0.6 * len(words) for seen in known):
+            continue
+        content = group[0].content
+        fields = {
+            "kind": "schema",
+            "type": "preference",
+            "status": "proposed",
+            "content": content,
+            "entity": group[0].entity,
+            "links": [("evidence", memory.id) for memory in group],
+        }
+        yield propose(
+            ProposalKind.PATTERN,
+            group,
+            f"propose: {_short(group[0])}",
+            f"{number(len(group))} facts say the same; they become its evidence",
+            [Change(Act.ADD, group[0].store, "", fields)],
+        )
