@@ -201,11 +201,15 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 @click.command("show")
 @click.argument("ref")
 @store_option
+@click.option("--track", is_flag=True, help="Count this as an access of the memory.")
 @json_option
-def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+def show(ref: str, stores: Sequence[str], track: bool, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
     library = load_library(stores)
     memory = library.resolve(ref)
+    if track:
+        library.count_accesses([memory.ref])
+        memory = library.get(memory.ref)
     if as_json:
         print_json(to_record(memory))
         return

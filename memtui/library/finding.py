@@ -19,6 +19,7 @@ from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, 
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns, build
+from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
 from memtui.search.finder import RankedHits
@@ -98,6 +99,8 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    now: datetime | None = None
+    """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
 
 def find(
@@ -108,6 +111,7 @@ def find(
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
+    scope = replace(scope, now=now)
     leaves = _Leaves(scope, slots_of, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
@@ -173,8 +177,9 @@ class _Leaves:
             segments = scope.provisional.cover(scope.rows, size, self.cancelled)
         alive = scope.columns.alive
         literals = LiteralSearch(scope.rows, alive, self.cancelled)
+        dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
         return finder.match_text(
-            asked, segments, size, scope.exact, self.cancelled, alive, literals
+            asked, segments, size, scope.exact, self.cancelled, alive, literals, dates
         )
 
 

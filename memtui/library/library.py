@@ -6,7 +6,7 @@ start to browse stays fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -176,6 +176,26 @@ class Library(LibraryReader):
             BundleError: the rows make no database.
         """
         return self._change_writer.restore(restoration, report)
+
+    def count_accesses(self, refs: Iterable[str]) -> int:
+        """Count one access of each of these memories, where its store, or memtui beside it, does.
+
+        Only for what an agent or a person asked for; not part of the journal.
+
+        Returns:
+            How many were counted.
+
+        Raises:
+            Refused: this library is read-only, or a store's counts cannot be changed.
+            Conflict, SaveError: the counts cannot be written.
+        """
+        from memtui.library import access_counting
+
+        if self._state is None:
+            raise Refused("this library was opened read-only")
+        counted = access_counting.count_accesses(refs, self.stores, self, self.now(), self._state)
+        self.refresh()
+        return counted
 
     def accept_ownership(self, path: Path) -> None:
         """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""

@@ -96,7 +96,7 @@ _TABLE = (
         "sort",
         Matching.ORDER,
         "the order; several keys with commas, - reverses",
-        (*SORT_NAMES, "-new", "-old", "-importance", "-priority"),
+        (*SORT_NAMES, *(f"-{name}" for name in SORT_NAMES if name != Sort.RELEVANCE)),
     ),
     Field("prefer", Matching.ORDER, "rank this type higher, without a filter"),
 )

@@ -15,6 +15,7 @@ from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
 from memtui.search.columns import Columns
+from memtui.search.date_matches import DateHits
 from memtui.search.hits import Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
@@ -46,6 +47,7 @@ def match_text(
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
+    dates: DateHits | None = None,
 ) -> Match | None:
     """Match the text of a query, before filters.
 
@@ -57,6 +59,7 @@ def match_text(
         cancelled: As in `matching.match_terms`.
         alive: For each slot whether it may match; None: all.
         literals: Reads the texts for what must stand there as typed.
+        dates: The memories with the dates of the query.
 
     Returns:
         None if the query has no terms.
@@ -67,7 +70,7 @@ def match_text(
     if not query.wanted_terms:
         return None
     match = matching.match_terms(
-        segments, size, query.wanted_terms, exact, cancelled, alive, literals
+        segments, size, query.wanted_terms, exact, cancelled, alive, literals, dates
     )
     if not context.asks_when(query.words):
         return match

@@ -1,4 +1,4 @@
-"""The orders of a list that need no scores of a text: time, importance, priority."""
+"""The orders of a list that need no scores of a text: time, importance, priority, use."""
 
 from __future__ import annotations
 
@@ -29,28 +29,36 @@ def order_slots(
     newest = columns.newest_first
     slots = newest[found[newest]]
     for key in reversed((sort, *then)):
-        if (values := _sort_values(columns, slots, key, now)) is not None:
-            slots = slots[np.argsort(values, kind="stable")]
+        for values in reversed(_sort_values(columns, slots, key, now)):
+            slots = slots[np.argsort(values[slots], kind="stable")]
     return slots
 
 
-def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> Doubles | None:
-    """What sorts the slots, the least first and nan last; None to leave the order."""
-    match sort:
+def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> tuple[Doubles, ...]:
+    """What the slots are sorted by, the most significant first; the least value first, nan last."""
+    sign = -1.0 if sort.startswith("-") else 1.0
+    match sort.removeprefix("-"):
         case Sort.NEW:
-            return -columns.when[slots]
+            return (-columns.when,)
         case Sort.OLD:
-            return columns.when[slots]
+            return (columns.when,)
         case Sort.IMPORTANCE:
-            return columns.importance[slots].astype(np.float64)
-        case Sort.LEAST_IMPORTANT:
-            return -columns.importance[slots].astype(np.float64)
+            return (sign * columns.importance,)
         case Sort.PRIORITY:
-            return -priority_parts(columns, slots, now).total
-        case Sort.LEAST_PRIORITY:
-            return priority_parts(columns, slots, now).total
+            return (_spread(-sign * priority_parts(columns, slots, now).total, columns, slots),)
+        case Sort.SALIENCE:
+            return (_spread(-sign * salience_now(columns, slots, now), columns, slots),)
+        case Sort.USED:
+            return (-sign * columns.accesses, -sign * np.nan_to_num(columns.accessed))
         case _:
-            return None
+            return ()
+
+
+def _spread(values: Doubles, columns: Columns, slots: Longs) -> Doubles:
+    """Values of these slots as an array over all slots."""
+    spread = np.zeros(len(columns))
+    spread[slots] = values
+    return spread
 
 
 def salience_now(columns: Columns, slots: Longs, now: datetime) -> Doubles:
