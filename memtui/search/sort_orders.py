@@ -28,7 +28,10 @@ def order_slots(
     """
     newest = columns.newest_first
     slots = newest[found[newest]]
-    for key in reversed((sort, *then)):
+    keys = [sort, *then]
+    if keys[-1] is Sort.NEW:  # they are in this order
+        keys.pop()
+    for key in reversed(keys):
         for values in reversed(_sort_values(columns, slots, key, now)):
             slots = slots[np.argsort(values[slots], kind="stable")]
     return slots
@@ -43,13 +46,14 @@ def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> t
         case Sort.OLD:
             return (columns.when,)
         case Sort.IMPORTANCE:
-            return (sign * columns.importance,)
+            return ((sign * columns.importance).astype(np.float64),)
         case Sort.PRIORITY:
             return (_spread(-sign * priority_parts(columns, slots, now).total, columns, slots),)
         case Sort.SALIENCE:
             return (_spread(-sign * salience_now(columns, slots, now), columns, slots),)
         case Sort.USED:
-            return (-sign * columns.accesses, -sign * np.nan_to_num(columns.accessed))
+            accesses = (-sign * columns.accesses).astype(np.float64)
+            return accesses, -sign * np.nan_to_num(columns.accessed)
         case _:
             return ()
 
