@@ -53,7 +53,7 @@ class MemtuiApp(AppInterface):
         self.launch = launch
         self.settings = launch.loaded.settings
         self.colours = ThemeRegistry(launch.themes)
-        first_theme = self.colours.best(self.settings.theme)
+        first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now

@@ -70,7 +70,7 @@ class StatusText:
         hint = found.hint or found.query.hint
         count = self._unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
-        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert)
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
         if not found.total:
             screen.memories.explain(*self._nothing(found, total))
 
