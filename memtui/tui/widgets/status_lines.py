@@ -92,9 +92,15 @@ class ChipLine(ThemedWidget):
         note, style = (self._hint, palette.warning)
         if not note and not self._chips:
             note, style = self._quiet, palette.faint
-        if self._chips and self._order and used + text.width(self._order) + 1 <= room:
+        sorted_by = any(chip.key == "sort" for chip in self._chips)
+        if (
+            self._chips
+            and self._order
+            and not sorted_by
+            and used + text.width(self._order) + 1 <= room
+        ):
             segments.append(Segment(f"{self._order} ", palette.faint))
-            used += text.width(self._order) + 1
+            used += cells
         note = text.cut(text.one_line(note), max(0, room - used))
         segments.append(Segment(note, style))
         used += text.width(note)
