@@ -63,7 +63,7 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
 async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("?")
-        await on.sees("pane.entities")
+        await on.sees("detail.raw")
         await on.press("/")
         await on.type("undo")
         await on.sees("Undo the last change")
