@@ -118,6 +118,9 @@ class TextEdit:
     before: str | None
     """Decoded with surrogateescape, so that every byte survives."""
     after: str | None
+    by_lines: bool = False
+    """The file holds several memories: lines that another program changed meanwhile stay as they
+    are, and only a change of the same lines is a conflict."""
 
 
 @dataclass(frozen=True, slots=True)

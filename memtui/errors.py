@@ -111,3 +111,7 @@ class EmbeddingError(MemtuiError):
 
 class EmbeddingBusy(EmbeddingError):
     """Another process is computing them, so nothing is lost."""
+
+
+class ModelError(MemtuiError):
+    """A language model did not answer, or not with what it was asked for; nothing was changed."""

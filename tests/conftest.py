@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.long_run import VARIABLE
 
 settings.register_profile(
     "memtui",
@@ -14,6 +18,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 settings.load_profile("memtui")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="repeat random tests many more times")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--long"):
+        os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
+    if not hasattr(config, "workerinput"):
+        _share_bytecode(config)
+
+
+def _share_bytecode(config: pytest.Config) -> None:
+    """Let all processes that tests start share compiled modules, wherever these may be written."""
+    folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
+    config.add_cleanup(folder.cleanup)
+    os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 _FIGURE = "figure"
 _TALLY = "tally"

@@ -95,6 +95,16 @@ def store_option(command: Command) -> Command:
     )(command)
 
 
+def as_of_option(command: Command) -> Command:
+    """`--as-of TIME`."""
+    return click.option(
+        "--as-of",
+        "as_of",
+        metavar="TIME",
+        help="What was believed at this time (of a day: its end), in the texts of then.",
+    )(command)
+
+
 def json_option(command: Command) -> Command:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Output JSON.")(command)

@@ -5,18 +5,19 @@ and the selection between runs.
 """
 
 from memtui.config.loading import LoadedSettings, load, save_value
+from memtui.config.schema import SCHEMA, default_text
 from memtui.config.settings import (
-    SCHEMA,
     Embedding,
+    LanguageModel,
     ReviewSettings,
     Settings,
     StorePath,
-    default_text,
 )
 
 __all__ = [
     "SCHEMA",
     "Embedding",
+    "LanguageModel",
     "LoadedSettings",
     "ReviewSettings",
     "Settings",

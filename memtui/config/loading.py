@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
-from memtui.config.settings import SCHEMA, Setting, Settings
+from memtui.config.schema import SCHEMA, Setting
+from memtui.config.settings import Settings
 from memtui.errors import ConfigError
 from memtui.paths import write_private
 from memtui.text import one_line

@@ -1,19 +1,13 @@
-"""The settings as one frozen value, and the schema that checks and documents them.
-
-`SCHEMA` checks a file, suggests the nearest key for a misspelt one, and makes the commented
-default file.
-"""
+"""The settings as frozen values with their defaults; `schema` checks and documents them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memtui.model import STATUSES
-from memtui.query import Sort
 
 DENSITIES = ("compact", "comfortable", "roomy")
 DATES = ("ago", "date")
@@ -46,6 +40,20 @@ class Embedding:
     """Environment variable with the key; the key itself never stands in a file of ours."""
     fusion: str = "sum"
     """One of `FUSIONS`: how text and vector scores are combined."""
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """A server for summaries and extraction; used only where a model is named here."""
+
+    url: str = "http://127.0.0.1:11434/v1"
+    """Of any server with the chat API of OpenAI; an Ollama on this machine unless named."""
+    model: str = ""
+    """Empty: none is used."""
+    key_variable: str = ""
+    """Environment variable with the key; the key itself never stands in a file of ours."""
+    seconds: float = 60.0
+    """Time limit of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,281 +112,10 @@ class Settings:
     """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
+    recipe_constants: Mapping[str, float] = field(default_factory=dict)
+    """Name of `memtui.context.constants.RecipeConstants` -> value."""
+    recipes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name -> a recipe of the person: `sections`, each with title, query, sort, limit, budget; and
+    `budget` of the whole."""
     review: ReviewSettings = field(default_factory=ReviewSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One setting: its key in the file, its check and its documentation."""
-
-    key: str
-    """`name` or `table.name`."""
-    field: str
-    """Of `Settings`."""
-    check: Callable[[Any], Any]
-    """The file's value -> the field's; raises ValueError with the reason."""
-    about: str
-    """Its comment in the default file."""
-    example: str
-    """Its value in the default file, as TOML."""
-    each: bool = False
-    """`check` takes one entry of a list or table; a wrong entry spoils only itself."""
-
-
-def _bool(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("must be true or false")
-    return value
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError("must be text in quotes")
-    return value
-
-
-def _review(value: Any) -> ReviewSettings:
-    if not isinstance(value, dict):
-        raise ValueError("must be a table")
-    known = {each.name: getattr(ReviewSettings(), each.name) for each in fields(ReviewSettings)}
-    changed: dict[str, Any] = {}
-    for name, given in value.items():
-        if name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise ValueError(
-                f"{name!r} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
-        if name == "off":
-            if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-                raise ValueError("off must be a list of kinds")
-            changed[name] = tuple(given)
-        elif isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
-            raise ValueError(f"{name} must be a number of at least 0")
-        else:
-            changed[name] = type(known[name])(given)
-    return replace(ReviewSettings(), **changed)
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value not in choices:
-            near = get_close_matches(str(value), choices, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"must be one of {', '.join(filter(None, choices))}{hint}")
-        return str(value)
-
-    return check
-
-
-def _table(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("must be a table")
-    return value
-
-
-def _statuses(value: Any) -> tuple[str, ...]:
-    values = [value] if isinstance(value, str) else value
-    if not isinstance(values, list) or not values:
-        raise ValueError(f"must be one or several of {', '.join(STATUS_CHOICES)}")
-    return tuple(dict.fromkeys(map(_one_of(*STATUS_CHOICES), values)))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _days(value: Any) -> float:
-    if not _is_number(value) or not 0 < value <= 36_500:
-        raise ValueError("must be a number of days above 0")
-    return float(value)
-
-
-def _weight(value: Any) -> float:
-    if not _is_number(value) or not -100 <= value <= 100:
-        raise ValueError("must be a number from -100 to 100")
-    return float(value)
-
-
-def _keys(value: Any) -> tuple[str, ...]:
-    several = [value] if isinstance(value, str) else value
-    if not isinstance(several, list) or not all(isinstance(key, str) for key in several):
-        raise ValueError("must be a key in quotes, or a list of them, or []")
-    return tuple(several)
-
-
-def _store(value: Any) -> StorePath:
-    block = {"path": value} if isinstance(value, str) else value
-    if not isinstance(block, dict) or not isinstance(block.get("path"), str) or not block["path"]:
-        raise ValueError("must be a path in quotes, or a block with path and label")
-    label = block.get("label", "")
-    if set(block) - {"path", "label"} or not isinstance(label, str):
-        raise ValueError("has a path and a label, both text in quotes, and nothing else")
-    try:
-        return StorePath(Path(block["path"]).expanduser(), label)
-    except RuntimeError:
-        raise ValueError("names the home of somebody who is not known here") from None
-
-
-def _embedding(value: Any) -> Embedding:
-    names = Embedding.__slots__
-    if not isinstance(value, dict) or not set(value) <= set(names):
-        raise ValueError(f"must be a table with {', '.join(names)}")
-    if not all(isinstance(entry, str) for entry in value.values()):
-        raise ValueError("has values in quotes only")
-    found = Embedding(**value)
-    if found.kind not in EMBEDDING_KINDS:
-        raise ValueError(f"kind must be one of {', '.join(EMBEDDING_KINDS)}")
-    if found.fusion not in FUSIONS:
-        raise ValueError(f"fusion must be one of {', '.join(FUSIONS)}")
-    if found.kind in ("ollama", "openai") and not found.model:
-        raise ValueError("must name the model to ask for")
-    if found.kind == "openai" and not found.url:
-        raise ValueError("must name the url of the server, such as http://127.0.0.1:8080/v1")
-    if found.url and not found.url.startswith(("http://", "https://")):
-        raise ValueError("url must begin with http:// or https://")
-    return found
-
-
-SCHEMA: tuple[Setting, ...] = (
-    Setting(
-        "theme",
-        "theme",
-        _text,
-        "Colours: dusk, paper, contrast, terminal, copper, or the name of a file in themes/\n"
-        "beside this one. With NO_COLOR set, memtui uses none.",
-        '"dusk"',
-    ),
-    Setting("mouse", "mouse", _bool, "Let the mouse click, scroll and drag.", "true"),
-    Setting(
-        "editor",
-        "editor",
-        _text,
-        'Editor for E and o, as a command line: "nvim", "code --wait". Empty: $VISUAL, then\n'
-        "$EDITOR, then vi.",
-        '""',
-    ),
-    Setting("restore", "restore", _bool, "Begin where the last session ended.", "true"),
-    Setting(
-        "stores",
-        "stores",
-        _store,
-        "Stores to open when none is named: paths, or [[stores]] blocks with path and label.\n"
-        "Without them memtui looks in this folder and in the known places.",
-        '["~/notes/memory"]',
-        each=True,
-    ),
-    Setting(
-        "list.sort",
-        "sort",
-        _one_of("", *(str(sort) for sort in Sort)),
-        "Order of the list: new, old, importance, priority, relevance. Empty: newest first,\n"
-        "by relevance while searching.",
-        '""',
-    ),
-    Setting(
-        "list.status",
-        "status",
-        _statuses,
-        "What is listed unless the query says: current (active and proposed), all, or a list\n"
-        "of active, proposed, superseded, retired, deleted.",
-        '"current"',
-    ),
-    Setting(
-        "list.density",
-        "density",
-        _one_of(*DENSITIES),
-        "Rows per memory: compact (1), comfortable (1 and a blank), roomy (2 and a blank).",
-        '"compact"',
-    ),
-    Setting(
-        "list.dates",
-        "dates",
-        _one_of(*DATES),
-        'Times in the list: ago ("3d") or date ("2026-11-18").',
-        '"ago"',
-    ),
-    Setting(
-        "search.half_life_days",
-        "half_life_days",
-        _days,
-        "Days after which being recent counts half as much for the rank.",
-        "30",
-    ),
-    Setting(
-        "search.weights",
-        "weights",
-        _weight,
-        "Weights of the parts of the rank, as shares of the text's own score.",
-        "{ recency = 0.25, importance_high = 0.5 }",
-        each=True,
-    ),
-    Setting(
-        "search.embedding",
-        "embedding",
-        _embedding,
-        "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
-        "without it. off: never. ollama, openai (any that speaks its way): a server, which the\n"
-        "texts of your memories are sent to, for example\n"
-        'embedding = { kind = "ollama", url = "http://127.0.0.1:11434", model = "all-minilm" }\n'
-        "and key_variable, the name of the environment variable that holds the key.\n"
-        "fusion: sum or rank, how text and meaning become one order.",
-        '{ kind = "static", fusion = "sum" }',
-    ),
-    Setting(
-        "review.findings",
-        "review",
-        _review,
-        "Constants of the findings in the review queue, and the kinds that are off.",
-        "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
-    ),
-    Setting(
-        "rules",
-        "rules",
-        _table,
-        "Constants of a store's own rules, by format; a wrong name is told the known ones.",
-        "{ agent-memory = { similar = 0.7 } }",
-        each=True,
-    ),
-    Setting(
-        "keys",
-        "keys",
-        _keys,
-        "Keys that replace an action's own; ? in memtui lists every action's name.\n"
-        "A key in quotes, a list of keys, or [] for none.",
-        '{ search = ["/", "ctrl+f"] }',
-        each=True,
-    ),
-    Setting(
-        "saved",
-        "saved",
-        _text,
-        "Saved searches: a name and what would be typed in the search line.",
-        '{ "this week" = "since:7d importance:high" }',
-        each=True,
-    ),
-)
-
-
-def default_text() -> str:
-    """Return a settings file with every setting as a comment, explained."""
-    parts = [
-        "# memtui settings. Every line that begins with #: is a setting at its default or an\n"
-        "# example; take the #: away to change it. A fault in this file never stops memtui: it\n"
-        "# is shown once and the default is used.\n"
-    ]
-    table = ""
-    for setting in SCHEMA:
-        head, _, name = setting.key.rpartition(".")
-        if head != table:
-            table = head
-            parts.extend([f"[{head}]\n"] if head else [])
-        about = "".join(f"# {line}\n" for line in setting.about.split("\n"))
-        parts.append(f"{about}{_shown(setting, name)}")
-    return "\n".join(parts)
-
-
-def _shown(setting: Setting, name: str) -> str:
-    if setting.key in ("rules", "keys", "saved"):  # tables of their own, so that lines can be added
-        entry = setting.example[1:-1].strip()
-        return f"#: [{setting.key}]\n#: {entry}\n"
-    return f"#: {name} = {setting.example}\n"
+    language_model: LanguageModel = field(default_factory=LanguageModel)

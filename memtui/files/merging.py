@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from typing import Any
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
@@ -254,6 +255,9 @@ def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None
     extended = _with_appended_lines(text, edit)
     if extended is not None:
         return extended
+    merged = _with_changed_lines(text, edit) if edit.by_lines else None
+    if merged is not None:
+        return merged
     if text is None:
         what = "the file is gone"
     elif edit.before is None:
@@ -271,6 +275,53 @@ def _with_appended_lines(text: str | None, edit: TextEdit) -> str | None:
     if not bases or not (edit.before.endswith("\n") and edit.after.endswith("\n")):
         return None
     return edit.after + text[max(map(len, bases)) :]
+
+
+def _with_changed_lines(text: str | None, edit: TextEdit) -> str | None:
+    """The current text with your changed lines; None if another program changed one of them.
+
+    Lines that both inserted at one place are both kept, yours after theirs.
+    """
+    if text is None or edit.before is None or edit.after is None:
+        return None
+    base, yours, theirs = (_lines(part) for part in (edit.before, edit.after, text))
+    changes = _hunks(base, yours)
+    others = _hunks(base, theirs)
+    if any(_is_same_place(mine, other) for mine in changes for other in others):
+        return None
+    merged: list[str] = []
+    at = 0
+    for start, end, lines in sorted([*others, *changes], key=lambda hunk: hunk[:2]):
+        merged += [*base[at:start], *lines]
+        at = end
+    merged += base[at:]
+    return None if any(not line.endswith("\n") for line in merged[:-1]) else "".join(merged)
+
+
+_Hunk = tuple[int, int, list[str]]
+"""First line, line after the last, and what takes their place."""
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their line feeds; only a line feed ends one."""
+    parts = text.split("\n")
+    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def _hunks(old: list[str], new: list[str]) -> list[_Hunk]:
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        (start, end, new[first:last])
+        for tag, start, end, first, last in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _is_same_place(one: _Hunk, other: _Hunk) -> bool:
+    """Whether two changes touch a line of the base that is the same."""
+    if one[0] == one[1] or other[0] == other[1]:  # an insertion stands between two lines
+        return max(one[0], other[0]) < min(one[1], other[1])
+    return one[0] < other[1] and other[0] < one[1]
 
 
 # ---- changes of another program --------------------------------------------------------------

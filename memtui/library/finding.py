@@ -15,17 +15,19 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Query, Sort, Term, TermKind
-from memtui.search import aggregates, finder, fusion, similar_words
+from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
 from memtui.search.aggregates import Facets
 from memtui.search.columns import Columns, build
+from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.finder import RankedHits
+from memtui.search.hidden_matches import HiddenMatches
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.text import one_line
+from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -55,6 +57,8 @@ class SearchResult:
     """Words that no memory has, and the words that were looked for in their place."""
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
+    hidden: tuple[HiddenMatches, ...] = ()
+    """What each filter hides of the memories with all words."""
     revision: int = 0
     """Of the snapshot that was searched."""
     hits: RankedHits | None = field(default=None, compare=False, repr=False)
@@ -92,6 +96,8 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    now: datetime | None = None
+    """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
 
 def find(
@@ -102,10 +108,13 @@ def find(
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
+    scope = replace(scope, now=now)
     match = _match(query, scope, cancelled)
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids)
-    words = query.words if match is None else (*query.words, *match.words)
+    words = query.words if match is None else (*_significant(query.words), *match.words)
+    ranked = hits.match
+    hidden = hidden_matches.count_hidden(query, scope.columns, ranked) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -115,7 +124,11 @@ def find(
         facets=hits.facets,
         how=how,  # type: ignore[arg-type]
         words=words,
-        hint=query.hint or _meaning_hint(query, match) or _word_hint(match) or _hint(query, hits),
+        hint=query.hint
+        or _meaning_hint(query, match)
+        or _word_hint(match)
+        or ("" if hidden else _hint(query, hits)),
+        hidden=hidden,
         showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
         hits=hits,
@@ -156,13 +169,20 @@ def _match_text(
         segments = scope.provisional.cover(scope.rows, size, cancelled)
     alive = scope.columns.alive
     literals = LiteralSearch(scope.rows, alive, cancelled)
-    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals)
+    dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
+    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals, dates)
 
 
 def _meaning_hint(query: Query, match: Match | None) -> str:
     if match is None or match.meaning is not None or not any(map(fusion.is_meaning, query.terms)):
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
+
+
+def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words without question words, if any other remains."""
+    kept = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
+    return kept or words
 
 
 MAX_NAMED = 2
@@ -264,6 +284,11 @@ def _hint(query: Query, hits: RankedHits) -> str:
                 count -= sum(hits.facets.entity_repeats.values())
             return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
     return ""
+
+
+def passage(found: SearchResult, slot: int) -> Passage | None:
+    """The passage of this hit with most of the words; None if its text has none of them."""
+    return find_passage(found.rows[slot].content, found.words) if found.words else None
 
 
 def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> Statistics:

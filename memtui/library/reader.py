@@ -30,7 +30,7 @@ from memtui.query import Query
 from memtui.search import numbering
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, WritableStore
-from memtui.text import one_line, visible
+from memtui.text import Passage, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.insight.links import Node
@@ -66,6 +66,11 @@ class LibraryReader:
         self._semantic = SemanticSearch(embedding)
         self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
         self._links: StoreLinks | None = None
+
+    @property
+    def loaded(self) -> LoadedStores:
+        """The rows with their columns, for views of this library."""
+        return self._loaded
 
     @property
     def snapshot(self) -> Snapshot:
@@ -192,6 +197,10 @@ class LibraryReader:
             scope, revision = self._searchable()
             found = finding.find(query, scope, self._loaded.slots, self.now(), cancelled)
         return replace(found, revision=revision)
+
+    def passage(self, found: SearchResult, position: int) -> Passage | None:
+        """The passage of the hit at this position that has most of the words."""
+        return finding.passage(found, found.slots[position])
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts that add up to the score of the hit at this position."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -32,8 +32,10 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
     from_record,
+    merge_into,
     to_record,
 )
+from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.scanning import ScannedGroup, scan
 
 if TYPE_CHECKING:
@@ -160,6 +162,25 @@ class ReviewQueue:
             else (title or f"review: accept {len(chosen)} proposals")
         )
         return self._library.plan(changes, words)
+
+    def due_batches(self) -> list[tuple[str, list[Memory]]]:
+        """Each entity past its limit, with the memories that one summary may replace."""
+        context = self.context
+        return [
+            batch
+            for store in self._library.stores
+            for batch in due_batches(list(self._library.memories(store.label)), context)
+        ]
+
+    def summarised(self, entity: str, batch: Sequence[Memory], summary: str) -> Proposal:
+        """The proposal that puts this summary in the place of a batch."""
+        return propose_summary(entity, batch, summary, self.context)
+
+    def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
+        """The same merge with another text for the memory that stays. Raises RefError."""
+        kept, *others = (self._library.get(ref) for ref in proposal.refs)
+        changes = merge_into(kept, others, self.context, text)
+        return replace(proposal, changes=changes, reason="merged by a model: read it first")
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""

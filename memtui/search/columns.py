@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -19,56 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
-from memtui.query import Sort
+from memtui.search import salience, usage
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
-
-MAX_USES = 32
-"""Uses at which salience is 1; Simple Memory leaves K open."""
-_COUNTED_FROM_ONE = ("revision_count", "duplicate_count")
-_COUNTED_FROM_ZERO = ("hits", "access_count", "accessCount", "injected")
-_MAX_COUNT = 1_000_000
-"""Files may hold integers that no float can represent."""
-_NESTED_COUNTS = "injections"
-"""Key under which the workspace format counts the uses of a document."""
-
-
-def measure_salience(memory: Memory) -> float:
-    """How much a memory has been used, 0..1: its own salience, or the logarithm of its uses."""
-    own = memory.extra.get("salience")
-    if isinstance(own, (int, float)) and _is_number(own):
-        return float(min(1, max(0, own)))
-    uses = _uses(memory.extra)
-    group = memory.extra.get(_NESTED_COUNTS)
-    if isinstance(group, Mapping):
-        uses += _uses(group)
-    return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
-
-
-def _uses(counted: Mapping[str, Any]) -> float:
-    counts: list[float] = [
-        max(0, min(counted[name], _MAX_COUNT) - least)
-        for names, least in ((_COUNTED_FROM_ONE, 1), (_COUNTED_FROM_ZERO, 0))
-        for name in names
-        if _is_number(counted.get(name))
-    ]
-    return sum(counts)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value
-
+from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
-
-DAY_SECONDS = 86_400.0
-RECENCY_TAU_DAYS = 30.0
-"""Decay of recency in the priority order (Simple Memory leaves tau open; agent-memory uses 30)."""
-PRIORITY_WEIGHTS = (0.5, 0.3, 0.2)
-"""Recency, importance, frequency: Simple Memory, section Scoring & Forgetting."""
-_IMPORTANCE_VALUES = np.array([1.0, 0.5, 0.0])
-"""High, medium, low as 0..1 for the priority formula."""
 
 ARRAYS = (
     "alive",
@@ -86,6 +42,9 @@ ARRAYS = (
     "store",
     "pinned",
     "salience",
+    "accesses",
+    "accessed",
+    "base_salience",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -122,7 +81,12 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """See `measure_salience`."""
+    """See `memtui.search.usage.measure_salience`."""
+    accesses: NDArray[np.float32]
+    accessed: NDArray[np.float64]
+    """Seconds since 1970 of the last access, else as `when`."""
+    base_salience: NDArray[np.float32]
+    """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
     stores: tuple[str, ...] = ()
@@ -216,6 +180,9 @@ def build(memories: Sequence[Memory]) -> Columns:
         "store": np.zeros(size, np.int32),
         "pinned": np.zeros(size, np.bool_),
         "salience": np.zeros(size, np.float32),
+        "accesses": np.zeros(size, np.float32),
+        "accessed": np.full(size, np.nan),
+        "base_salience": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -244,7 +211,12 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
         if memory.extra:
-            arrays["salience"][slot] = measure_salience(memory)
+            arrays["salience"][slot] = usage.measure_salience(memory)
+            arrays["accesses"][slot] = usage.count_accesses(memory)
+            when = usage.find_last_access(memory) or when
+        if when is not None:
+            arrays["accessed"][slot] = when.timestamp()
+        arrays["base_salience"][slot] = salience.base_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(
@@ -340,34 +312,6 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     wanted[slots] = True
     also = columns.also[wanted[columns.also[:, 0]]]
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
-
-
-def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Slots:
-    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first."""
-    newest = columns.newest_first
-    slots = newest[found[newest]]
-    match sort:
-        case Sort.OLD:
-            dated = ~np.isnan(columns.when[slots])
-            return np.concatenate([slots[dated][::-1], slots[~dated]])
-        case Sort.IMPORTANCE:
-            return slots[np.argsort(columns.importance[slots], kind="stable")]
-        case Sort.PRIORITY:
-            return slots[np.argsort(-priority_scores(columns, slots, now), kind="stable")]
-        case _:
-            return slots
-
-
-def priority_scores(columns: Columns, slots: Slots, now: datetime) -> NDArray[np.float64]:
-    """Simple Memory's priority, with a pin as its frequency, because uses are not counted."""
-    recency_weight, importance_weight, frequency_weight = PRIORITY_WEIGHTS
-    age = np.maximum(0.0, now.timestamp() - columns.when[slots]) / DAY_SECONDS
-    recency = np.nan_to_num(np.exp(-age / RECENCY_TAU_DAYS))
-    return (
-        recency_weight * recency
-        + importance_weight * _IMPORTANCE_VALUES[columns.importance[slots]]
-        + frequency_weight * columns.pinned[slots]
-    )
 
 
 def to_array(slots: Sequence[int]) -> Slots:

@@ -11,17 +11,18 @@ import numpy as np
 
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, filter_values
-from memtui.search import columns as columns_of
 from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Mask
 from memtui.search.columns import Columns
+from memtui.search.date_matches import DateHits
 from memtui.search.hits import Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.ordering import OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.sort_orders import order_slots
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def match_text(
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
+    dates: DateHits | None = None,
 ) -> Match | None:
     """Match the text of a query, before filters.
 
@@ -57,6 +59,7 @@ def match_text(
         cancelled: As in `matching.match_terms`.
         alive: For each slot whether it may match; None: all.
         literals: Reads the texts for what must stand there as typed.
+        dates: The memories with the dates of the query.
 
     Returns:
         None if the query has no terms.
@@ -66,7 +69,9 @@ def match_text(
     """
     if not query.terms:
         return None
-    match = matching.match_terms(segments, size, query.terms, exact, cancelled, alive, literals)
+    match = matching.match_terms(
+        segments, size, query.terms, exact, cancelled, alive, literals, dates
+    )
     if not context.asks_when(query.words):
         return match
     return replace(match, time_words=context.find_time_words(segments))
@@ -123,7 +128,7 @@ def find_hits(
     wanted = filters.compile_filters(columns, query)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = columns_of.order_slots(columns, filtered.mask(), query.order, now)
+        slots = order_slots(columns, filtered.mask(), query.order, now)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if query.order is Sort.RELEVANCE:
         match = context.add_context(match, columns, query.words, now, weights)
@@ -136,7 +141,7 @@ def find_hits(
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
-        ordered = columns_of.order_slots(columns, found, query.order, now)
+        ordered = order_slots(columns, found, query.order, now)
         return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
     types = filter_values(query, "type")
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))

@@ -44,6 +44,10 @@ class Format:
     """Open the store at a detected root under a label. Reads nothing yet. May raise StoreError."""
     nearby: tuple[str, ...] = (".",)
     """Paths that are tried, relative to a folder that is searched for stores."""
+    configured: Callable[[Path, Path, Mapping[str, str]], Iterable[Path]] | None = None
+    """Further places that the settings of its program name. Given the folder memtui was started in,
+    the home folder and the environment; reads known files only, walks nothing. None: there are
+    none."""
     configure: Callable[[Store, Mapping[str, Any]], None] | None = None
     """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
     database: DatabaseSupport | None = None

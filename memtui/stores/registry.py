@@ -17,7 +17,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from memtui.stores import agent_memory, ambient, engram, simple_memory, workspace
+from memtui.stores import agent_memory, ambient, claude_code, engram, simple_memory, workspace
 from memtui.stores.format import Format
 from memtui.text import one_line
 
@@ -34,6 +34,7 @@ FORMATS: tuple[Format, ...] = (
     engram.FORMAT,
     simple_memory.FORMAT,
     workspace.FORMAT,
+    claude_code.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
 
@@ -220,6 +221,16 @@ def _candidates(
             path = _expanded(place, home, variables)
             if path is not None:
                 yield known, path
+        if known.configured is not None:
+            none: list[Path] = []
+            for path in _attempt(known, partial(_configured, known, folder, home, variables), none):
+                yield known, path
+
+
+def _configured(
+    known: Format, folder: Path, home: Path, variables: Mapping[str, str]
+) -> list[Path]:
+    return [] if known.configured is None else list(known.configured(folder, home, variables))
 
 
 def discover(

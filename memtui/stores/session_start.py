@@ -56,6 +56,8 @@ class LoadedText:
     limit: LoadLimit = NO_LIMIT
     entries: tuple[LoadedEntry, ...] = ()
     """The memories in the text, in its order; those that are not known by place are left out."""
+    is_of_entity: bool = False
+    """Whether it is built for one project and branch; the recipe `session` then takes it as is."""
     note: str = ""
     """For people: by which rule the program loads this, with the place in its source."""
 

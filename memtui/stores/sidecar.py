@@ -26,6 +26,7 @@ An entry may hold these keys, all optional; others are carried along untouched:
     supersedes     list of ids: lineage that the store cannot write down
     superseded_by  list of ids
     status         retired or superseded, where the store's format has no word for it
+    text           digest of the text that an item without an id has since memtui edited it
     kept           {"memory": record of `model.to_record`, "places": [{"file", "index", "raw"}]}:
                    a memory that the store itself no longer holds, and where its text stood
 """

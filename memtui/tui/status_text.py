@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.progress import Progress
-from memtui.tui import appearance
+from memtui.tui import appearance, key_bindings
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import ORDER_WORDS
 from memtui.tui.widgets.statistics import Row
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 TYPES_SHOWN = 12
+_LIST_UNREADABLE = ("unreadable", "to list unreadable files")
+"""Action, and what its key is for."""
 
 
 class StatusText:
@@ -67,7 +69,7 @@ class StatusText:
         status = (
             "current memories" if not queries.filter_values(found.query, "status") else "memories"
         )
-        hint = found.hint or found.query.hint
+        hint = _join_hints(found)
         count = self._unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
@@ -79,16 +81,23 @@ class StatusText:
             if not self._complete:
                 return ("Reading stores…",)
             if self._unreadable():
-                return ("No readable memories.", "Press U to list unreadable files.")
-            return ("No memories yet.", "Press n to add one.")
+                return self._with_keys("No readable memories.", _LIST_UNREADABLE)
+            return self._with_keys("No memories yet.", ("new", "to add one"))
         lines = ["No matches."]
-        if found.hint:
-            lines.append(found.hint)
+        if hint := _join_hints(found):
+            lines.append(hint)
         if self._screen.view.is_filtered:
-            lines.append("Press F to clear all filters.")
-        elif self._screen.view.text:
-            lines.append("Press / to change the search, ? for help.")
+            return self._with_keys(*lines, ("filter.clear", "to clear all filters"))
+        if self._screen.view.text:
+            return self._with_keys(*lines, ("search", "to change the search"), ("help", "for help"))
         return tuple(lines)
+
+    def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
+        """The lines, and below them what keys can be pressed: action id and purpose each."""
+        wanted = [part for part in parts if not isinstance(part, str)]
+        lines = [part for part in parts if isinstance(part, str)]
+        keys = key_bindings.press(self._screen.app.key_overrides, *wanted)
+        return (*lines, keys) if keys else tuple(lines)
 
     def _unreadable(self) -> int:
         """How many files and folders cannot be read."""
@@ -150,8 +159,17 @@ class StatusText:
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
 
 
-def describe_losses(report: StoreLosses) -> tuple[str, str]:
-    """Title and text of the toast about files of a store that became unreadable."""
+def _join_hints(found: SearchResult) -> str:
+    """What was read differently, then what the filters hide."""
+    hints = [found.hint or found.query.hint, *(hidden.advice for hidden in found.hidden)]
+    return " · ".join(filter(None, hints))
+
+
+def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+    """Title and text of the toast about files of a store that became unreadable.
+
+    `keys`: the keys of every action.
+    """
     first, *others = report.losses
     name = os.path.relpath(first.path, report.root)
     name = text.file_name(first.path if name in (".", "..") else name)
@@ -164,7 +182,8 @@ def describe_losses(report: StoreLosses) -> tuple[str, str]:
         plural = "y" if report.memories == 1 else "ies"
         title = f"{label}: {text.number(report.memories)} memor{plural} became unreadable"
     listed = any(loss.is_listed for loss in report.losses)
-    return title, f"{words} Press U to list unreadable files." if listed else words
+    advice = key_bindings.press(keys, _LIST_UNREADABLE) if listed else ""
+    return title, f"{words} {advice}".rstrip()
 
 
 def _relation(relative: Relative) -> str:

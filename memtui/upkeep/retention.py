@@ -99,6 +99,31 @@ def summary_changes(
     return tuple(changes)
 
 
+def due_batches(
+    memories: Sequence[Memory], context: UpkeepContext
+) -> Iterator[tuple[str, list[Memory]]]:
+    """Each entity of one store that is past its limit, with the memories to be summarised."""
+    current = [memory for memory in memories if memory.status in CURRENT]
+    for entity, group in _by_entity(current).items():
+        batch = compaction_batch(group, entity, context)
+        if batch:
+            yield entity, batch
+
+
+def propose_summary(
+    entity: str, batch: Sequence[Memory], summary: str, context: UpkeepContext
+) -> Proposal:
+    """The proposal that puts a summary, such as a model's, in the place of a batch."""
+    return propose(
+        ProposalKind.COMPACTION,
+        batch,
+        f"{entity}: one summary for {number(len(batch))} old memories",
+        "written by a model: read it before it is accepted",
+        summary_changes(batch, entity, summary, context),
+        also=f"{entity}\0{summary}",
+    )
+
+
 def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Branches and projects that the store's program no longer reads."""
     rule = context.rules_of(memories[0].store).expiry if memories else None

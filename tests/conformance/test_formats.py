@@ -18,10 +18,6 @@ from memtui.testing.samples import memories, open_library, sample
 class TestFormats(WritableStoreConformance):
     """The sample of each format is what memtui ships of it."""
 
-    test_no_command_lets_it_act = pytest.mark.slow(
-        WritableStoreConformance.test_no_command_lets_it_act
-    )
-
     def copy_sample(self, known: Format, place: Path) -> Path:
         return sample(known, place)
 

@@ -80,12 +80,14 @@ def _open(on: Any, opening: str, title: str) -> None:
     raise AssertionError(f"{title!r} did not come up:\n{on.text()}")
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_bursts_of_keys_leave_every_dialog_sound(memtui: Start, tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "size"), [(0, (120, 35)), (1, (80, 24))])
+def test_bursts_of_keys_leave_every_dialog_sound(
+    memtui: Start, tmp_path: Path, seed: int, size: tuple[int, int]
+) -> None:
     root = tmp_path / "agent-memory"
     shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
     chance = random.Random(seed)
-    with memtui([str(root)], tmp_path, environ={"EDITOR": "true"}) as on:
+    with memtui([str(root)], tmp_path, size=size, environ={"EDITOR": "true"}) as on:
         on.wait_for("e edit")
         for name, (opening, title) in DIALOGS.items():
             _open(on, opening, title)

@@ -16,6 +16,8 @@ from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 
+pytestmark = pytest.mark.slow
+
 AGENT = "agent-memory"
 
 

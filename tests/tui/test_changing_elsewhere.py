@@ -28,6 +28,8 @@ from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 
+pytestmark = pytest.mark.slow
+
 AGENT = "agent-memory"
 
 

@@ -13,6 +13,8 @@ from memtui.tui.widgets.text_inputs import TextInput
 
 from .sample_stage import ChangingStage, changing
 
+pytestmark = pytest.mark.slow
+
 AGENT = "agent-memory"
 
 
@@ -38,7 +40,7 @@ async def test_every_form_is_kept_and_comes_back(tmp_path: Path, key: str) -> No
         on._strike("ctrl+q")
     assert len(drafts(tmp_path)) == 1
     async with changing(tmp_path, AGENT) as on:
-        assert "K opens it again" in on.toasts[-1]
+        assert "Press K to open it." in on.toasts[-1]
         await on.keys("K")
         assert form(on).values() == values
         assert form(on).is_changed

@@ -15,6 +15,8 @@ from memtui.tui.sanitizing import DANGEROUS, OutputFilter
 
 from .stage import Stage, fact, stage
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = [
     "A\x1b[2J\x1b[HB clears the screen",
     "title \x1b]0;owned\x07 set",

@@ -81,7 +81,7 @@ def _block(
         return None
     title = project.path if branch is None else f"{project.path}/{branch.branch}"
     file = "" if own is None else str(own.file.path)
-    return LoadedText(title, text, file, entries=tuple(entries), note=LOADED)
+    return LoadedText(title, text, file, entries=tuple(entries), is_of_entity=True, note=LOADED)
 
 
 def _is_read(file: EventFile, now: datetime) -> bool:

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import re
-import unicodedata
-from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, TextEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import safe_join
 from memtui.model import IMPORTANCES
 from memtui.stores.change_validation import content_of, created_of, word_of
 from memtui.stores.importing import texts_in
+from memtui.stores.markdown import outline
+from memtui.stores.markdown_documents import file_stem, new_file
 from memtui.stores.plans import planned_before
 from memtui.stores.values import to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import TASKS, DocumentContext
 
 JOURNAL = "journal"
-LONGEST_STEM = 80
-"""Characters of a file name that is made from a title."""
-
 NEW_TASK_STATE = "backlog"
-
-_NOT_IN_NAMES = re.compile(r"[^\w]+")
 
 
 def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdit]:
@@ -36,54 +27,21 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
     path = _path(change, folder, title or outline(content).title or content.strip(), context)
-    made = TextEdit(str(_file(context.root, path)), None, _text(change, context, folder, title))
+    made = TextEdit(
+        str(new_file(context.root, path, SKIPPED)), None, _text(change, context, folder, title)
+    )
     if context.ref(path) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
         raise Refused("another new document gets this name", where=path, do="give it a title")
     return path, made
 
 
 def _path(change: Change, folder: str, name: str, context: DocumentContext) -> str:
-    stem = _stem(name)
+    stem = file_stem(name)
     if not stem:
         raise Refused("no file name can be made of this title", do="give it a title in letters")
     if folder.split("/")[0] == JOURNAL:
         stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
     return f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
-
-
-def _stem(name: str) -> str:
-    line = unicodedata.normalize("NFC", name.partition("\n")[0]).lower()
-    return _NOT_IN_NAMES.sub("-", line)[:LONGEST_STEM].strip("-_")
-
-
-def _file(root: Path, path: str) -> Path:
-    """The path of the new document. Raises Refused if it leads elsewhere or is taken."""
-    file = root
-    for name in path.split("/"):
-        if name in SKIPPED:
-            raise Refused("documents in hidden folders are not memory", where=path)
-        folder, file = file, _child(file, name)
-    twin = _taken_name(folder, file.name)
-    if twin:
-        raise Refused("there is a document of this name already", where=twin)
-    return file
-
-
-def _child(folder: Path, name: str) -> Path:
-    """Go one step down. Raises Refused at a symbolic link, which a scan does not follow."""
-    file = folder / name
-    if "\0" not in name and file.is_symlink():
-        raise Refused("documents behind a link are not read", where=str(file))
-    return safe_join(folder, name)
-
-
-def _taken_name(folder: Path, name: str) -> str:
-    """An existing name that differs at most in case: some disks cannot hold both. "": none."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return ""
-    return next((found for found in names if found.casefold() == name.casefold()), "")
 
 
 def _text(change: Change, context: DocumentContext, folder: str, title: str) -> str:

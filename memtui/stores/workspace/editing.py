@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,12 +14,13 @@ from memtui.files.json.editing import load, raw_value
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
+from memtui.stores.markdown import outline, with_body
+from memtui.stores.markdown_documents import OpenDocument, with_heading, words_of
 from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import dangling_warnings, plan_one
 from memtui.stores.workspace.adding import new_document
 from memtui.stores.workspace.importing import plan_import
-from memtui.stores.workspace.markdown import outline, with_body
-from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, OpenDocument, state_key
+from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, state_key
 from memtui.stores.workspace.rules import (
     EXACT,
     PATTERNS,
@@ -31,7 +31,6 @@ from memtui.stores.workspace.rules import (
     matches,
     type_changes,
     with_entry,
-    words_of,
 )
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
@@ -202,8 +201,6 @@ RETIRED_WORD = {"state": "cancelled", "status": "archived"}
 RESTORED_WORD = {"state": "backlog", "status": "active"}
 """What RESTORE writes: the task state that claims least (gptodo revives expired tasks to it)."""
 
-_HEADING = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
-
 
 def edit_document(
     change: Change, changed: Mapping[str, Any], page: OpenDocument, context: DocumentContext
@@ -242,19 +239,10 @@ def _title(
         if page.document.frontmatter.get(key):
             return page.with_text(set_field(page.text, key, wanted))
     if outline(page.document.body).title == page.memory.title:
-        return _with_heading(page, wanted)
+        return with_heading(page, wanted)
     if _has_frontmatter(page):
         return page.with_text(set_field(page.text, "title", wanted))
     raise Refused("the title is the file's name", do="write a heading into the text")
-
-
-def _with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
-    """Replace the text of the first heading."""
-    old = re.compile(_HEADING.format(re.escape(page.memory.title)), re.MULTILINE)
-    body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
-    if not count or outline(body).title != wanted:
-        raise Refused("the heading cannot be changed on its line", do="edit the text")
-    return page.with_text(with_body(page.document, body))
 
 
 def _tags(

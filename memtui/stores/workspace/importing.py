@@ -28,10 +28,10 @@ from memtui.stores.importing import (
     slug,
     texts_in,
 )
+from memtui.stores.markdown import outline
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
 from memtui.stores.workspace.layout import SKIPPED, SUFFIX
-from memtui.stores.workspace.markdown import outline
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _WRITTEN_ELSEWHERE = frozenset(

@@ -28,24 +28,27 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import TextEdit
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
 from memtui.stores.change_validation import importance_of_rating
-from memtui.stores.plan_context import PlanContext
-from memtui.stores.scanning import ParsedFile, as_refused
-from memtui.stores.values import from_iso, lower_word
-from memtui.stores.workspace import layout
-from memtui.stores.workspace.markdown import (
+from memtui.stores.markdown import (
     MarkdownFile,
     Outline,
     date_in_path,
     linked_documents,
     outline,
-    parse_document,
 )
-from memtui.stores.workspace.rules import Ruling, TypeMap, words_of
+from memtui.stores.markdown_documents import (
+    OpenDocument,
+    open_document,
+    read_text,
+    to_json_value,
+    words_of,
+)
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import ParsedFile
+from memtui.stores.values import from_iso, lower_word
+from memtui.stores.workspace import layout
+from memtui.stores.workspace.rules import Ruling, TypeMap
 
 RETIRED_STATES = frozenset({"done", "cancelled", "expired"})
 """Task states that end a task (gptodo, VALID_TRANSITIONS: the first two terminal, expired idle)."""
@@ -198,19 +201,6 @@ def _native(frontmatter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield str(key), value
 
 
-def to_json_value(value: Any) -> Any:
-    """Convert a YAML value to JSON; a value JSON cannot express becomes text."""
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if value - value == 0 else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): to_json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [to_json_value(item) for item in value]
-    return str(value)
-
-
 @dataclass(frozen=True, slots=True)
 class DocumentContext(PlanContext):
     """The context of planning a change in one workspace."""
@@ -220,34 +210,8 @@ class DocumentContext(PlanContext):
 
     def text(self, path: Path) -> str:
         """Read a file's whole text. Raises Refused if it cannot be read."""
-        try:
-            return decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            raise as_refused(error, path) from None
+        return read_text(path, self.root)
 
     def open(self, memory: Memory) -> OpenDocument:
         """Read the document's file. Raises Refused."""
-        path = memory.origin.file
-        text = self.text(Path(path))
-        return OpenDocument(memory, text, parse_document(memory.id, path, text, None))
-
-
-@dataclass(frozen=True, slots=True)
-class OpenDocument:
-    """One document, read to plan a change."""
-
-    memory: Memory
-    text: str = field(repr=False)
-    document: MarkdownFile
-
-    def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
-        """The edit that replaces the file's text (None: deletes the file); none if unchanged."""
-        if text == self.text:
-            return ()
-        return (TextEdit(self.document.file, self.text, text),)
-
-    def with_text(self, text: str) -> OpenDocument:
-        """The document with a new text that is not written yet."""
-        return OpenDocument(
-            self.memory, text, parse_document(self.memory.id, self.document.file, text, None)
-        )
+        return open_document(memory, self.text(Path(memory.origin.file)))

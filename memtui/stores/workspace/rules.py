@@ -17,6 +17,7 @@ from typing import Any
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import load
 from memtui.model import UNTYPED, Memory
+from memtui.stores.markdown_documents import words_of
 from memtui.stores.values import lower_word
 
 EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"
@@ -140,15 +141,6 @@ def parse_type_map(text: str) -> TypeMap:
 def is_pattern(text: str) -> bool:
     """Whether an entry belongs to the patterns, not to the exact paths."""
     return not WILDCARDS.isdisjoint(text)
-
-
-def words_of(value: object) -> tuple[str, ...]:
-    """Words of a list or of a comma-separated string; () for another value."""
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list | tuple):
-        return ()
-    texts = (str(part).strip() for part in parts if isinstance(part, str | int | float))
-    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:

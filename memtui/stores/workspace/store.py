@@ -18,6 +18,7 @@ from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
+from memtui.stores.markdown import parse_document
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
@@ -31,7 +32,6 @@ from memtui.stores.workspace.layout import (
     InjectionLog,
     documents,
 )
-from memtui.stores.workspace.markdown import parse_document
 from memtui.stores.workspace.records import DocumentContext, memory_of
 from memtui.stores.workspace.rules import TypeMap
 

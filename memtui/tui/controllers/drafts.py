@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import form_drafts
+from memtui.tui import key_bindings
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.selection import Selection
@@ -50,8 +51,9 @@ class DraftActions:
         if self._look():
             newest = self._drafts[0][1]
             more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
+            keys = key_bindings.press(self._screen.app.key_overrides, ("drafts", "to open it"))
             self._screen.app.notify(
-                f"“{_words(newest)}”{more}: written {self._age(newest)}. K opens it again.",
+                f"“{_words(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
                 title="A draft was not saved",
                 severity="warning",
                 timeout=15,

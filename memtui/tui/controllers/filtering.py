@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
-from memtui.tui import appearance
+from memtui.tui import appearance, key_bindings
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
@@ -108,7 +108,7 @@ class FilterActions:
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
         ]
         if current and current not in saved.values():
-            choices.append(Choice("", "Keep the present one …", note=current, sign="+"))
+            choices.append(Choice("", "Save current filter…", note=current, sign="+"))
 
         def done(values: tuple[str, ...] | None) -> None:
             if not values:
@@ -116,12 +116,13 @@ class FilterActions:
             if values[0]:
                 screen.set_view(ViewState(saved[values[0]]).settled(screen.now()))
             else:
-                self._keep(current)
+                self._save(current)
 
-        empty = "Search or filter for something first; then f keeps it under a name."
+        keys = key_bindings.press(screen.app.key_overrides, ("filter.saved", "to save it"))
+        empty = f"Nothing to save: search or filter first. {keys}".rstrip()
         screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
 
-    def _keep(self, current: str) -> None:
+    def _save(self, current: str) -> None:
         from memtui.tui.dialogs.dialog import PromptDialog
 
         app = self._screen.app
@@ -134,9 +135,9 @@ class FilterActions:
             except MemtuiError as error:
                 app.notify(str(error), severity="error")
             else:
-                app.notify(f"Kept as {name}.")
+                app.notify(f"Saved as {name}.")
 
-        app.push_screen(PromptDialog("Keep this filter under a name", hint=current), done)
+        app.push_screen(PromptDialog("Save filter", hint=current), done)
 
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:

@@ -109,7 +109,10 @@ class MemoryActions:
 
     def _next_fresh(self) -> None:
         if not self._screen.memories.next_fresh():
-            self._screen.app.notify("What is new does not pass the filters; F clears them.")
+            keys = key_bindings.press(
+                self._screen.app.key_overrides, ("filter.clear", "to clear them")
+            )
+            self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
     def _copy(self, *, exact: bool = False) -> None:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
@@ -132,9 +135,13 @@ class MemoryActions:
             app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
 
     def _source(self) -> None:
+        from memtui.files import external_editor
+
         memory = self._current()
         if memory is not None:
-            terminal.open_source(self._screen.app, memory.origin)
+            found = self._screen.found
+            place = external_editor.find_line(memory, found.words if found else ())
+            terminal.open_source(self._screen.app, place)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen

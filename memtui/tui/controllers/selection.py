@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act
 from memtui.model import Memory
-from memtui.tui import actions, appearance
+from memtui.tui import actions, appearance, key_bindings
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -80,7 +80,8 @@ class Selection:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
         if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
-            return f"it is {memory.status} already; D restores it"
+            restore = key_bindings.hint("restore", self._screen.app.key_overrides)
+            return f"it is {memory.status} already{restore}"
         return library.refusal(act, memory)
 
     def act(self, action_id: str, memory: Memory) -> Act:

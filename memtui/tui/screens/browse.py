@@ -133,7 +133,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
         for report in event.reports:
-            title, words = describe_losses(report)
+            title, words = describe_losses(report, self.app.key_overrides)
             self.app.notify(words, title=title, severity="error", timeout=15)
 
     @on(messages.WritingReady)

@@ -81,6 +81,7 @@ def test_a_second_import_adds_nothing(tmp_path: Path, name: str, part: bool) -> 
     assert not plan.has_edits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "target"),
     [(one, other) for one in NAMES for other in NAMES if one != other],

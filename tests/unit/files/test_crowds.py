@@ -7,24 +7,28 @@ from pathlib import Path
 
 import pytest
 
+from tests.long_run import count
 from tests.torture import agents, busy, crowds
 
 pytestmark = pytest.mark.slow
 
+EDITS = count(150, 500)
+"""Of each writer."""
+
 
 def test_two_memtui(tmp_path: Path, figures: Callable[[str], None]) -> None:
-    figures(crowds.two_writers(tmp_path, 1000, 1))
+    figures(crowds.two_writers(tmp_path, EDITS * 2, 1))
 
 
 @pytest.mark.parametrize("style", [*crowds.STYLES, "jq script"])
 def test_a_program_that_takes_no_lock(
     tmp_path: Path, figures: Callable[[str], None], style: str
 ) -> None:
-    figures(crowds.foreign(tmp_path, style, 500, 500, 1))
+    figures(crowds.foreign(tmp_path, style, EDITS, EDITS, 1))
 
 
 def test_a_program_that_appends(tmp_path: Path, figures: Callable[[str], None]) -> None:
-    figures(crowds.appending(tmp_path, 500, 500, 1))
+    figures(crowds.appending(tmp_path, EDITS, EDITS, 1))
 
 
 def test_files_that_others_have_destroyed(tmp_path: Path, figures: Callable[[str], None]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json import editing as spans
 from memtui.files.reading import decode, encode
+from tests.long_run import count
 
 AGENT = b"""[
   {
@@ -182,7 +183,6 @@ def test_a_doubled_key_is_never_edited() -> None:
         ('[{"a": 1}\n// x\n]', "line 2"),
         ('[{"a": "\t"}]', "control"),
         ("[" * 100_000, "deeply"),
-        ('[{"n": ' + "9" * 5000 + "}]", "number"),
         ('{"a": 1}', "no list"),
         ("[1, 2", "line 1"),
         ("\ufffe[]", "line 1"),
@@ -235,7 +235,7 @@ def documents(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     return text + draw(st.sampled_from(["", "\n", "\r\n\r\n"])), records
 
 
-@settings(max_examples=400)
+@settings(max_examples=count(100, 400))
 @given(documents(), st.data(), VALUES)
 def test_any_document_keeps_every_other_byte(
     document: tuple[str, list[dict[str, Any]]], data: st.DataObject, value: Any

@@ -14,6 +14,7 @@ from memtui.files.json.editing import insert_record
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.journal import ActionState, Journal
+from tests.long_run import count
 from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
 from tests.torture.processes import KILLED, in_child
@@ -25,12 +26,12 @@ pytestmark = pytest.mark.slow
 def test_killed_at_every_point_of_a_save(
     tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
-    figures(kills.at_every_point(tmp_path, 10, 1, [case]) + f" [{case.name}]")
+    figures(kills.at_every_point(tmp_path, count(3, 10), 1, [case]) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_times(tmp_path: Path, figures: Callable[[str], None], seed: int) -> None:
-    figures(kills.at_random_times(tmp_path, 100, seed))
+    figures(kills.at_random_times(tmp_path, count(40, 100), seed))
 
 
 def test_killed_in_the_middle_of_two_files(tmp_path: Path, figures: Callable[[str], None]) -> None:

@@ -21,6 +21,8 @@ import pytest
 import memtui
 from tests.bench.corpus import write_facts
 
+pytestmark = pytest.mark.slow
+
 OTHER, TEAM, NOBODY = 12345, 54321, 65534
 IS_ROOT = os.geteuid() == 0
 

@@ -23,6 +23,7 @@ MAY_WRITE = {
     "bundle/restoring.py",  # a store that an import makes where there was none
     "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
     "stores/ambient/backup.py",  # a temporary folder of its own
+    "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache
     "search/catalog.py",
     "search/segment_files.py",

@@ -16,13 +16,14 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.testing.fixtures import contents
 from memtui.testing.samples import memories, open_library
+from tests.long_run import count
 from tests.torture.life.living import KINDS, live
 from tests.torture.life.small import small_store
 from tests.unit.stores.engram.invented import build
 
 pytestmark = pytest.mark.slow
 
-RUNS = 25
+RUNS = count(8, 25)
 """Of 30 steps, for each format."""
 MAP = "state/ambient-memory/memory-type-map.json"
 

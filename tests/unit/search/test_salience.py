@@ -10,8 +10,8 @@ import pytest
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, finder, matching, postings, ranking
-from memtui.search.columns import MAX_USES, measure_salience
 from memtui.search.documents import to_document
+from memtui.search.usage import MAX_USES, measure_salience
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from memtui import json_server
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled
@@ -156,7 +157,7 @@ def test_numbers_that_are_none_become_zero(serve: Serve) -> None:
 
 
 def test_too_long_an_answer_is_not_read(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "MAX_RESPONSE_BYTES", 100)
+    monkeypatch.setattr(json_server, "MAX_RESPONSE_BYTES", 100)
     server = serve(lambda path, body: (200, b" " * 200))
     with pytest.raises(EmbeddingError, match="too long"):
         EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"])

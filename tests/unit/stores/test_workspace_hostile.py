@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
+from memtui.stores.markdown import parse_document
 from memtui.stores.workspace import layout, rules
-from memtui.stores.workspace.markdown import parse_document
 from memtui.stores.workspace.records import memory_of
 
 LONG = 300_000

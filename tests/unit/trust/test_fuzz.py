@@ -1,8 +1,8 @@
 """Whatever a file or a search line holds, reading it ends in a value or a message, and soon (T11).
 
-A hundred thousand inputs for each parser. Reading is tried on every one of them; an edit, which
-reads several times to prove itself, on every eighth. Where a line is read by itself, as in the
-files of JSON lines, each line is an input, and eight of them make a file.
+Many inputs for each parser (a hundred thousand in the long run). Reading is tried on every one of
+them; an edit, which reads several times to prove itself, on every eighth. Where a line is read by
+itself, as in the files of JSON lines, each line is an input, and eight of them make a file.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from memtui.model import Memory, to_record
 from memtui.stores import sidecar
 from memtui.stores.agent_memory import notes
 from memtui.stores.workspace import layout
+from tests.long_run import count
 
 pytestmark = pytest.mark.slow
 
-COUNT = 100_000
+COUNT = count(20_000, 100_000)
 """Inputs for each parser."""
 EDITED = 8
 """Every so many of them are edited too."""

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from memtui.changes import Act, Change
@@ -246,6 +248,17 @@ def relation(connection: sqlite3.Connection, source: int, target: int, **columns
 def build(folder: Path, schema: str) -> Path:
     """A small belfry of memories, in WAL mode, closed; the folder that holds engram.db."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "engram.db").write_bytes(_built(schema))
+    return folder
+
+
+@cache
+def _built(schema: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        return (_build(Path(folder), schema) / "engram.db").read_bytes()
+
+
+def _build(folder: Path, schema: str) -> Path:
     with closing(connect(folder)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.executescript(DDL[schema])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memtui.changes import Act
 from memtui.errors import MemtuiError
 from memtui.model import from_record, to_record
+from tests.long_run import count
 
 from .opened import Opened, open_agent_memory, open_ambient
 from .programs import AgentMemoryPrograms, AmbientProgram
@@ -40,7 +41,7 @@ def check(opened: Opened) -> None:
     assert all(fault.file and fault.reason for fault in opened.unreadable)
 
 
-quick = settings(max_examples=150)
+quick = settings(max_examples=count(40, 150))
 
 
 @pytest.fixture(scope="module")

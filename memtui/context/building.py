@@ -1,0 +1,158 @@
+"""The recipes by name, and the one function that builds a pack with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from memtui.context.constants import DEFAULTS, RecipeConstants, read_constants
+from memtui.context.intents import (
+    build_decide,
+    build_nudge,
+    build_plan,
+    build_recall,
+    build_reflect,
+)
+from memtui.context.own_recipes import OwnRecipe, build_own, read_own_recipes
+from memtui.context.pack import Pack, Section, assemble
+from memtui.context.relevance import build_prime, build_typed
+from memtui.context.sessions import build_loaded, build_session
+from memtui.context.source import NO_FILTERS, PackSource, Task
+from memtui.context.tiers import build_tiers
+from memtui.errors import Refused
+from memtui.query import Query
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A way to assemble what an agent would be given."""
+
+    name: str
+    description: str
+    """One line for people."""
+    source: str
+    """Program or document it comes from."""
+    takes: str = "task"
+    """What its text is: `task`, `entity`, or both may be empty; shown as the prompt for it."""
+
+
+RECIPES: tuple[Recipe, ...] = (
+    Recipe("tiers", "Summaries, facts and daily notes, in turn", "agent-memory"),
+    Recipe("typed", "Best by text, grouped by type, wanted types first", "typed workspace"),
+    Recipe("plan", "Goals and policies, recent episodes, blocking facts", "Simple Memory"),
+    Recipe("reflect", "Schema, contrasting episodes, metric changes", "Simple Memory"),
+    Recipe("recall", "Best episodes and their facts", "Simple Memory"),
+    Recipe("decide", "Policies and goals, past decisions, outcomes", "Simple Memory"),
+    Recipe("nudge", "Policies, one metric trend, one suggestion", "Simple Memory"),
+    Recipe("prime", "Relevant, salient and diverse, before a task", "Engram, issue #168"),
+    Recipe("session", "A project's and a branch's last events", "Ambient", "entity"),
+    Recipe("loaded", "What each program loads into a session by itself", "the stores", "entity"),
+)
+
+_SECTIONS: Mapping[str, Callable[[Task], list[Section]]] = {
+    "typed": build_typed,
+    "plan": build_plan,
+    "reflect": build_reflect,
+    "recall": build_recall,
+    "decide": build_decide,
+    "nudge": build_nudge,
+    "prime": build_prime,
+}
+_WITH_NOTES: Mapping[str, Callable[[Task], tuple[list[Section], list[str]]]] = {
+    "session": build_session,
+    "loaded": build_loaded,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSettings:
+    """What config.toml says of recipes."""
+
+    constants: RecipeConstants = DEFAULTS
+    own: Mapping[str, OwnRecipe] = field(default_factory=dict)
+
+
+NO_SETTINGS = ContextSettings()
+
+
+def read_settings(
+    constants: Mapping[str, Any], recipes: Mapping[str, Mapping[str, Any]]
+) -> ContextSettings:
+    """The tables `context.constants` and `context.recipes` of the settings."""
+    return ContextSettings(read_constants(constants), read_own_recipes(recipes))
+
+
+def list_recipes(settings: ContextSettings = NO_SETTINGS) -> tuple[Recipe, ...]:
+    """All recipes: the program's, then the person's own, which may replace one by its name."""
+    own = [
+        Recipe(n, ", ".join(s.title for s in r.sections), "yours") for n, r in settings.own.items()
+    ]
+    return (*(recipe for recipe in RECIPES if recipe.name not in settings.own), *own)
+
+
+def find_recipe(name: str, settings: ContextSettings = NO_SETTINGS) -> Recipe:
+    """The recipe of this name. Raises Refused, with the nearest name."""
+    known = {recipe.name: recipe for recipe in list_recipes(settings)}
+    if name not in known:
+        near = get_close_matches(name, known, 1)
+        advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(known)}"
+        raise Refused("there is no such recipe", where=name, do=advice)
+    return known[name]
+
+
+def build_pack(
+    recipe: Recipe,
+    text: str,
+    source: PackSource,
+    settings: ContextSettings,
+    now: datetime,
+    *,
+    types: Sequence[str] = (),
+    only: Query = NO_FILTERS,
+    limit: int | None = None,
+    budget: int | None = None,
+    page_in: Collection[str] = (),
+) -> Pack:
+    """Build what an agent would be given.
+
+    Args:
+        recipe: One of `list_recipes`.
+        text: The task, taken as plain words; for `session` and `loaded` an entity.
+        source: A loaded library; searches are ranked as far as its index is ready.
+        settings: Constants and own recipes.
+        now: The time from which ages are counted, in the zone in which times are shown.
+        types: Types that `typed` prefers.
+        only: Filters that every memory must pass; its terms are not used.
+        limit: Most entries of the main section; None: the recipe's own limit.
+        budget: Most tokens of the whole text; None: no budget.
+        page_in: Refs or ids of memories whose whole text is given.
+
+    Returns:
+        The pack; without sections if nothing fits.
+    """
+    task = Task(
+        text=text,
+        source=source,
+        now=now,
+        constants=settings.constants,
+        types=tuple(types),
+        only=only,
+        limit=limit,
+        page_in=frozenset(page_in),
+    )
+    head = tail = ""
+    notes: list[str] = []
+    own = settings.own.get(recipe.name)
+    if own is not None:
+        sections, notes = build_own(task, own.sections)
+        budget = own.budget if budget is None else budget
+    elif recipe.name == "tiers":
+        sections, head, tail = build_tiers(task)
+    elif recipe.name in _WITH_NOTES:
+        sections, notes = _WITH_NOTES[recipe.name](task)
+    else:
+        sections = _SECTIONS[recipe.name](task)
+    return assemble(recipe.name, text, sections, head=head, tail=tail, budget=budget, notes=notes)

@@ -1,0 +1,106 @@
+"""How a memory is written as an entry of a pack: one line, with the id that leads to the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from memtui.context.pack import DroppedEntry, PackEntry, Section
+from memtui.context.source import Task
+from memtui.model import Memory
+from memtui.search.pack_ranking import RankedSlot
+
+_UUID = re.compile(r"([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+MAX_DROPPED = 10
+"""Candidates over a limit that are named."""
+
+
+def cite(memory: Memory) -> str:
+    """The id by which `memtui show` finds the memory: the first part of a uuid, else the whole."""
+    found = _UUID.fullmatch(memory.id)
+    return found[1] if found else memory.id
+
+
+def one_line_text(memory: Memory, most: int) -> str:
+    """Title and content on one line, cut after `most` characters."""
+    body = memory.content.lstrip("# ")  # a note's heading is its title
+    parts = [memory.title, memory.content]
+    if memory.title and " ".join(body.split()).startswith(memory.title):
+        parts = [body]
+    text = ": ".join(" ".join(part.split()) for part in parts if part.strip())
+    return text if len(text) <= most else f"{text[:most].rstrip()}..."
+
+
+def is_paged_in(memory: Memory, task: Task) -> bool:
+    """Whether the whole text of this memory was asked for, by ref, id or cited id."""
+    return not task.page_in.isdisjoint((memory.ref, memory.id, cite(memory)))
+
+
+def cited_line(memory: Memory, task: Task) -> str:
+    """`- [id] text (date)`; of a memory that is paged in the whole text, indented."""
+    day = f" ({memory.when:%Y-%m-%d})" if memory.when else ""
+    if is_paged_in(memory, task):
+        head = " ".join(memory.title.split())
+        body = "\n".join(f"  {line}" for line in memory.content.split("\n"))
+        return f"- [{cite(memory)}]{f' {head}' if head else ''}{day}\n{body}\n"
+    text = one_line_text(memory, task.constants["entry_characters"])
+    return f"- [{cite(memory)}] {text}{day}\n"
+
+
+def explain_parts(ranked: RankedSlot) -> str:
+    """`score 0.82: text 0.50 + recency 0.32`."""
+    shown = " + ".join(f"{part.name} {part.value:.2f}" for part in ranked.parts)
+    return f"score {ranked.score:.2f}{f': {shown}' if shown else ''}"
+
+
+def ranked_section(
+    title: str,
+    ranked: Sequence[RankedSlot],
+    rows: Sequence[Memory],
+    task: Task,
+    *,
+    limit: int,
+    heading: str = "",
+    rule: str = "",
+    why: str = "",
+    line: Callable[[Memory, Task], str] = cited_line,
+) -> Section:
+    """A section of ranked memories; those over the limit are named as dropped.
+
+    Args:
+        title: Of the section.
+        ranked: In order, more than the limit if there are.
+        rows: The rows that the slots index.
+        task: What is asked for.
+        limit: Most entries.
+        heading: Default: the title as a heading of the second level.
+        rule: What the section takes.
+        why: Put before the score in each entry's reason.
+        line: Writes the entry.
+    """
+    entries = [
+        PackEntry(
+            rows[one.slot].ref,
+            line(rows[one.slot], task),
+            one.score,
+            one.parts,
+            f"{why}; {explain_parts(one)}" if why else explain_parts(one),
+        )
+        for one in ranked[: limit + MAX_DROPPED]
+    ]
+    return Section(
+        title,
+        tuple(entries[:limit]),
+        heading or f"## {title}\n\n",
+        "\n",
+        rule,
+        dropped=over_limit(title, entries[limit:], limit),
+    )
+
+
+def over_limit(title: str, entries: Iterable[PackEntry], limit: int) -> tuple[DroppedEntry, ...]:
+    """The entries behind a limit, as dropped."""
+    return tuple(
+        DroppedEntry(title, entry, f"number {limit + at} of at most {limit}")
+        for at, entry in enumerate(entries, 1)
+    )

@@ -1,0 +1,295 @@
+"""What a recipe gives: sections of entries exactly as an agent would get them, and what is not in.
+
+The text of a pack is its head, then each section's heading, entries and ending, then its tail,
+joined without anything between them. A section without entries is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from memtui.search.ranking import ScorePart
+from memtui.text.tokens import estimate_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class PackEntry:
+    """One entry of a section."""
+
+    ref: str
+    """Of the memory; empty for prose that belongs to none."""
+    text: str
+    """Exactly as it stands in the pack, with its line end."""
+    score: float = 0.0
+    parts: tuple[ScorePart, ...] = ()
+    """Of the score; they add up to it."""
+    why: str = ""
+    """For people: why it is in this section."""
+    tokens: int = 0
+    """Estimated; worked out when the pack is put together."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedEntry:
+    """An entry that would come next and is not in the pack."""
+
+    section: str
+    entry: PackEntry
+    reason: str
+    """For people: over the budget, over the limit, too similar, past the cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a pack with its own rule."""
+
+    title: str
+    entries: tuple[PackEntry, ...]
+    """In the order of the text."""
+    heading: str = ""
+    """Text before the entries; `COUNT` in it stands for their number if `is_counted`."""
+    ending: str = ""
+    """Text behind the entries."""
+    rule: str = ""
+    """For people: what this section takes, and in which order."""
+    budget: int | None = None
+    """Tokens of this section alone; None: only the pack's."""
+    is_counted: bool = False
+    ranks: tuple[int, ...] = ()
+    """For each entry its place in the order in which the budget is filled, over all sections; ():
+    in the order of the text."""
+    is_exact: bool = False
+    """Whether it must stand as a program writes it, repeats included."""
+    dropped: tuple[DroppedEntry, ...] = ()
+    tokens: int = 0
+    """Estimated, with heading and ending."""
+
+    @property
+    def shown_heading(self) -> str:
+        """The heading with the number of entries."""
+        count = str(len(self.entries))
+        return self.heading.replace(COUNT, count, 1) if self.is_counted else self.heading
+
+    @property
+    def text(self) -> str:
+        """The section as it stands in the pack."""
+        body = "".join(entry.text for entry in self.entries)
+        return f"{self.shown_heading}{body}{self.ending}"
+
+
+COUNT = "\N{NULL}"
+"""Stands in a heading for the number of entries that the budget leaves."""
+
+
+@dataclass(frozen=True)
+class Pack:
+    """What an agent would be given for a task by one recipe."""
+
+    recipe: str
+    task: str
+    sections: tuple[Section, ...]
+    """Those that have entries."""
+    dropped: tuple[DroppedEntry, ...] = ()
+    """Of all sections, the next ones first."""
+    head: str = ""
+    tail: str = ""
+    budget: int | None = None
+    notes: tuple[str, ...] = ()
+    """For people: what the recipe could not do, and where the text comes from."""
+
+    @cached_property
+    def text(self) -> str:
+        """Exactly what the agent would be given."""
+        return self.head + "".join(section.text for section in self.sections) + self.tail
+
+    @cached_property
+    def tokens(self) -> int:
+        """Of the whole text, estimated."""
+        return estimate_tokens(self.text)
+
+    @property
+    def refs(self) -> tuple[str, ...]:
+        """The memories in the pack, in the order of the text, each once."""
+        named = (entry.ref for section in self.sections for entry in section.entries)
+        return tuple(dict.fromkeys(ref for ref in named if ref))
+
+    def as_record(self) -> dict[str, Any]:
+        """The JSON object for `--json`."""
+        return {
+            "recipe": self.recipe,
+            "task": self.task,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "text": self.text,
+            "sections": [
+                {
+                    "title": section.title,
+                    "rule": section.rule,
+                    "tokens": section.tokens,
+                    "entries": [_entry_record(entry) for entry in section.entries],
+                }
+                for section in self.sections
+            ],
+            "dropped": [
+                {"section": d.section, "reason": d.reason, **_entry_record(d.entry)}
+                for d in self.dropped
+            ],
+            "notes": list(self.notes),
+        }
+
+
+def format_markdown(pack: Pack) -> str:
+    """The pack as a document for people: the exact text, then what is in and what is not, and why.
+
+    A fence that is longer than any in the text keeps it as it is.
+    """
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", pack.text)), default=0))
+    budget = f" of {pack.budget:,}" if pack.budget is not None else ""
+    lines = [
+        f"# Context: {pack.recipe}",
+        "",
+        f"Task: {' '.join(pack.task.split()) or '(none)'}  ",
+        f"Tokens (estimated): {pack.tokens:,}{budget}",
+        "",
+        f"{fence}text",
+        pack.text.rstrip("\n"),
+        fence,
+        "",
+        "## Why these",
+        "",
+    ]
+    for section in pack.sections:
+        lines.append(f"- {section.title} ({section.tokens:,} tokens): {section.rule}")
+        for entry in section.entries:
+            if entry.ref:
+                lines.append(f"  - {entry.ref}: {entry.why} ({entry.tokens:,} tokens)")
+    if pack.dropped:
+        lines += ["", "## Left out", ""]
+        lines += [f"- {one.entry.ref} ({one.section}): {one.reason}" for one in pack.dropped]
+    lines += ["", *(f"> {note}" for note in pack.notes)] if pack.notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _entry_record(entry: PackEntry) -> dict[str, Any]:
+    return {
+        "ref": entry.ref,
+        "text": entry.text,
+        "tokens": entry.tokens,
+        "score": entry.score,
+        "parts": {part.name: part.value for part in entry.parts},
+        "why": entry.why,
+    }
+
+
+def assemble(
+    recipe: str,
+    task: str,
+    sections: Sequence[Section],
+    *,
+    head: str = "",
+    tail: str = "",
+    budget: int | None = None,
+    notes: Sequence[str] = (),
+) -> Pack:
+    """Put a pack together within its budgets.
+
+    Entries are taken in the order of their ranks. One that does not fit is left out, and smaller
+    ones behind it may still fit. A memory that stands in two sections stays in the first.
+    """
+    drafts = [_measured(section) for section in _without_repeats(sections)]
+    taken = _take(drafts, head + tail, budget)
+    pack = _build(recipe, task, drafts, taken, head, tail, budget, notes)
+    while budget is not None and pack.tokens > budget and taken:
+        # The sum of the parts is an estimate of the whole; the whole decides.
+        taken.pop()
+        pack = _build(recipe, task, drafts, taken, head, tail, budget, notes)
+    if budget is not None and pack.tokens > budget:
+        pack = replace(pack, head="", tail="", sections=())
+    return pack
+
+
+def _without_repeats(sections: Iterable[Section]) -> Iterator[Section]:
+    """The sections without what an earlier one has; within one, lines of a note may differ."""
+    seen: set[str] = set()
+    for section in sections:
+        if section.is_exact:
+            yield section
+            continue
+        kept = {
+            (entry.ref, entry.text): at
+            for at, entry in reversed(list(enumerate(section.entries)))
+            if entry.ref not in seen
+        }
+        places = sorted(kept.values())
+        seen.update(section.entries[at].ref for at in places if section.entries[at].ref)
+        yield replace(
+            section,
+            entries=tuple(section.entries[at] for at in places),
+            ranks=tuple(section.ranks[at] for at in places) if section.ranks else (),
+        )
+
+
+def _measured(section: Section) -> Section:
+    entries = tuple(replace(e, tokens=estimate_tokens(e.text)) for e in section.entries)
+    return replace(section, entries=entries)
+
+
+_Taken = list[tuple[int, int]]
+"""Section and position in it, in the order of the ranks."""
+
+
+def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
+    ordered = sorted(
+        (section.ranks[at] if section.ranks else 0, number, at)
+        for number, section in enumerate(drafts)
+        for at in range(len(section.entries))
+    )
+    left = None if budget is None else budget - estimate_tokens(frame)
+    spent = [0] * len(drafts)
+    taken: _Taken = []
+    for _, number, at in ordered:
+        section = drafts[number]
+        cost = section.entries[at].tokens
+        if not spent[number]:
+            cost += estimate_tokens(section.shown_heading) + estimate_tokens(section.ending)
+        within = section.budget is None or spent[number] + cost <= section.budget
+        if within and (left is None or cost <= left):
+            spent[number] += cost
+            left = None if left is None else left - cost
+            taken.append((number, at))
+    return taken
+
+
+def _build(
+    recipe: str,
+    task: str,
+    drafts: Sequence[Section],
+    taken: _Taken,
+    head: str,
+    tail: str,
+    budget: int | None,
+    notes: Sequence[str],
+) -> Pack:
+    chosen = set(taken)
+    refs = {drafts[number].entries[at].ref for number, at in taken} - {""}
+    sections: list[Section] = []
+    dropped: list[DroppedEntry] = []
+    for number, draft in enumerate(drafts):
+        kept = tuple(e for at, e in enumerate(draft.entries) if (number, at) in chosen)
+        for at, entry in enumerate(draft.entries):
+            if (number, at) not in chosen:
+                reason = f"over the budget: it needs {entry.tokens} tokens"
+                dropped.append(DroppedEntry(draft.title, entry, reason))
+        for left in draft.dropped:
+            if left.entry.ref in refs:
+                continue
+            entry = replace(left.entry, tokens=estimate_tokens(left.entry.text))
+            dropped.append(replace(left, entry=entry))
+        if kept:
+            section = replace(draft, entries=kept)
+            sections.append(replace(section, tokens=estimate_tokens(section.text)))
+    return Pack(recipe, task, tuple(sections), tuple(dropped), head, tail, budget, tuple(notes))

@@ -1,0 +1,122 @@
+"""The recipes that rank by text: `typed` (typed workspace) and `prime` (proposal for Engram)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from memtui.context.entries import (
+    MAX_DROPPED,
+    cite,
+    cited_line,
+    explain_parts,
+    is_paged_in,
+    one_line_text,
+    over_limit,
+)
+from memtui.context.pack import DroppedEntry, PackEntry, Section
+from memtui.context.source import Task
+from memtui.model import UNTYPED, Memory
+from memtui.query import Sort
+from memtui.search.diversity import choose_diverse, text_words
+from memtui.search.pack_ranking import rank_by_salience, rank_by_type
+
+
+def build_typed(task: Task) -> list[Section]:
+    """The best by text, wanted types raised and other types lowered, grouped by type."""
+    constants = task.constants
+    found = task.search(task.text, Sort.RELEVANCE)
+    limit = task.count("typed_limit")
+    if found.hits is None:
+        return []
+    ranked = rank_by_type(
+        found.hits,
+        found.columns,
+        task.types,
+        task.now,
+        limit + MAX_DROPPED,
+        boost=constants.type_boost,
+        penalty=constants.type_penalty,
+        floor=constants.typed_floor,
+    )
+    groups: dict[str, list[tuple[int, PackEntry]]] = {}
+    left: list[PackEntry] = []
+    for rank, one in enumerate(ranked):
+        memory = found.rows[one.slot]
+        entry = PackEntry(
+            memory.ref, _typed_line(memory, task), one.score, one.parts, explain_parts(one)
+        )
+        if rank < limit:
+            groups.setdefault(memory.type, []).append((rank, entry))
+        else:
+            left.append(entry)
+    wanted = {name.casefold() for name in task.types}
+    # Wanted types first, untyped last, otherwise as the best of each type ranks.
+    order = sorted(groups, key=lambda t: (t.casefold() not in wanted, not t, groups[t][0][0]))
+    sections = [
+        Section(
+            type or UNTYPED,
+            tuple(entry for _, entry in groups[type]),
+            f"### {' '.join(type.split()).capitalize() or 'Other'}\n",
+            "\n",
+            f"the best {limit} by text; wanted types x{constants.type_boost:g}, "
+            f"other types x{constants.type_penalty:g}, untyped as they are",
+            ranks=tuple(rank for rank, _ in groups[type]),
+        )
+        for type in order
+    ]
+    if left and sections:
+        dropped = over_limit("all types", left, limit)
+        sections[-1] = replace(sections[-1], dropped=dropped)
+    return sections
+
+
+def _typed_line(memory: Memory, task: Task) -> str:
+    if is_paged_in(memory, task):
+        return cited_line(memory, task)
+    text = one_line_text(memory, task.constants["entry_characters"])
+    return f"- {text} (from {cite(memory)})\n"
+
+
+def build_prime(task: Task) -> list[Section]:
+    """What to know before a task: relevance x salience, then chosen for diversity by MMR."""
+    found = task.search(task.text, Sort.RELEVANCE)
+    limit = task.count("primed")
+    if found.hits is None:
+        return []
+    candidates = max(limit, task.constants["primed_candidates"])
+    ranked = rank_by_salience(found.hits, found.columns, task.now, candidates)
+    best = ranked[0].score if ranked else 1.0
+    memories = [found.rows[one.slot] for one in ranked]
+    words = [text_words(f"{memory.title} {memory.content}") for memory in memories]
+    shares = [one.score / (best or 1.0) for one in ranked]
+    chosen = choose_diverse(shares, words, limit, task.constants.diversity)
+    entries = []
+    for choice in chosen:
+        one, memory = ranked[choice.at], memories[choice.at]
+        why = explain_parts(one)
+        if choice.nearest >= 0 and choice.similarity:
+            why += f"; {choice.similarity:.0%} of its words as in {memories[choice.nearest].ref}"
+        entries.append(PackEntry(memory.ref, cited_line(memory, task), one.score, one.parts, why))
+    # Chosen by MMR, shown by relevance x salience, as the proposal asks.
+    order = sorted(range(len(chosen)), key=lambda at: (-entries[at].score, at))
+    taken = {choice.at for choice in chosen}
+    last = min((one.score for one in (ranked[c.at] for c in chosen)), default=0.0)
+    dropped: list[DroppedEntry] = []
+    for at, one in enumerate(ranked):
+        if at not in taken and len(dropped) < MAX_DROPPED:
+            similar = one.score > last
+            reason = "too similar to what is in" if similar else f"not among the best {limit}"
+            line = cited_line(memories[at], task)
+            entry = PackEntry(memories[at].ref, line, one.score, one.parts, explain_parts(one))
+            dropped.append(DroppedEntry("Relevant knowledge", entry, reason))
+    return [
+        Section(
+            "Relevant knowledge",
+            tuple(entries[at] for at in order),
+            "## Relevant knowledge\n\n",
+            "\n",
+            f"up to {limit} by relevance x salience, chosen for diversity (MMR)",
+            ranks=tuple(order),
+            dropped=tuple(dropped),
+        )
+    ]

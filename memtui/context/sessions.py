@@ -1,0 +1,214 @@
+"""The recipes for the start of a session: `session` (Ambient's block) and `loaded`.
+
+`loaded` shows what the program of each store puts into a session by itself, with the cut where its
+limit falls. The rule is the store's (`memtui.stores.session_start`). `session` takes such a block
+as it is, byte for byte; for another store it builds the same one from the memories of the project
+(the first part of the entity) and of the whole entity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from memtui.context.entries import over_limit
+from memtui.context.pack import DroppedEntry, PackEntry, Section
+from memtui.context.roles import slots_of_role
+from memtui.context.source import Task
+from memtui.model import Memory
+from memtui.query import Sort
+from memtui.stores.base import Store
+from memtui.stores.session_start import LoadedText, loads_at_session_start
+
+
+def build_session(task: Task) -> tuple[list[Section], list[str]]:
+    """The block of one project and branch: the sections, and what to say of them."""
+    entity = find_entity(task)
+    sections: list[Section] = []
+    notes = [f"session in {entity or 'no project'}"]
+    for store in _stores_of(task):
+        blocks = [text for text in _loaded(task, store, entity) if text.is_of_entity]
+        if blocks:
+            for block in blocks[:1]:
+                sections += _text_sections(block, split=True)
+                notes.append(f"{store.label}: {block.note}")
+        else:
+            sections += _generic_block(task, store.label, entity, bool(sections))
+    return sections, notes
+
+
+def build_loaded(task: Task) -> tuple[list[Section], list[str]]:
+    """What each store's program loads at session start, cut where its limit falls."""
+    sections: list[Section] = []
+    notes: list[str] = []
+    for store in _stores_of(task):
+        texts = _loaded(task, store, find_entity(task, store.label))
+        if not texts:
+            notes.append(f"{store.label}: its program loads nothing by itself that memtui knows of")
+        for text in texts:
+            sections += _text_sections(text)
+            notes.append(f"{text.title}: {text.note}" if text.note else text.title)
+            if text.cut < len(text.text):
+                notes.append(_describe_cut(text))
+    return sections, notes
+
+
+def find_entity(task: Task, store: str = "") -> str:
+    """The entity that the task names, else that of the newest memory with one.
+
+    Args:
+        task: Its text is an entity, or the end of one, in any case; or empty.
+        store: Label of the store to look in; empty: all.
+    """
+    found = task.search(sort=Sort.NEW, store=(store.casefold(),) if store else ())
+    wanted = task.text.strip().casefold()
+    if not wanted:
+        # Notes and prompts lie under headings of their own, not in a project.
+        at = slots_of_role("fact", found.columns, list(found.slots[:200]))
+        return next((found.rows[slot].entity for slot in at if found.rows[slot].entity), "")
+    names = sorted(set(found.columns.entities))
+    exact = [name for name in names if name.casefold() == wanted]
+    ends = [name for name in names if name.casefold().endswith(f"/{wanted}")]
+    return next(iter([*exact, *ends]), task.text.strip())
+
+
+def _stores_of(task: Task) -> Sequence[Store]:
+    """The stores that pass the task's filter."""
+    wanted = next(
+        (c.values for c in task.only.conditions if c.field == "store" and not c.negated), None
+    )
+    stores = task.source.stores
+    return [store for store in stores if wanted is None or store.label.casefold() in wanted]
+
+
+def _loaded(task: Task, store: Store, entity: str) -> Sequence[LoadedText]:
+    if not loads_at_session_start(store):
+        return ()
+    return store.session_start(task.source, entity, task.now)
+
+
+def _describe_cut(text: LoadedText) -> str:
+    limit = text.limit
+    line = text.text.count("\n", 0, text.cut) + 1
+    named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
+    named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
+    named += [f"{limit.tokens:,} tokens"] if limit.tokens is not None else []
+    source = f" ({limit.source})" if limit.source else ""
+    return f"{text.title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
+
+
+def _text_sections(text: LoadedText, *, split: bool = False) -> list[Section]:
+    """A loaded text as a section; `split`: a new one at each heading in square brackets."""
+    pieces = list(_pieces(text))
+    kept = [piece for piece in pieces if piece[1] < text.cut]
+    lost = [piece for piece in pieces if piece[2] > text.cut and piece[0]]
+    entries = [
+        PackEntry(ref, text.text[start : min(end, text.cut)], why=text.note)
+        for ref, start, end in kept
+    ]
+    dropped = tuple(
+        DroppedEntry(
+            text.title,
+            PackEntry(ref, text.text[start:end]),
+            "cut in two by the limit" if start < text.cut else "past the limit",
+        )
+        for ref, start, end in lost
+    )
+    if not split:
+        exact = Section(text.title, tuple(entries), rule=text.note, is_exact=True, dropped=dropped)
+        return [exact]
+    groups: list[list[PackEntry]] = []
+    for entry in entries:
+        if not groups or (not entry.ref and "[" in entry.text):
+            groups.append([])
+        groups[-1].append(entry)
+    return [
+        Section(
+            group[0].text.strip().strip("[]") if not group[0].ref else text.title,
+            tuple(group),
+            rule=text.note,
+            is_exact=True,
+            ranks=_oldest_last(group),
+        )
+        for group in groups
+    ]
+
+
+def _oldest_last(entries: Sequence[PackEntry]) -> tuple[int, ...]:
+    """The heading first, then the newest, which stand last."""
+    count = len(entries)
+    return tuple(0 if not entry.ref else count - at for at, entry in enumerate(entries))
+
+
+def _pieces(text: LoadedText) -> Iterable[tuple[str, int, int]]:
+    """The whole text in pieces: ref, start and end; the ref is empty between the entries."""
+    at = 0
+    for entry in sorted(text.entries, key=lambda one: one.start):
+        start = max(at, entry.start)
+        if start > at:
+            yield "", at, start
+        if entry.end > start:
+            yield entry.ref, start, entry.end
+            at = entry.end
+    if at < len(text.text):
+        yield "", at, len(text.text)
+
+
+def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[Section]:
+    """The same block from the memories of any store."""
+    found = task.search(sort=Sort.OLD, store=(store.casefold(),))
+    facts = [found.rows[s] for s in slots_of_role("fact", found.columns, list(found.slots))]
+    episodes = slots_of_role("episode", found.columns, list(found.slots))
+    project, _, _ = entity.partition("/")
+    if not project:
+        return []
+    events = sorted([*facts, *(found.rows[slot] for slot in episodes)], key=_time_of)
+    own = [m for m in events if _is_in(m, project) and m.importance != "low"]
+    branch = [m for m in events if entity in (m.entity, *m.also_entities)]
+    sections: list[Section] = []
+    for title, memories, limit in (
+        (f"Project: {project}", own, task.constants["project_events"]),
+        (f"Task: {entity}", branch if entity != project else [], task.constants["task_events"]),
+    ):
+        if not memories:
+            continue
+        shown = [_event_entry(memory, task.now) for memory in memories]
+        before = shown[-limit - 10 : -limit]
+        sections.append(
+            Section(
+                title,
+                tuple(shown[-limit:]),
+                f"{chr(10) * bool(sections or follows)}[{title}]\n",
+                "",
+                f"the last {limit} in order of time",
+                is_exact=True,
+                ranks=tuple(range(min(limit, len(shown)), 0, -1)),
+                dropped=over_limit(title, reversed(before), limit),
+            )
+        )
+    return sections
+
+
+def _is_in(memory: Memory, project: str) -> bool:
+    names = (memory.entity, *memory.also_entities)
+    return any(name == project or name.startswith(f"{project}/") for name in names)
+
+
+def _time_of(memory: Memory) -> float:
+    return memory.when.timestamp() if memory.when else float("-inf")
+
+
+def _event_entry(memory: Memory, now: datetime) -> PackEntry:
+    label = f"{memory.type or memory.kind}, {_age(memory.when, now)}"
+    text = f"- {memory.content or memory.title} ({label})\n"
+    return PackEntry(memory.ref, text, why="among the last of the project or branch")
+
+
+def _age(when: datetime | None, now: datetime) -> str:
+    """Minutes or hours, then the date."""
+    if when is None:
+        return "undated"
+    minutes = (now - when) // timedelta(minutes=1)
+    if minutes < 60:
+        return f"{minutes}m ago"
+    return f"{minutes // 60}h ago" if minutes < 24 * 60 else f"{when:%Y-%m-%d}"

@@ -1,0 +1,185 @@
+"""Rank memories for a context pack: by text with type weights, by salience, by priority.
+
+The **relevance** of a memory to a task is what its text, the texts around it and the vectors give
+(`memtui.search.ranking`), without recency, importance and other factors, as a share of the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import numpy as np
+
+from memtui.model import KINDS
+from memtui.search import ranking
+from memtui.search.array_types import Doubles, Longs
+from memtui.search.columns import Columns, to_array
+from memtui.search.finder import RankedHits
+from memtui.search.hits import NO_SLOTS
+from memtui.search.priority import priority_parts
+from memtui.search.ranking import ScorePart, Weights
+from memtui.search.recency import TAU_DAYS
+from memtui.search.sort_orders import salience_now
+
+_TEXT_ONLY = Weights(
+    recency=0,
+    importance_high=0,
+    importance_low=0,
+    type_wanted=0,
+    type_other=0,
+    proposed=0,
+    superseded=0,
+    retired=0,
+    deleted=0,
+    pinned=0,
+    salience=0,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSlot:
+    """A slot with its score, and the parts that make it."""
+
+    slot: int
+    score: float
+    parts: tuple[ScorePart, ...]
+
+
+def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tuple[Longs, Doubles]:
+    """The slots that a text found, in no order, and the relevance of each, 0..1."""
+    slots = to_array(hits.slots)
+    match = hits.match
+    if match is None or not len(slots):
+        return slots, np.zeros(len(slots))
+    place = np.zeros(match.size, np.int64)
+    place[match.slots] = np.arange(len(match.slots))
+    bare = replace(match, all_words=np.zeros(len(match.slots), np.bool_), title=NO_SLOTS)
+    scores = ranking.score_matches(bare, columns, place[slots], now, _TEXT_ONLY)
+    best = float(scores.max(initial=0.0))
+    return slots, np.maximum(0.0, scores) / (best or 1.0)
+
+
+def _best(values: Doubles, slots: Longs, columns: Columns, limit: int) -> Longs:
+    """Positions of the best values, ordered; newest first if equal, then in slot order."""
+    if len(values) > limit:
+        least = np.partition(values, len(values) - limit)[len(values) - limit]
+        at = (values >= least).nonzero()[0]
+    else:
+        at = np.arange(len(values))
+    held = slots.take(at)
+    order = np.lexsort((held, -np.nan_to_num(columns.when.take(held)), -values.take(at)))
+    best: Longs = at.take(order)[:limit]
+    return best
+
+
+def rank_by_type(
+    hits: RankedHits,
+    columns: Columns,
+    wanted: Collection[str],
+    now: datetime,
+    limit: int,
+    *,
+    boost: float,
+    penalty: float,
+    floor: float,
+) -> list[RankedSlot]:
+    """The best by relevance times a weight of the type.
+
+    Args:
+        hits: What the task found.
+        columns: Of all slots.
+        wanted: Types that are asked for; none: no type is weighted.
+        now: The time.
+        limit: Most slots.
+        boost: Factor of a wanted type; the product is at most 1.
+        penalty: Factor of another type; untyped memories keep their score.
+        floor: The least score, after weighting.
+    """
+    slots, relevance = measure_relevance(hits, columns, now)
+    names = {name.casefold() for name in wanted}
+    by_code = [
+        1.0 if not names or not name else boost if name.casefold() in names else penalty
+        for name in columns.types
+    ]
+    factor = np.array(by_code or [1.0])[columns.type.take(slots)]
+    # The best of all is 1; with the boost capped at 1 as in the source, it could not be overtaken.
+    scores = np.minimum(boost if names else 1.0, relevance * factor)
+    kept = (scores >= floor).nonzero()[0]
+    found = []
+    for at in kept.take(_best(scores.take(kept), slots.take(kept), columns, limit)).tolist():
+        text, score = float(relevance[at]), float(scores[at])
+        parts = (ScorePart("text", text), ScorePart("type", score - text))
+        found.append(RankedSlot(int(slots[at]), score, tuple(p for p in parts if p.value)))
+    return found
+
+
+def rank_by_salience(
+    hits: RankedHits, columns: Columns, now: datetime, limit: int
+) -> list[RankedSlot]:
+    """The best by relevance times (0.5 + s / (1 + s)), where s is the salience.
+
+    The factor lies between .5 and 1.5 and is 1 for a salience of 1, so that what is old and
+    relevant is still found.
+    """
+    slots, relevance = measure_relevance(hits, columns, now)
+    salience = salience_now(columns, slots, now)
+    scores = relevance * (0.5 + salience / (1.0 + salience))
+    found = []
+    for at in _best(scores, slots, columns, limit).tolist():
+        text, score = float(relevance[at]), float(scores[at])
+        parts = (ScorePart("text", text), ScorePart("salience", score - text))
+        found.append(RankedSlot(int(slots[at]), score, tuple(p for p in parts if p.value)))
+    return found
+
+
+def rank_by_priority(
+    chosen: Sequence[int],
+    hits: RankedHits | None,
+    columns: Columns,
+    now: datetime,
+    limit: int,
+    *,
+    tau: float = TAU_DAYS,
+) -> list[RankedSlot]:
+    """The best of the chosen slots by relevance plus Simple Memory's priority.
+
+    Args:
+        chosen: The slots to rank.
+        hits: What the task found; None: only the priority counts.
+        columns: Of all slots.
+        now: The time.
+        limit: Most slots.
+        tau: Days of the recency's decay.
+    """
+    slots = np.asarray(chosen, np.int64)
+    relevance = np.zeros(len(columns))
+    if hits is not None:
+        held, values = measure_relevance(hits, columns, now)
+        relevance[held] = values
+    text = relevance.take(slots) if len(slots) else np.zeros(0)
+    parts = priority_parts(columns, slots, now, tau)
+    scores = text + parts.total
+    found = []
+    for at in _best(scores, slots, columns, limit).tolist():
+        named = (
+            ScorePart("text", float(text[at])),
+            ScorePart("recency", float(parts.recency[at])),
+            ScorePart("importance", float(parts.importance[at])),
+            ScorePart("frequency", float(parts.frequency[at])),
+        )
+        shown = tuple(part for part in named if part.value)
+        found.append(RankedSlot(int(slots[at]), float(scores[at]), shown))
+    return found
+
+
+def slots_of_types(
+    columns: Columns, slots: Sequence[int], kinds: Collection[str], types: Collection[str]
+) -> list[int]:
+    """Those of the slots whose kind is one of `kinds` or whose type is one of `types`."""
+    at = to_array(slots)
+    kind = np.array([name in kinds for name in KINDS])
+    known = np.array([name.casefold() in types for name in columns.types] or [False])
+    found: list[int] = at[kind[columns.kind.take(at)] | known[columns.type.take(at)]].tolist()
+    return found

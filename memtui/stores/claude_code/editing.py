@@ -1,0 +1,252 @@
+"""Plan changes of topic files, index items and instruction files."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Conflict, RefError, Refused
+from memtui.files.frontmatter import set_field
+from memtui.model import Memory
+from memtui.stores.change_validation import changed_values, check_unchanged, content_of
+from memtui.stores.claude_code.adding import index_edit, open_index, plan_topic
+from memtui.stores.claude_code.importing import plan_import
+from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, MemoryFolder
+from memtui.stores.claude_code.records import (
+    IMPORTS,
+    INDEX_LINE,
+    INDEXES,
+    ClaudeContext,
+    IndexFile,
+    own_name,
+)
+from memtui.stores.claude_code.rules import imports_in, with_type
+from memtui.stores.importing import is_import
+from memtui.stores.markdown import with_body
+from memtui.stores.markdown_documents import open_document, planned_text, with_heading
+from memtui.stores.markdown_items import (
+    TEXT_KEY,
+    MarkdownItem,
+    remove_item,
+    replace_item,
+    text_key,
+    without_blanks,
+)
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import dangling_warnings, plan_one, tag_edits
+
+EDITABLE = frozenset({"content", "title", "type", "tags"})
+
+
+def is_item(memory: Memory) -> bool:
+    """Whether it stands in MEMORY.md beside others."""
+    return "#" in memory.id and posixpath.basename(memory.id.partition("#")[0]) == INDEX
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if act is Act.RETYPE:
+        if is_item(memory):
+            return "an item of MEMORY.md has no type"
+        if memory.entity == INSTRUCTIONS:
+            return "an instruction file has no type"
+        if "frontmatter" not in memory.extra:
+            return "the file has no frontmatter, so it has no type"
+    return ""
+
+
+# ---- items of MEMORY.md -------------------------------------------------------------------------
+
+
+def _folder(memory: Memory, context: ClaudeContext) -> MemoryFolder:
+    for folder in context.folders.values():
+        if str(folder.path) == str(Path(memory.origin.file).parent):
+            return folder
+    raise Conflict("the memory folder is gone", where=memory.origin.file)
+
+
+def _find(memory: Memory, index: IndexFile) -> MarkdownItem:
+    for id, item in index.items:
+        if id == memory.id:
+            return item
+    raise Conflict(
+        "another program changed or removed this item", where=memory.origin.file, yours=None
+    )
+
+
+def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+    changed = changed_values(change, memory, frozenset({"content", "tags"}))
+    edits: tuple[Edit, ...] = ()
+    entry: dict[str, object] = {}
+    if "content" in changed:
+        folder = _folder(memory, context)
+        before, index = open_index(folder, context)
+        item = _find(memory, index)
+        wanted = without_blanks(content_of(change))
+        check_unchanged(memory, item.text, memory.origin.file, wanted)
+        if wanted != item.text:
+            body = replace_item(index.document.body, item, wanted)
+            edits = (index_edit(folder, before, index, body),)
+            entry[TEXT_KEY] = _kept_name(memory.id, item, wanted)
+            edits += context.sidecar_entry(memory).set(**entry)
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
+    return plan_one(change, memory, edits)
+
+
+def _kept_name(id: str, item: MarkdownItem, wanted: str) -> str | None:
+    """What the sidecar must hold so that the item keeps its name; None: the text gives it."""
+    again = MarkdownItem(0, 0, 1, item.marker, wanted, "", "")
+    natural = own_name(again) or text_key(wanted)
+    return None if id.endswith(f"#{natural}") else text_key(wanted)
+
+
+def _delete_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+    folder = _folder(memory, context)
+    before, index = open_index(folder, context)
+    item = _find(memory, index)
+    check_unchanged(memory, item.text, memory.origin.file, None)
+    edits: tuple[Edit, ...] = (
+        index_edit(folder, before, index, remove_item(index.document.body, item)),
+        *context.sidecar_entry(memory).removal(),
+    )
+    left = tuple(
+        f"{link.target} stays, and is no longer in the index"
+        for link in memory.links
+        if link.relation == INDEXES and "missing_file" not in memory.extra
+    )
+    return plan_one(change, memory, edits, left)
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+
+def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+    if is_item(memory):
+        return _edit_item(change, memory, context)
+    changed = changed_values(change, memory, EDITABLE)
+    before = planned_text(Path(memory.origin.file), context.root, context.view)
+    if before is None:
+        raise Conflict("the file is gone", where=memory.origin.file)
+    page = open_document(memory, before)
+    text = before
+    if "content" in changed:
+        wanted = content_of(change)
+        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
+        text = with_body(page.document, wanted)
+    if "title" in changed:
+        text = _with_title(memory, text, changed["title"])
+    if "type" in changed:
+        if why := _not_on(Act.RETYPE, memory):
+            raise Refused(why, where=memory.ref)
+        text = with_type(text, str(changed["type"] or ""))
+    edits: tuple[Edit, ...] = page.text_edits(text)
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
+    plan = plan_one(change, memory, edits)
+    if memory.entity == INSTRUCTIONS and imports_in(text) != imports_in(before):
+        plan = replace(plan, refs=(*plan.refs, *_imported(memory, context)))
+    return plan
+
+
+def _with_title(memory: Memory, text: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise Refused("a title is one line that says something", where=memory.ref)
+    page = open_document(memory, text)
+    if memory.entity == INSTRUCTIONS:
+        raise Refused("the title is the file's name", do="edit the text")
+    if page.document.frontmatter.get("name"):
+        if memory.extra.get("frontmatter") == "newer":
+            raise Refused("the title is the name that links use", do="edit the text")
+        return set_field(text, "name", value.strip())
+    return with_heading(page, value.strip()).text
+
+
+def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
+    if is_item(memory):
+        return _delete_item(change, memory, context)
+    path = Path(memory.origin.file)
+    before = planned_text(path, context.root, context.view)
+    if before is None:
+        raise Conflict("the file is gone", where=str(path))
+    check_unchanged(memory, open_document(memory, before).document.body, str(path), None)
+    edits: tuple[Edit, ...] = (TextEdit(str(path), before, None),)
+    edits += context.sidecar_entry(memory).removal()
+    others = list(context.view.memories(context.label))
+    lines = [m for m in others if m.type == INDEX_LINE and _leads_to(m, memory)]
+    if memory.entity != INSTRUCTIONS and lines:
+        folder = _folder(memory, context)
+        was, index = open_index(folder, context)
+        body = _without_lines(index, {line.id for line in lines})
+        edits += (index_edit(folder, was, index, body),)
+        for line in lines:
+            edits += context.sidecar_entry(line).removal()
+    warnings = dangling_warnings(memory, (m for m in others if m not in lines))
+    return Plan(
+        changes=(change,),
+        edits=edits,
+        outcome=Outcome.DONE,
+        reason=f"Deletes {memory.id} and its line in {INDEX}" if lines else "",
+        refs=(memory.ref, *(line.ref for line in lines), *_imported(memory, context)),
+        warnings=warnings,
+    )
+
+
+def _imported(memory: Memory, context: ClaudeContext) -> tuple[str, ...]:
+    """Refs of the files that are told to sessions only because this one imports them."""
+    found: dict[str, None] = {}
+    waiting = [memory]
+    while waiting:
+        for link in waiting.pop().links:
+            ref = context.ref(link.target)
+            if link.relation == IMPORTS and ref not in found:
+                found[ref] = None
+                with suppress(RefError):
+                    waiting.append(context.view.get(ref))
+    return tuple(found)
+
+
+def _leads_to(line: Memory, memory: Memory) -> bool:
+    return any(link.relation == INDEXES and link.target == memory.id for link in line.links)
+
+
+def _without_lines(index: IndexFile, ids: Iterable[str]) -> str:
+    body = index.document.body
+    for item in reversed([item for id, item in index.items if id in ids]):
+        body = remove_item(body, item)
+    return body
+
+
+def _add(change: Change, context: ClaudeContext) -> Plan:
+    if is_import(change):
+        return plan_import(change, context)
+    return plan_topic(change, context)
+
+
+def _shard_of(memory: Memory) -> str:
+    """The key of the shard that holds a memory."""
+    if memory.entity == INSTRUCTIONS:
+        return INSTRUCTIONS
+    return posixpath.dirname(memory.id.partition("#")[0]) or "."
+
+
+_EDITED = "it is edited in place; memtui's log keeps the former text"
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=_add,
+    handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.DELETE: _delete},
+    unsupported={
+        Act.SUPERSEDE: _EDITED,
+        Act.RETIRE: "Claude Code reads every file that is there: delete it",
+        Act.RESTORE: "nothing is ever retired here",
+        Act.MERGE: "edit one of them and delete the others",
+        Act.ACCEPT: "Claude Code has no proposals",
+        Act.DECLINE: "Claude Code has no proposals",
+    },
+    shard_of=_shard_of,
+    not_on=_not_on,
+)

@@ -1,0 +1,276 @@
+"""Convert topic files, the items of MEMORY.md and instruction files to memories.
+
+What the format has no word for is derived by these rules:
+
+* importance: high for what is loaded at every start of a session (items of MEMORY.md above the
+  cut, instruction files), medium for topic files that the index names, low for what it does not
+  name and for items below the cut.
+* updated: `modified` of the frontmatter, else the file's time of change (`extra.updated_from`).
+* entity: the project's path from the home folder, `agents/<name>`, or `instructions`.
+* title of a topic file: its `name`, else the first heading, else the file's name. Of an index line:
+  the title in the line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, read_bytes
+from memtui.model import Link, Memory, Place
+from memtui.stores.base import Unreadable
+from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
+from memtui.stores.claude_code.rules import (
+    LOADED_BYTES,
+    LOADED_LINES,
+    LoadedPart,
+    index_link,
+    is_newer,
+    loaded_part,
+    topic_field,
+)
+from memtui.stores.markdown import MarkdownFile, linked_documents, outline, parse_document
+from memtui.stores.markdown_documents import to_json_value
+from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.scanning import as_unreadable
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import from_iso
+
+INDEX_LINE = "index"
+"""Type of the memory that is a line of the index."""
+INDEXES = "indexes"
+"""Relation of an index line to its topic file."""
+IMPORTS = "imports"
+"""Relation of an instruction file to one that it imports."""
+
+EMPTY_INDEX = "it is empty, as after a write that was cut off"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeContext(PlanContext):
+    """The context of planning a change in one store."""
+
+    folders: Mapping[str, MemoryFolder] = field(default_factory=dict)
+    """Entity -> its memory folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFile:
+    """A MEMORY.md, parsed."""
+
+    document: MarkdownFile
+    items: list[tuple[str, MarkdownItem]]
+    """Id and item, in order."""
+    loaded: LoadedPart
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRecords:
+    """The parsed files of one memory folder, and those that cannot be read."""
+
+    folder: MemoryFolder
+    entity: str
+    index: IndexFile | None
+    topics: list[MarkdownFile]
+    unreadable: list[Unreadable]
+
+
+def own_name(item: MarkdownItem) -> str:
+    """The name of an index line: the file that it leads to."""
+    return index_link(item)[1]
+
+
+def parse_index(text: str, folder: MemoryFolder, sidecar: Sidecar, shard: str) -> IndexFile:
+    """Parse the whole text of a MEMORY.md."""
+    path = f"{folder.prefix}{INDEX}"
+    file = str(folder.path / INDEX)
+    document = parse_document(path, file, text, time_of_change(folder.path / INDEX))
+    named = name_items(parse_items(document.body), f"{path}#", sidecar, shard, own_name)
+    return IndexFile(document, named, loaded_part(document.head + document.body))
+
+
+def read_folder(
+    folder: MemoryFolder, files: tuple[str, ...], entity: str, root: Path, sidecar: Sidecar
+) -> FolderRecords:
+    """Read the files of one memory folder."""
+    index, topics, faults = None, [], []
+    for name in files:
+        path = Path(name)
+        try:
+            text = decode(read_bytes(path, root))
+        except UnreadableFile as error:
+            faults.append(as_unreadable(error, path))
+            continue
+        if path.name == INDEX and not text:
+            faults.append(Unreadable(name, EMPTY_INDEX))
+        elif path.name == INDEX:
+            index = parse_index(text, folder, sidecar, folder.key)
+        else:
+            id = f"{folder.prefix}{path.name}"
+            topics.append(parse_document(id, name, text, time_of_change(path)))
+    return FolderRecords(folder, entity, index, topics, faults)
+
+
+def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
+    """The memories of one folder: the items of the index, then the topic files."""
+    topics = {document.path: document for document in records.topics}
+    indexed: set[str] = set()
+    if records.index is not None:
+        for memory in _index_memories(records.index, records, topics, label):
+            indexed |= {link.target for link in memory.links if link.relation == INDEXES}
+            yield memory
+    names = _names(records.topics, records.folder)
+    for document in records.topics:
+        yield _topic_memory(document, records, names, indexed, label)
+
+
+def _index_memories(
+    index: IndexFile, records: FolderRecords, topics: Mapping[str, MarkdownFile], label: str
+) -> Iterator[Memory]:
+    prefix, part, document = records.folder.prefix, index.loaded, index.document
+    limit = _limit_of(part)
+    for id, item in index.items:
+        title, file = index_link(item)
+        line = document.line - 1 + item.line
+        loaded = part.cut_line is None or line < part.cut_line
+        extra: dict[str, Any] = {"loaded_at_start": loaded, "load_limit": limit}
+        if part.cut_line is not None:
+            extra["cut_line"] = part.cut_line
+        if item.section:
+            extra["section"] = item.section
+        if file and f"{prefix}{file}" not in topics:
+            extra["missing_file"] = file
+        yield Memory(
+            ref=f"{label}:{id}",
+            id=id,
+            store=label,
+            kind="note" if file or not item.is_bullet else "fact",
+            type=INDEX_LINE if file else "",
+            title=title,
+            content=item.text,
+            entity=records.entity,
+            updated=document.changed,
+            importance="high" if loaded else "low",
+            links=(Link(INDEXES, f"{prefix}{file}"),) if file else (),
+            origin=Place(document.file, line),
+            extra={**extra, "updated_from": "file time"},
+        )
+
+
+def _limit_of(part: LoadedPart) -> str:
+    """How much of the limit is used, in words."""
+    used = f"{part.lines} of {LOADED_LINES} lines, {part.size} of {LOADED_BYTES} bytes"
+    return used if part.cut_line is None else f"{used}: cut at line {part.cut_line}"
+
+
+def _names(topics: list[MarkdownFile], folder: MemoryFolder) -> dict[str, str]:
+    """Name or file stem -> id, for `[[name]]`."""
+    found: dict[str, str] = {}
+    for document in topics:
+        stem = document.path.removeprefix(folder.prefix).removesuffix(SUFFIX)
+        for name in (_name(document), stem):
+            if name:
+                found.setdefault(name, document.path)
+    return found
+
+
+def _name(document: MarkdownFile) -> str:
+    value = document.frontmatter.get("name")
+    return str(value).strip() if isinstance(value, str | int | float) else ""
+
+
+def _topic_memory(
+    document: MarkdownFile,
+    records: FolderRecords,
+    names: Mapping[str, str],
+    indexed: set[str],
+    label: str,
+) -> Memory:
+    front = document.frontmatter
+    found = outline(document.body)
+    file = document.path.removeprefix(records.folder.prefix)
+    modified = from_iso(topic_field(front, "modified"))
+    extra = {str(key): to_json_value(value) for key, value in front.items() if key != "name"}
+    if front:
+        extra["frontmatter"] = "newer" if is_newer(front) else "older"
+    extra["indexed"] = document.path in indexed
+    if not modified:
+        extra["updated_from"] = "file time"
+    session = topic_field(front, "originSessionId")
+    transcript = _transcript(records.folder, session)
+    if transcript:
+        extra["transcript"] = transcript
+    if document.crlf:
+        extra["line_endings"] = "crlf"
+    if document.has_bom:
+        extra["byte_order_mark"] = True
+    pairs = linked_documents(found, document.path, lambda name: names.get(name, ""))
+    return Memory(
+        ref=f"{label}:{document.path}",
+        id=document.path,
+        store=label,
+        kind="document",
+        type=topic_field(front, "type"),
+        title=_name(document) or found.title or file.removesuffix(SUFFIX),
+        content=document.body,
+        entity=records.entity,
+        updated=modified or document.changed,
+        importance="medium" if document.path in indexed else "low",
+        links=tuple(Link(relation, target) for relation, target in pairs),
+        source=f"session {session}" if session else "",
+        origin=Place(document.file, document.line),
+        extra=extra,
+    )
+
+
+def _transcript(folder: MemoryFolder, session: str) -> str:
+    """The path of the session's transcript if it is there."""
+    if not session or not all(letter.isalnum() or letter in "-_" for letter in session):
+        return ""
+    path = str(folder.transcripts / f"{session}.jsonl")
+    return path if os.path.isfile(path) else ""
+
+
+def instruction_memory(
+    document: MarkdownFile, imports: list[tuple[str, str]], label: str, outside: list[str]
+) -> Memory:
+    """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
+    that it imports."""
+    found = outline(document.body)
+    extra = {str(key): to_json_value(value) for key, value in document.frontmatter.items()}
+    extra |= {"loaded_at_start": True, "updated_from": "file time"}
+    if outside:
+        extra["imports_outside"] = outside
+    if document.crlf:
+        extra["line_endings"] = "crlf"
+    if document.has_bom:
+        extra["byte_order_mark"] = True
+    pairs = dict.fromkeys([*imports, *linked_documents(found, document.path, lambda _: "")])
+    return Memory(
+        ref=f"{label}:{document.path}",
+        id=document.path,
+        store=label,
+        kind="document",
+        type=INSTRUCTIONS,
+        title=document.path,
+        content=document.body,
+        entity=INSTRUCTIONS,
+        updated=document.changed,
+        importance="high",
+        links=tuple(Link(relation, target) for relation, target in pairs),
+        origin=Place(document.file, document.line),
+        extra=extra,
+    )
+
+
+def time_of_change(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None

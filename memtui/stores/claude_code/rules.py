@@ -1,0 +1,161 @@
+"""Rules of Claude Code: what is loaded at the start of a session, topic files, imports.
+
+* The first 200 lines or 25,000 bytes of MEMORY.md are loaded, whichever ends first; frontmatter and
+  HTML comments are stripped before (formats page; anthropics/claude-code#82056 measured the bytes
+  as between 24,955 and 25,074).
+* An instruction file names others with `@path`, outside code, five files deep at most
+  (code.claude.com, "Manage Claude's memory").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+from memtui.errors import Refused
+from memtui.files.frontmatter import parse_block, set_field, split
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.stores.markdown_items import MarkdownItem
+
+LOADED_LINES = 200
+LOADED_BYTES = 25_000
+
+TYPES = ("user", "feedback", "project", "reference")
+"""The types that Claude gives its topic files."""
+
+DEEPEST_IMPORT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedPart:
+    """How much of a MEMORY.md is loaded at the start of a session."""
+
+    lines: int
+    """Lines that count."""
+    size: int
+    """Bytes that count."""
+    cut_line: int | None
+    """1-based number, in the file, of the first line that is not loaded whole; None: all are."""
+
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+
+
+def loaded_part(text: str) -> LoadedPart:
+    """Find where loading stops."""
+    start = split(text).body_start
+    body = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text[start:])
+    raw = text[start:].split("\n")
+    lines = size = 0
+    cut: int | None = None
+    first = 1 + text.count("\n", 0, start)
+    for number, line in enumerate(body.removesuffix("\n").split("\n"), first):
+        if not line and raw[number - first]:
+            continue  # a line of a comment
+        lines += 1
+        size += len(line.encode("utf-8", "surrogatepass")) + 1
+        if cut is None and (lines > LOADED_LINES or size > LOADED_BYTES):
+            cut = number
+    return LoadedPart(lines, size, cut)
+
+
+# ---- index lines --------------------------------------------------------------------------------
+
+_INDEX_LINK = re.compile(r"\**\[([^\]\n]*)\]\(<?([^()<>\s]+\.md)>?\)")
+
+
+def index_link(item: MarkdownItem) -> tuple[str, str]:
+    """Title and file of an index line, `- [Title](file.md) — hook`; two empty texts for others."""
+    found = _INDEX_LINK.match(item.text) if item.is_bullet else None
+    return (found[1], indexed_file(found[2])) if found else ("", "")
+
+
+def indexed_file(target: str) -> str:
+    """The name of the file that a link in the index leads to."""
+    return unquote(target).removeprefix("./")
+
+
+def index_line(title: str, file: str, hook: str) -> str:
+    """An index line as Claude writes it, without the bullet."""
+    label = re.sub(r"[\[\]\s]+", " ", title).strip() or file
+    said = " ".join(hook.split())
+    return f"[{label}]({file})" + (f" — {said}" if said else "")
+
+
+# ---- topic files --------------------------------------------------------------------------------
+
+
+def is_newer(frontmatter: Mapping[str, Any]) -> bool:
+    """Whether a topic file has the newer frontmatter, with a block `metadata`."""
+    return isinstance(frontmatter.get("metadata"), dict)
+
+
+def topic_field(frontmatter: Mapping[str, Any], name: str) -> str:
+    """`type`, `originSessionId` or `modified` of either frontmatter; "" where it has none."""
+    block = frontmatter.get("metadata")
+    for place in (block if isinstance(block, dict) else {}, frontmatter):
+        value = place.get(name)
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return str(value).strip()
+    return ""
+
+
+_TYPE_WORD = re.compile(r"[A-Za-z][\w-]*")
+_TYPE_LINE = re.compile(r"^([ \t]+type:[ \t]*)([\w-]*)([ \t]*)$", re.MULTILINE)
+
+
+def checked_type(wanted: str) -> str:
+    """The type, if it is one word. Raises Refused."""
+    if not _TYPE_WORD.fullmatch(wanted):
+        raise Refused(f"the type is a word such as {', '.join(TYPES)}")
+    return wanted
+
+
+def with_type(text: str, wanted: str) -> str:
+    """The text of a topic file with another type. Raises Refused."""
+    checked_type(wanted)
+    cut = split(text)
+    if cut.front is None:
+        raise Refused("the file has no frontmatter, so it has no type", do="edit the file")
+    before = parse_block(cut.front)
+    if not is_newer(before):
+        return set_field(text, "type", wanted)
+    newline = "\r\n" if "\r\n" in cut.front else "\n"
+    front, count = _TYPE_LINE.subn(rf"\g<1>{wanted}\g<3>", cut.front.replace("\r\n", "\n"))
+    expected = {**before, "metadata": {**before["metadata"], "type": wanted}}
+    if count != 1 or parse_block(front) != expected:
+        raise Refused("the type does not stand on one line", do="edit the file")
+    return text[: cut.start] + front.replace("\n", newline) + text[cut.end :]
+
+
+def new_topic(name: str, title: str, description: str, type: str, body: str, newer: bool) -> str:
+    """The text of a new topic file, as Claude writes it. Raises Refused."""
+    text = body if body.endswith("\n") else body + "\n"
+    if text.startswith(("---\n", f"{BYTE_ORDER_MARK}---\n")):
+        text = f"\n{text}"
+    if not newer:
+        text = set_field(f"---\n---\n\n{text}", "name", title)
+        text = set_field(text, "description", description)
+        return set_field(text, "type", checked_type(type))
+    text = set_field(f"---\n---\n\n{text}", "name", name)
+    text = set_field(text, "description", description)
+    cut = split(text)
+    block = f"metadata: \n  node_type: memory\n  type: {checked_type(type)}\n"
+    return text[: cut.end] + block + text[cut.end :]
+
+
+# ---- imports ------------------------------------------------------------------------------------
+
+_CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_IMPORT = re.compile(r"(?<![\w`@/.])@((?:~?/)?[\w.][\w./\\-]{0,300})")
+MOST_IMPORTS = 50
+
+
+def imports_in(text: str) -> list[str]:
+    """The paths that an instruction file imports, as they are written; code is left out."""
+    found = (match.rstrip(".") for match in _IMPORT.findall(_CODE.sub("", text)))
+    paths = (path for path in found if "/" in path or "." in path)
+    return list(dict.fromkeys(paths))[:MOST_IMPORTS]

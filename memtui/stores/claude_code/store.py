@@ -1,0 +1,152 @@
+"""The memories of Claude Code as a store: one shard for each memory folder, one for instructions.
+
+The files of a folder are read together: the index says which topic files are found at all, and
+topic files link to each other.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable
+from memtui.stores.claude_code import editing
+from memtui.stores.claude_code.layout import (
+    INSTRUCTIONS,
+    MemoryFolder,
+    ProjectPaths,
+    instruction_names,
+    markdown_files,
+    memory_folders,
+)
+from memtui.stores.claude_code.records import (
+    IMPORTS,
+    ClaudeContext,
+    folder_memories,
+    instruction_memory,
+    read_folder,
+    time_of_change,
+)
+from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
+from memtui.stores.file_store import FileStore
+from memtui.stores.markdown import parse_document
+from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import utc_now
+
+
+class ClaudeCodeStore(FileStore[ClaudeContext]):
+    """One folder of settings, one project, or one memory folder."""
+
+    format = "claude-code"
+    acts = editing.ACTS
+
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(root, label, now)
+        self._paths = ProjectPaths(root)
+        self._imports: dict[str, LastRead[list[str]]] = {}
+
+    def plan_context(self, view: StoreView) -> ClaudeContext:
+        folders = {self._entity(each): each for each in memory_folders(self.root, [])}
+        return ClaudeContext(**self.context_fields(view), folders=folders)
+
+    def found(self) -> Iterator[FoundShard | Unreadable]:
+        """A shard for the instructions, then one for each memory folder with files."""
+        faults: list[Unreadable] = []
+        folders = list(memory_folders(self.root, faults))
+        instructions = self._instructions(folders)
+        if instructions:
+            yield FoundShard(INSTRUCTIONS, tuple(str(self.root / name) for name in instructions))
+        for folder in folders:
+            files = markdown_files(folder.path, faults)
+            if files:
+                mark = file_stamp([*files, folder.transcripts])
+                yield FoundShard(folder.key, tuple(files), mark)
+        yield from faults
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """As a scan has them: a file may have come to a folder, or an import to a file."""
+        keys = {shard.key for shard in shards}
+        return [shard for shard in self.scan().shards if shard.key in keys]
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        if shard.key == INSTRUCTIONS:
+            return self._read_instructions(shard)
+        folder = next((f for f in memory_folders(self.root, []) if f.key == shard.key), None)
+        if folder is None:
+            gone = (Unreadable(name, "its folder is gone", gone=True) for name in shard.files)
+            return Reading((), tuple(gone))
+        records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
+        memories = tuple(folder_memories(records, self.label))
+        return Reading(memories, tuple(records.unreadable))
+
+    def _entity(self, folder: MemoryFolder) -> str:
+        if folder.kind == "project":
+            return self._paths.entity(folder.name)
+        if folder.kind == "agent":
+            local = "-local" if folder.key.split("/")[-2].endswith("-local") else ""
+            return f"agents{local}/{folder.name}"
+        return "memory"
+
+    # ---- instruction files --------------------------------------------------------------------
+
+    def _instructions(self, folders: list[MemoryFolder]) -> list[str]:
+        """The instruction files and what they import inside the store, relative to the root."""
+        waiting = [(name, 0) for name in instruction_names(self.root, folders)]
+        found: dict[str, None] = {}
+        while waiting:
+            name, depth = waiting.pop(0)
+            if name in found:
+                continue
+            found[name] = None
+            if depth < DEEPEST_IMPORT:
+                inside, _ = self._split(name, self._imports_of(name))
+                waiting += [(below, depth + 1) for below in inside]
+        return list(found)
+
+    def _imports_of(self, name: str) -> list[str]:
+        """The imports of a file, read again when it changed."""
+        path = self.root / name
+
+        def read() -> list[str]:
+            try:
+                return imports_in(decode(read_bytes(path, self.root)))
+            except UnreadableFile:
+                return []
+
+        return self._imports.setdefault(name, LastRead()).get([path], read)
+
+    def _split(self, name: str, imports: list[str]) -> tuple[list[str], list[str]]:
+        """Imports as ids of files inside the store, and as written for those outside."""
+        inside, outside = [], []
+        folder = os.path.dirname(self.root / name)
+        for written in imports:
+            path = os.path.normpath(os.path.join(folder, os.path.expanduser(written)))
+            if not os.path.isfile(path):
+                continue
+            relative = os.path.relpath(path, self.root)
+            if relative.startswith("..") or path.endswith((".jsonl", ".json")):
+                outside.append(written)
+            else:
+                inside.append(relative.replace(os.sep, "/"))
+        return inside, outside
+
+    def _read_instructions(self, shard: Shard) -> Reading:
+        memories, faults = [], []
+        for file in shard.files:
+            path = Path(file)
+            name = os.path.relpath(path, self.root).replace(os.sep, "/")
+            try:
+                text = decode(read_bytes(path, self.root))
+            except UnreadableFile as error:
+                faults.append(as_unreadable(error, path))
+                continue
+            document = parse_document(name, file, text, time_of_change(path))
+            inside, outside = self._split(name, imports_in(text))
+            pairs = [(IMPORTS, id) for id in inside]
+            memories.append(instruction_memory(document, pairs, self.label, outside))
+        return Reading(tuple(memories), tuple(faults))

@@ -1,0 +1,269 @@
+"""List items and paragraphs of a Markdown file as records that are edited one by one.
+
+Agents keep many memories in one file as bullets, without ids. An item is a bullet with everything
+that is indented below it, or a paragraph, a table or a code block that stands in no list. Headings,
+comments and blank lines belong to no item and are never written.
+
+The name of an item comes from its text, so it changes when the text does. Where memtui itself edits
+an item, the sidecar keeps the name for the new text (key `text`), so that tags, links and undo stay
+with it. Text that another program edits is another item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from memtui.errors import Refused
+from memtui.stores.sidecar import Sidecar
+
+TEXT_KEY = "text"
+"""Key of a sidecar entry: the `text_key` of the item that has this name now."""
+
+_BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
+_BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_COMMENT, _COMMENT_END = "<!--", "-->"
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownItem:
+    """One item, and where it stands in the text."""
+
+    start: int
+    """Offset of its first line."""
+    end: int
+    """Offset after its last line and that line's line feed."""
+    line: int
+    """1-based."""
+    marker: str
+    """The bullet with its blanks; empty for a paragraph."""
+    text: str
+    """Without the marker, and without the indentation that all further lines share."""
+    tail: str
+    """Blanks at the end of the last line, and its line feed if it has one."""
+    section: str
+    """The last heading above it."""
+    indent: str = ""
+    """What was taken from the further lines; empty if they do not all have it."""
+
+    @property
+    def is_bullet(self) -> bool:
+        return bool(self.marker)
+
+
+def parse_items(text: str, start: int = 0) -> list[MarkdownItem]:
+    """The items of a text, in order.
+
+    Args:
+        text: the whole text of a file, with plain line feeds.
+        start: where to begin, as after the frontmatter.
+    """
+    lines = list(_lines(text, start))
+    items: list[MarkdownItem] = []
+    section, at = "", 0
+    number = 1 + text.count("\n", 0, start)
+    while at < len(lines):
+        line = lines[at][1]
+        heading = _HEADING.match(line)
+        if heading:
+            section, end = (heading[2] or "").strip().rstrip("#").rstrip(), at + 1
+        elif line.lstrip().startswith(_COMMENT):
+            end = _after_comment(lines, at)
+        elif not line.strip() or _BREAK.match(line):
+            end = at + 1
+        else:
+            bullet = _BULLET.match(line)
+            marker = bullet[0] if bullet else ""
+            end = _after_bullet(lines, at) if bullet else _after_paragraph(lines, at)
+            items.append(_item(text, lines[at:end], number + at, marker, section))
+        at = end
+    return items
+
+
+def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield start, text[start:end]
+        start = end + 1
+
+
+def _item(
+    text: str, lines: Sequence[tuple[int, str]], number: int, marker: str, section: str
+) -> MarkdownItem:
+    start = lines[0][0]
+    end = min(len(text), lines[-1][0] + len(lines[-1][1]) + 1)
+    raw = text[start + len(marker) : end]
+    said = raw.rstrip()
+    first, *rest = said.split("\n")
+    indent = " " * _width(marker)
+    shared = indent if rest and all(_fits(line, indent) for line in rest) else ""
+    body = "\n".join([first, *(line[len(shared) :] if line.strip() else "" for line in rest)])
+    if shared and any(line and not line.strip() for line in rest):
+        shared, body = "", said  # a line of blanks alone would not come back
+    return MarkdownItem(
+        start, end, number, marker, body if shared else said, raw[len(said) :], section, shared
+    )
+
+
+def _width(marker: str) -> int:
+    return len(marker.expandtabs(4)) if marker else 0
+
+
+def _fits(line: str, indent: str) -> bool:
+    return not line.strip() or line.startswith(indent)
+
+
+def _after_comment(lines: Sequence[tuple[int, str]], at: int) -> int:
+    for number in range(at, len(lines)):
+        if _COMMENT_END in lines[number][1]:
+            return number + 1
+    return at + 1
+
+
+def _after_paragraph(lines: Sequence[tuple[int, str]], at: int) -> int:
+    fence = _FENCE.match(lines[at][1])
+    if fence:
+        for number in range(at + 1, len(lines)):
+            if lines[number][1].lstrip(" ").startswith(fence[1]):
+                return number + 1
+        return len(lines)
+    end = at + 1
+    while end < len(lines) and not _begins_another(lines[end][1]):
+        end += 1
+    return end
+
+
+def _after_bullet(lines: Sequence[tuple[int, str]], at: int) -> int:
+    """The line after the bullet's own lines; a blank line is one of them if an indented one
+    follows."""
+    end = last = at + 1
+    while end < len(lines):
+        line = lines[end][1]
+        if not line.strip():
+            end += 1
+            continue
+        is_indented = line[0] == "\t" or line.startswith("  ")
+        if not is_indented and (end > last or _begins_another(line)):
+            break
+        end = last = end + 1
+    return last
+
+
+def _begins_another(line: str) -> bool:
+    return (
+        not line.strip()
+        or any(pattern.match(line) for pattern in (_BULLET, _HEADING, _BREAK, _FENCE))
+        or line.lstrip().startswith(_COMMENT)
+    )
+
+
+# ---- names --------------------------------------------------------------------------------------
+
+
+def text_key(text: str) -> str:
+    """A short digest of an item's text: its name where it has no better one."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+def name_items(
+    items: Sequence[MarkdownItem],
+    prefix: str,
+    sidecar: Sidecar,
+    shard: str,
+    own_name: Callable[[MarkdownItem], str] = lambda _: "",
+) -> list[tuple[str, MarkdownItem]]:
+    """Give each item an id that no other has.
+
+    Args:
+        items: of one file, in order.
+        prefix: what every id begins with, such as the file's path and `#`.
+        sidecar: holds the names of items that memtui edited.
+        shard: the shard of the file.
+        own_name: a name that the item's text gives, such as the file it links to; else "".
+    """
+    kept: dict[str, list[str]] = {}
+    for id, entry in sidecar.of_shard(shard):
+        key = entry.get(TEXT_KEY)
+        if isinstance(key, str) and id.startswith(prefix):
+            kept.setdefault(key, []).append(id)
+    taken = {id for ids in kept.values() for id in ids}
+    present: set[str] = set()
+    named = []
+    counts: Counter[str] = Counter()
+    for item in items:
+        key = text_key(item.text)
+        id = next((id for id in kept.get(key, ()) if id not in present), "")
+        if not id:
+            natural = prefix + (own_name(item) or key)
+            id = natural
+            while id in taken or id in present:
+                counts[natural] += 1
+                id = f"{natural}~{counts[natural] + 1}"
+        present.add(id)
+        named.append((id, item))
+    return named
+
+
+# ---- changes ------------------------------------------------------------------------------------
+
+
+def replace_item(text: str, item: MarkdownItem, wanted: str, start: int = 0) -> str:
+    """The text with another text in this item; all other bytes stay. Raises Refused.
+
+    Further lines are indented as the item's are. Refused if the new text would not be read as this
+    one item, as when it holds a blank line in a paragraph.
+    """
+    before = parse_items(text, start)
+    at = next(number for number, other in enumerate(before) if other.start == item.start)
+    for indent in dict.fromkeys((item.indent, " " * _width(item.marker))):
+        made = text[: item.start] + item.marker + _indented(wanted, indent) + item.tail
+        made += text[item.end :]
+        after = parse_items(made, start)
+        texts = [other.text for other in before]
+        if [other.text for other in after] == [*texts[:at], wanted, *texts[at + 1 :]]:
+            return made
+    raise Refused("this text would not be read as one item of the list", do="put it on fewer lines")
+
+
+def _indented(text: str, indent: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([first, *(f"{indent}{line}" if line else line for line in rest)])
+
+
+def remove_item(text: str, item: MarkdownItem) -> str:
+    """The text without the item's lines."""
+    return text[: item.start] + text[item.end :]
+
+
+def add_item(text: str, wanted: str, start: int = 0, section: str = "") -> str:
+    """The text with one more bullet, after the last one of the section or of the file.
+
+    Raises Refused if the text would not be read as one item.
+    """
+    items = parse_items(text, start)
+    bullets = [item for item in items if item.is_bullet]
+    after = next((i for i in reversed(bullets) if section and i.section == section), None)
+    after = after or (bullets[-1] if bullets else None)
+    marker = after.marker if after and not after.marker.strip()[:1].isdigit() else "- "
+    line = marker + _indented(wanted, " " * _width(marker)) + "\n"
+    if after:
+        head, tail = text[: after.end], text[after.end :]
+    else:
+        head, tail = text, ""
+        line = line if not head.strip() or head.endswith("\n\n") else f"\n{line}"
+    made = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
+    texts = sorted([*(item.text for item in items), wanted])
+    if sorted(item.text for item in parse_items(made, start)) != texts:
+        raise Refused("this text would not be read as one item", do="put it on fewer lines")
+    return made
+
+
+def without_blanks(text: str) -> str:
+    """The text as an item can hold it: no blanks around it, and none on blank lines."""
+    return "\n".join(line if line.strip() else "" for line in text.strip().split("\n"))

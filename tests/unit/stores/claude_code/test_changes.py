@@ -1,0 +1,150 @@
+"""What memtui writes into Claude Code's memories, and what it says of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui import paths
+from memtui.changes import Act, Change
+from memtui.errors import Refused
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
+from memtui.testing.fixtures import contents, differences
+
+LABEL = "claude-code"
+TOWERD = "projects/-home-marit-src-towerd/memory"
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Library:
+    shutil.copytree(paths.bundled_folder("sample-data") / LABEL, tmp_path / "store")
+    library = Library.open([tmp_path / "store"], state=tmp_path / "state")
+    library.load()
+    return library
+
+
+def of(library: Library, id: str) -> Memory:
+    return library.get(f"{LABEL}:{id}")
+
+
+def do(library: Library, act: Act, id: str = "", **fields: object) -> str:
+    ref = f"{LABEL}:{id}" if id else ""
+    planned = library.plan([Change(act, LABEL, ref, fields)])
+    library.apply(planned)
+    return "\n".join(planned.warnings)
+
+
+def index(library: Library) -> str:
+    return (library.stores[0].root / TOWERD / "MEMORY.md").read_text()
+
+
+def test_deleting_a_topic_drops_its_line_and_tells_who_links_to_it(library: Library) -> None:
+    before = contents(library.stores[0].root)
+    said = do(library, Act.DELETE, f"{TOWERD}/project_strike_loop.md")
+    assert "feedback_no_fallbacks.md" in said
+    changed = differences(before, contents(library.stores[0].root))
+    assert changed == [f"{TOWERD}/MEMORY.md", f"{TOWERD}/project_strike_loop.md"]
+    lines = before[f"{TOWERD}/MEMORY.md"].decode().splitlines(keepends=True)
+    assert index(library) == "".join(line for line in lines if "strike_loop" not in line)
+    library.undo()
+    assert contents(library.stores[0].root) == before
+
+
+def test_deleting_a_line_leaves_the_file(library: Library) -> None:
+    said = do(library, Act.DELETE, f"{TOWERD}/MEMORY.md#project_signed_plans.md")
+    assert "no longer in the index" in said
+    memory = of(library, f"{TOWERD}/project_signed_plans.md")
+    assert memory.extra["indexed"] is False
+    assert memory.importance == "low"
+
+
+def test_adding_writes_a_file_and_a_line(library: Library) -> None:
+    entity = of(library, f"{TOWERD}/user_marit.md").entity
+    text = "The rope of bell 4 is new.\n\n**Why:** frost."
+    do(library, Act.ADD, content=text, title="Rope of bell 4", type="reference", entity=entity)
+    file = library.stores[0].root / TOWERD / "reference_rope_of_bell_4.md"
+    assert file.read_text() == (
+        "---\nname: reference-rope-of-bell-4\ndescription: The rope of bell 4 is new.\n"
+        "metadata: \n  node_type: memory\n  type: reference\n---\n\n" + text + "\n"
+    )
+    line = "- [Rope of bell 4](reference_rope_of_bell_4.md) — The rope of bell 4 is new.\n"
+    assert line in index(library)
+    memory = of(library, f"{TOWERD}/reference_rope_of_bell_4.md")
+    assert (memory.type, memory.importance, memory.entity) == ("reference", "medium", entity)
+
+
+def test_a_memory_without_a_project_is_refused(library: Library) -> None:
+    with pytest.raises(Refused, match="project or an agent"):
+        do(library, Act.ADD, content="x", entity="nowhere/at/all")
+
+
+@pytest.mark.parametrize("file", ["project_signed_plans.md", "feedback_small_branches.md"])
+def test_the_type_is_changed_in_either_frontmatter(library: Library, file: str) -> None:
+    path = library.stores[0].root / TOWERD / file
+    before = path.read_text()
+    old = of(library, f"{TOWERD}/{file}").type
+    do(library, Act.RETYPE, f"{TOWERD}/{file}", type="reference")
+    assert path.read_text() == before.replace(f"type: {old}", "type: reference")
+    assert of(library, f"{TOWERD}/{file}").type == "reference"
+
+
+def test_nested_lines_of_an_item_keep_their_indentation(library: Library) -> None:
+    item = next(m for m in library.memories(LABEL) if m.content.startswith("Hammer 7 is measured"))
+    before = index(library)
+    do(library, Act.EDIT, item.id, content=item.content.replace("141", "139"))
+    assert index(library) == before.replace("141", "139")
+    do(library, Act.TAG, item.id, tags=["heat"])
+    library.refresh()
+    assert of(library, item.id).tags == ("heat",), "it keeps its name, and what is kept under it"
+
+
+def test_both_generations_lead_to_transcript_and_links(library: Library) -> None:
+    newer = of(library, f"{TOWERD}/project_inc_1025.md")
+    older = of(library, f"{TOWERD}/feedback_no_fallbacks.md")
+    assert newer.extra["transcript"].endswith("19d7fc05-2b7e-4d0c-8a53-91c2f7be6a02.jsonl")
+    assert older.source == "session 298c09b0-6d1e-4a57-9f0d-3c1f0b7a5e11"
+    targets = {link.target for link in older.links}
+    assert targets == {"Signed plans", f"{TOWERD}/project_strike_loop.md"}
+    assert newer.updated is not None
+    assert newer.updated.isoformat() == "2026-10-27T09:05:10.002000+00:00"
+
+
+def test_the_items_below_the_cut_say_so(library: Library) -> None:
+    index = "projects/-home-marit-src-chime-control/memory/MEMORY.md#"
+    found = [m for m in library.memories(LABEL) if m.id.startswith(index)]
+    cut = {m.extra["cut_line"] for m in found}
+    assert cut == {LOADED_LINES + 1}
+    for memory in found:
+        loaded = (memory.origin.line or 0) <= LOADED_LINES
+        assert memory.extra["loaded_at_start"] is loaded
+        assert memory.importance == ("high" if loaded else "low")
+
+
+@given(st.lists(st.text(alphabet="aé -", max_size=40), max_size=260))
+def test_the_cut_is_the_first_line_over_a_limit(lines: list[str]) -> None:
+    text = "".join(f"{line * 4}\n" for line in lines)
+    cut = loaded_part(text).cut_line
+    kept = text.split("\n")[: (cut or len(lines) + 1) - 1]
+    assert len(kept) <= LOADED_LINES
+    assert sum(len(line.encode()) + 1 for line in kept if cut) <= LOADED_BYTES
+    if cut:
+        more = text.split("\n")[:cut]
+        size = sum(len(line.encode()) + 1 for line in more)
+        assert len(more) > LOADED_LINES or size > LOADED_BYTES
+
+
+def test_frontmatter_and_comments_do_not_count() -> None:
+    text = "---\na: b\n---\n<!-- one\ntwo -->\n" + "x\n" * LOADED_LINES
+    assert loaded_part(text).cut_line is None
+    assert loaded_part(text + "y\n").cut_line == 6 + LOADED_LINES
+
+
+def test_imports_are_paths_outside_code() -> None:
+    text = "See @docs/a.md, @~/b.md and @README. mail@example.org `@c.md`\n```\n@d.md\n```\n@e.md."
+    assert imports_in(text) == ["docs/a.md", "~/b.md", "e.md"]
