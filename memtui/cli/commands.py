@@ -19,6 +19,8 @@ COMMANDS = {
     "similar": ("read_commands:similar", "Find similar memories."),
     "show": ("read_commands:show", "Show a memory with all its fields."),
     "history": ("time_commands:history", "Show all versions of a memory; restore a former text."),
+    "context": ("context_commands:context", "Show what an agent would be given for a task."),
+    "hot": ("context_commands:hot", "List the most used memories."),
     "links": ("link_commands:links", "List the links of a memory or entity."),
     "traverse": ("link_commands:traverse", "Follow links; draw or export what they reach."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
@@ -54,6 +56,7 @@ COMMANDS = {
 SECTIONS = {
     "store_commands": "Stores",
     "read_commands": "Reading",
+    "context_commands": "Context",
     "link_commands": "Links",
     "time_commands": "History",
     "change_commands": "Changing",

@@ -3,6 +3,7 @@
     length      -.2 log2(1 + words / 8) x text: among these memories a long one loses a little
     passage     gives back what the length took where all words stand within one passage
     as typed    for what stands in the text as it was typed, with its punctuation
+    date written  for a date of the query that stands in the text, in any form
 
 Sources: shared search.md, *Measured on the program*, fixes 3 to 5. `length` raises the classes
 "name and attribute" and "e-mail addresses" to MRR 1.0 and costs LoCoMo .001 of recall@10; on every
@@ -18,6 +19,7 @@ import numpy as np
 
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Ints, Longs
+from memtui.search.date_matches import DateHits
 from memtui.search.hits import AddedScore, Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import Segment
@@ -32,6 +34,9 @@ MAX_PASSAGE_TOKENS = 60_000
 """Words of texts that are searched for passages; the best texts first. Two milliseconds."""
 AS_TYPED_WEIGHT = 0.5
 """Of the text score. Half as much as the text: more than any length takes from a short note."""
+WRITTEN_DATE_WEIGHT = 0.3
+"""For a date of the query that stands in the text: a little more than for one that is only the time
+of the memory (`Weights.date`, .2); twice as much where it is the title, as of a daily note."""
 MAX_READ = 64
 """Memories whose texts are read for what stands as typed; the best ones."""
 
@@ -41,6 +46,7 @@ def add_bonuses(
     asked: QueryTerms,
     segments: Sequence[Segment],
     literals: LiteralSearch | None = None,
+    dates: DateHits | None = None,
 ) -> Match:
     """Add the parts of the score to a match of words."""
     held = np.flatnonzero(match.all_words)
@@ -61,6 +67,11 @@ def add_bonuses(
             added.append(AddedScore("passage", slots[at], won * text[at]))
     if literals is not None and asked.typed:
         added += _as_typed(asked.typed, slots, text - lengths * text, text, literals)
+    if dates is not None:
+        written = slots[np.isin(slots, dates.written)]
+        worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
+        worth[np.isin(written, dates.titled)] *= 2
+        added.append(AddedScore("date written", written, worth))
     return replace(match, added=(*match.added, *added))
 
 
