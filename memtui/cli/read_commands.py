@@ -83,6 +83,12 @@ def list_(
 @store_option
 @filter_options
 @limit_options
+@click.option(
+    "--prefer-type",
+    multiple=True,
+    metavar="TYPE",
+    help="Rank memories of this type higher, without a filter; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @json_option
 def search(
@@ -91,18 +97,21 @@ def search(
     as_of: str | None,
     limit: int,
     everything: bool,
+    prefer_type: Sequence[str],
     explain: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Search memories, best match first; memories with all words come before the others.
 
-    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
+    front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found. --json prints one object: total, the hint, the words that
-    were looked for in place of missing ones, what the filters hide, and the memories.
+    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
+    hint, the words that were looked for in place of missing ones, what the filters hide, and the
+    memories.
     """
-    query = query_from(" ".join(text), **filters)
+    query = query_from(" ".join(text), prefer=prefer_type, **filters)
     library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
