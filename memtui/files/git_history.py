@@ -182,7 +182,7 @@ class GitHistory:
         said = self._run("cat-file", "--batch-check", given="\n".join(names) + "\n")
         if said is None:
             return []
-        sizes = [line.split() for line in said.splitlines()]
+        sizes = [line.split() for line in said.split(b"\n") if line]
         fits = [
             len(size) == 3 and size[1] == b"blob" and int(size[2]) <= MOST_BYTES for size in sizes
         ]

@@ -68,6 +68,11 @@ class LibraryReader:
         self._links: StoreLinks | None = None
 
     @property
+    def loaded(self) -> LoadedStores:
+        """The rows with their columns, for views of this library."""
+        return self._loaded
+
+    @property
     def snapshot(self) -> Snapshot:
         """The rows and store states as of now; immutable, replaced whole on every change."""
         return self._loaded.snapshot
