@@ -23,6 +23,7 @@ COMMANDS = {
     "hot": ("context_commands:hot", "List the most used memories."),
     "links": ("link_commands:links", "List the links of a memory or entity."),
     "traverse": ("link_commands:traverse", "Follow links; draw or export what they reach."),
+    "diff": ("time_commands:diff", "Show what changed between two times."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
     "add": ("change_commands:add", _HELP["add"]),
     "edit": ("change_commands:edit", _HELP["edit"]),
