@@ -29,7 +29,7 @@ from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.search.row_filters import RowFilters
+from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -99,6 +99,7 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    linked_to: LinkedTo = lambda _: None
     now: datetime | None = None
     """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
@@ -155,7 +156,7 @@ class _Leaves:
         self.scope = scope
         self.cancelled = cancelled
         alive = scope.columns.alive
-        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled)
+        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
 
     def condition(self, part: Condition) -> Mask:
         """The slots with one of the values. Raises Cancelled."""

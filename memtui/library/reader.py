@@ -241,6 +241,7 @@ class LibraryReader:
             exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
             weights=self._weights,
             semantic=self._semantic,
+            linked_to=lambda name: self.links.linked_to(name),
         )
         return scope, loaded.snapshot.revision
 
