@@ -178,16 +178,12 @@ def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
     return f"{found.type} {found.ignored}" if found.type or found.ignored else ""
 
 
-def _stems(paths: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path in paths:
-        stem = path.rpartition("/")[2].removesuffix(SUFFIX)
-        found[stem] = "" if stem in found else path
-    return found
+def _usage_mark(usage: DocumentUsage | None) -> str:
+    return f"{usage.found} {usage.injected} {usage.last}" if usage else ""
 
 
-def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
-    if path.startswith(rules.TASKS_FOLDER):
-        return types.digest
-    found = types.value.by_path(path)
-    return f"{found.type} {found.ignored}" if found.type or found.ignored else ""
+def _time_of_change(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
