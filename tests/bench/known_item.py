@@ -30,6 +30,7 @@ from memtui.search import context, groups, ranking
 
 FILE = Path(__file__).with_name("data") / "known_items.tsv"
 SAMPLES = Path(__file__).parents[2] / "sample-data"
+STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
 """The evening of the last day of the sample data."""
 DEPTH = 100
@@ -68,9 +69,8 @@ def open_samples(*, vectors: bool = False) -> Iterator[Library]:
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / "samples"
         shutil.copytree(SAMPLES, copy)
-        paths = sorted(path for path in copy.iterdir() if path.is_dir())
         library = Library.open(
-            paths,
+            [copy / store for store in STORES],
             cache=Path(name) / "cache",
             now=lambda: NOW,
             embedding=Embedding(kind="static" if vectors else "off"),
