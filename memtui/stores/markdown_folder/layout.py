@@ -31,7 +31,7 @@ from memtui.stores.scanning import Entry, has_entry, list_folder
 FEWEST_OF_BANK = 2
 """Files of a memory bank that must be there."""
 MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
-"""Folders, notes of each, and bytes of a note, that are read to recognise basic-memory and memfs."""
+"""Folders, notes of each, and bytes of a note, that are read to recognise a program."""
 MOST_AGENTS = 200
 _VAULTS = (".obsidian", ".foam", "logseq")
 SETTINGS = Path("..", "project.yml")
