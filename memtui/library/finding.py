@@ -125,7 +125,7 @@ def find(
         how=how,  # type: ignore[arg-type]
         words=words,
         hint=query.hint
-        or _meaning_hint(query, match)
+        or _meaning_hint(query, match, scope)
         or _word_hint(match)
         or ("" if hidden else _hint(query, hits)),
         hidden=hidden,
@@ -156,6 +156,7 @@ def _match(query: Query, scope: Searchable, cancelled: Callable[[], bool]) -> Ma
         scope.columns,
         scope.weights,
         scope.semantic.choice.fusion,
+        scope.semantic.floor,
     )
 
 
@@ -173,7 +174,10 @@ def _match_text(
     return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals, dates)
 
 
-def _meaning_hint(query: Query, match: Match | None) -> str:
+def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
+    if match is not None and match.too_far is not None and scope.semantic is not None:
+        least, nearest = scope.semantic.floor, match.too_far
+        return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
     if match is None or match.meaning is not None or not any(map(fusion.is_meaning, query.terms)):
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
