@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.options import (
+    as_of_option,
     filter_options,
     json_option,
     limit_options,
@@ -22,7 +23,7 @@ from memtui.cli.output import (
     print_json,
     print_memories,
 )
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.text import (
     Passage,
@@ -56,12 +57,18 @@ def _print_rest(shown: int, total: int) -> None:
 
 
 @click.command("list")
+@as_of_option
 @store_option
 @filter_options
 @limit_options
 @json_option
 def list_(
-    stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
+    stores: Sequence[str],
+    as_of: str | None,
+    limit: int,
+    everything: bool,
+    as_json: bool,
+    **filters: Any,
 ) -> None:
     """List current memories, newest first.
 
@@ -70,7 +77,7 @@ def list_(
     if everything and not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     found = library.find(query)
     memories = _take(found, limit, everything)
     if as_json:
@@ -82,29 +89,40 @@ def list_(
 
 @click.command("search")
 @click.argument("text", nargs=-1, required=True)
+@as_of_option
 @store_option
 @filter_options
 @limit_options
+@click.option(
+    "--prefer-type",
+    multiple=True,
+    metavar="TYPE",
+    help="Rank memories of this type higher, without a filter; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @json_option
 def search(
     text: Sequence[str],
     stores: Sequence[str],
+    as_of: str | None,
     limit: int,
     everything: bool,
+    prefer_type: Sequence[str],
     explain: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Search memories, best match first; memories with all words come before the others.
 
-    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
+    front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found. --json prints one object: total, the hint, the words that
-    were looked for in place of missing ones, what the filters hide, and the memories.
+    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
+    hint, the words that were looked for in place of missing ones, what the filters hide, and the
+    memories.
     """
-    query = query_from(" ".join(text), **filters)
-    library = load_library(stores)
+    query = query_from(" ".join(text), prefer=prefer_type, **filters)
+    library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
     found = library.find(query)
@@ -204,14 +222,15 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 
 @click.command("show")
 @click.argument("ref")
+@as_of_option
 @store_option
 @click.option("--track", is_flag=True, help="Count this as an access of the memory.")
 @json_option
-def show(ref: str, stores: Sequence[str], track: bool, as_json: bool) -> None:
+def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     memory = library.resolve(ref)
-    if track:
+    if track and not as_of:
         library.count_accesses([memory.ref])
         memory = library.get(memory.ref)
     if as_json:
@@ -257,10 +276,11 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
 
 
 @click.command("stats")
+@as_of_option
 @store_option
 @filter_options
 @json_option
-def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
+def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: Any) -> None:
     """Count memories by type, importance, status, kind, store and entity.
 
     Counts memories of every status, unless --status is given.
@@ -268,7 +288,7 @@ def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
     if not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     statistics = library.statistics(library.find(query))
     if as_json:
         print_json(statistics.as_record())

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
+    from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
+    from memtui.library.semantic import SemanticSearch
     from memtui.upkeep.checks import Finding
 
 
@@ -234,6 +236,21 @@ class Library(LibraryReader):
             void: include actions that failed and left nothing on disk.
         """
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
+
+    @property
+    def weights(self) -> Weights:
+        """Of the parts of a score."""
+        return self._weights
+
+    @property
+    def semantic(self) -> SemanticSearch:
+        """Semantic search over the embeddings of this library."""
+        return self._semantic
+
+    @property
+    def index_state(self) -> IndexState:
+        """The search index as it is now."""
+        return self._index.state
 
     def history(self, memory: Memory, cancelled: IsCancelled = never) -> VersionHistory:
         """Return every version of a memory and of what it replaced or was replaced by.

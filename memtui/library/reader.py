@@ -71,6 +71,11 @@ class LibraryReader:
         self._links: StoreLinks | None = None
 
     @property
+    def loaded(self) -> LoadedStores:
+        """The rows with their columns, for views of this library."""
+        return self._loaded
+
+    @property
     def snapshot(self) -> Snapshot:
         """The rows and store states as of now; immutable, replaced whole on every change."""
         return self._loaded.snapshot
@@ -247,6 +252,7 @@ class LibraryReader:
             exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
             weights=self._weights,
             semantic=self._semantic,
+            linked_to=lambda name: self.links.linked_to(name),
         )
         return scope, loaded.snapshot.revision
 

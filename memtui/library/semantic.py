@@ -162,7 +162,7 @@ class SemanticSearch:
 
     def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
         return fusion.text_to_embed(
-            query.terms, lambda word: fusion.is_indexed_word(segments, word)
+            query.wanted_terms, lambda word: fusion.is_indexed_word(segments, word)
         )
 
     def _embed_text(
@@ -193,7 +193,7 @@ class SemanticSearch:
             return False
         if text in self._query_vectors:
             return False
-        typing = any(term.kind is TermKind.PREFIX for term in query.terms)
+        typing = any(term.kind is TermKind.PREFIX for term in query.wanted_terms)
         for _ in range(int(TYPING_PAUSE / _LOOK) if typing else 0):
             time.sleep(_LOOK)
             if cancelled():

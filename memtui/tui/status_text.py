@@ -72,7 +72,7 @@ class StatusText:
         hint = _join_hints(found)
         count = self._unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
-        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert)
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
         if not found.total:
             screen.memories.explain(*self._nothing(found, total))
 

@@ -44,7 +44,7 @@ class MemoryActions:
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
-            "palette": screen.app.action_command_palette,
+            "palette": self._palette,
             "quit": screen.app.leave,
         }
 
@@ -164,6 +164,23 @@ class MemoryActions:
             self._screen.app.notify("A change is being written; try again.", severity="warning")
         elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
+
+    def _palette(self) -> None:
+        from memtui.tui.dialogs.command_palette import (
+            CommandPalette,
+            command_choices,
+            with_recent,
+        )
+
+        screen = self._screen
+
+        def run(chosen: tuple[str, ...] | None) -> None:
+            for action_id in chosen or ():
+                screen.recent_commands = with_recent(screen.recent_commands, action_id)
+                screen.action_act(action_id)
+
+        choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
+        screen.app.push_screen(CommandPalette(choices), run)
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen

@@ -149,8 +149,8 @@ class Detail(ListWindow):
         self.catch_up()
         lines = [self._lines[at] for at in self._lines.targets]
         refs = [at for at, line in enumerate(lines) if line.ref]
-        if self._chosen is None and len(refs) == 1:
-            self._target = refs[0]
+        if self._chosen is None and len(refs or lines) == 1:
+            self._target = refs[0] if refs else 0
         if (chosen := self._chosen) is None:
             self.step_target(1)
         elif chosen.folds:
