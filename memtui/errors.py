@@ -97,6 +97,10 @@ class ForeignOwner(SaveError):
         self.path = path
 
 
+class TerminalError(MemtuiError):
+    """The terminal cannot show the screen."""
+
+
 class BundleError(MemtuiError):
     """An export file cannot be trusted; nothing of it was imported."""
 

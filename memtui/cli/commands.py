@@ -4,9 +4,11 @@ Commands that do what a key of the screen does have their line in the table of a
 imports click, so that `memtui PATH` starts the screen without it.
 """
 
+from inspect import cleandoc
+
 from memtui.tui.actions import ACTIONS
 
-_HELP = {action.command: action.command_help for action in ACTIONS}
+_HELP = {action.command: action.command_help for action in ACTIONS if action.command}
 COMMANDS = {
     "demo": ("store_commands:demo", "Try memtui on a temporary copy of the sample data."),
     "open": ("store_commands:open_", "Open the screen on these stores (the default)."),
@@ -17,8 +19,11 @@ COMMANDS = {
     "similar": ("read_commands:similar", "Find similar memories."),
     "show": ("read_commands:show", "Show a memory with all its fields."),
     "history": ("time_commands:history", "Show all versions of a memory; restore a former text."),
+    "context": ("context_commands:context", "Show what an agent would be given for a task."),
+    "hot": ("context_commands:hot", "List the most used memories."),
     "links": ("link_commands:links", "List the links of a memory or entity."),
     "traverse": ("link_commands:traverse", "Follow links; draw or export what they reach."),
+    "diff": ("time_commands:diff", "Show what changed between two times."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
     "add": ("change_commands:add", _HELP["add"]),
     "edit": ("change_commands:edit", _HELP["edit"]),
@@ -37,6 +42,7 @@ COMMANDS = {
     "review": ("review_commands:review", "List what could be tidied; accept or decline it."),
     "consolidate": ("review_commands:consolidate", "Merge memories that say much the same."),
     "compact": ("review_commands:compact", "Drop old events past the limit of a branch."),
+    "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
     "undo": ("journal_commands:undo", _HELP["undo"]),
     "redo": ("journal_commands:redo", _HELP["redo"]),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
@@ -51,6 +57,7 @@ COMMANDS = {
 SECTIONS = {
     "store_commands": "Stores",
     "read_commands": "Reading",
+    "context_commands": "Context",
     "link_commands": "Links",
     "time_commands": "History",
     "change_commands": "Changing",
@@ -59,6 +66,20 @@ SECTIONS = {
     "transfer_commands": "Export and import",
 }
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""
+
+
+def long_help(name: str, details: str | None) -> str:
+    """The text of `memtui NAME --help`.
+
+    Args:
+        name: The command.
+        details: The help of its function. What an action does is said by the table of actions, so
+            there it only adds to it; for other commands it is the whole text.
+    """
+    text = cleandoc(details or "")
+    if name not in _HELP or text.startswith(_HELP[name]):
+        return text
+    return f"{_HELP[name]}\n\n{text}".rstrip()
 
 
 def commands_in(module: str) -> list[str]:

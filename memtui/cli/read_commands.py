@@ -8,16 +8,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.options import (
+    as_of_option,
     filter_options,
     json_option,
     limit_options,
     query_from,
     store_option,
 )
-from memtui.cli.output import print_counts, print_fields, print_json, print_memories
-from memtui.cli.store_selection import load_library
+from memtui.cli.output import (
+    ID_CELLS,
+    columns,
+    print_counts,
+    print_fields,
+    print_json,
+    print_memories,
+)
+from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.text import date, number, one_line, size, visible
+from memtui.text import (
+    Passage,
+    count_words,
+    date,
+    excerpt,
+    number,
+    one_line,
+    scored_words,
+    size,
+    visible,
+)
 
 if TYPE_CHECKING:
     from memtui.library import SearchResult
@@ -39,12 +57,18 @@ def _print_rest(shown: int, total: int) -> None:
 
 
 @click.command("list")
+@as_of_option
 @store_option
 @filter_options
 @limit_options
 @json_option
 def list_(
-    stores: Sequence[str], limit: int, everything: bool, as_json: bool, **filters: Any
+    stores: Sequence[str],
+    as_of: str | None,
+    limit: int,
+    everything: bool,
+    as_json: bool,
+    **filters: Any,
 ) -> None:
     """List current memories, newest first.
 
@@ -53,7 +77,7 @@ def list_(
     if everything and not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     found = library.find(query)
     memories = _take(found, limit, everything)
     if as_json:
@@ -65,26 +89,40 @@ def list_(
 
 @click.command("search")
 @click.argument("text", nargs=-1, required=True)
+@as_of_option
 @store_option
 @filter_options
 @limit_options
+@click.option(
+    "--prefer-type",
+    multiple=True,
+    metavar="TYPE",
+    help="Rank memories of this type higher, without a filter; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @json_option
 def search(
     text: Sequence[str],
     stores: Sequence[str],
+    as_of: str | None,
     limit: int,
     everything: bool,
+    prefer_type: Sequence[str],
     explain: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Search memories, best match first; memories with all words come before the others.
 
-    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
+    front of a TEXT that begins with -.
+
+    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
+    hint, the words that were looked for in place of missing ones, what the filters hide, and the
+    memories.
     """
-    query = query_from(" ".join(text), **filters)
-    library = load_library(stores)
+    query = query_from(" ".join(text), prefer=prefer_type, **filters)
+    library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
     found = library.find(query)
@@ -94,19 +132,60 @@ def search(
         records = [to_record(memory) for memory in memories]
         for at, record in enumerate(records):
             record["score"] = found.scores[at] if found.scores is not None else None
+            record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
-        print_json(records)
-        return
-    for at, memory in enumerate(memories):
-        print_memories([memory])
-        if explain:
-            shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
-            score = found.scores[at] if found.scores is not None else 0.0
-            print(f"          {score:.3f} = {shares}")
-    if found.hint:
-        click.echo(one_line(found.hint), err=True)
-    _print_rest(len(memories), found.total)
+                record["near_words"] = dict(library.near_words(found, at))
+        print_json(_describe_result(found, records))
+    else:
+        for at, memory in enumerate(memories):
+            print_memories([memory])
+            if line := _passage_line(memory, library.passage(found, at), found.words):
+                print(line)
+            if explain:
+                shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+                score = found.scores[at] if found.scores is not None else 0.0
+                print(f"          {score:.3f} = {shares}")
+                if near := library.near_words(found, at):
+                    print(f"          nearest words: {scored_words(near)}")
+        for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+            click.echo(one_line(hint), err=True)
+        _print_rest(len(memories), found.total)
+    if not found.total:
+        click.echo("no matches", err=True)
+        raise click.exceptions.Exit(1)
+
+
+def _describe_result(found: SearchResult, records: list[dict[str, Any]]) -> dict[str, Any]:
+    """What `search --json` prints."""
+    return {
+        "total": found.total,
+        "hint": found.hint,
+        "showing": [
+            {"typed": one.typed, "words": one.words, "count": one.count} for one in found.showing
+        ],
+        "missing": found.missing,
+        "hidden": [
+            {"filter": one.filter, "count": one.count, "advice": one.advice} for one in found.hidden
+        ],
+        "memories": records,
+    }
+
+
+def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
+    """The passage as JSON: the text, and where it stands in the content and in its line."""
+    if passage is None:
+        return None
+    text = memory.content[passage.start : passage.end]
+    return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
+
+
+def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str]) -> str:
+    """The passage on one line; empty if the headline shows its words."""
+    if passage is None or passage.words <= count_words(one_line(memory.headline), words):
+        return ""
+    indent = " " * (ID_CELLS + 2)
+    return indent + excerpt(memory.content, passage, words, columns() - len(indent))
 
 
 @click.command("similar")
@@ -143,12 +222,17 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 
 @click.command("show")
 @click.argument("ref")
+@as_of_option
 @store_option
+@click.option("--track", is_flag=True, help="Count this as an access of the memory.")
 @json_option
-def show(ref: str, stores: Sequence[str], as_json: bool) -> None:
+def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     memory = library.resolve(ref)
+    if track and not as_of:
+        library.count_accesses([memory.ref])
+        memory = library.get(memory.ref)
     if as_json:
         print_json(to_record(memory))
         return
@@ -192,10 +276,11 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
 
 
 @click.command("stats")
+@as_of_option
 @store_option
 @filter_options
 @json_option
-def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
+def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: Any) -> None:
     """Count memories by type, importance, status, kind, store and entity.
 
     Counts memories of every status, unless --status is given.
@@ -203,7 +288,7 @@ def stats(stores: Sequence[str], as_json: bool, **filters: Any) -> None:
     if not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library(stores)
+    library = load_library_as_of(stores, as_of)
     statistics = library.statistics(library.find(query))
     if as_json:
         print_json(statistics.as_record())

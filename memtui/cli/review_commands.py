@@ -1,9 +1,11 @@
-"""Commands of the review queue: `review`, `consolidate`, `compact`."""
+"""Commands of the review queue: `review`, `consolidate`, `compact`, `extract`."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -12,11 +14,12 @@ from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
-from memtui.text import one_line
+from memtui.text import one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import Queue, ReviewQueue
+    from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
 _VERBS = ("show", "accept", "decline", "snooze", "reopen")
@@ -26,12 +29,20 @@ _VERBS = ("show", "accept", "decline", "snooze", "reopen")
 @click.argument("arguments", nargs=-1, metavar="[VERB ID...]")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only findings of this kind.")
 @click.option("--dry-run", is_flag=True, help="With accept: print the diff, change nothing.")
+@click.option(
+    "--clone",
+    "clones",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A git clone whose merged branches may be archived; repeatable.",
+)
 @store_option
 @json_option
 def review(
     arguments: Sequence[str],
     kinds: Sequence[str],
     dry_run: bool,
+    clones: Sequence[Path],
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -48,7 +59,7 @@ def review(
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
     library = load_library(stores)
-    queue = _queue_of(library)
+    queue = _queue_of(library, clones)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
         raise click.UsageError(
@@ -74,55 +85,167 @@ def review(
     return _accept(library, queue, chosen, dry_run=dry_run or verb == "show", as_json=as_json)
 
 
+_model_option = click.option(
+    "--model", "use_model", is_flag=True, help="Let the language model of config.toml write it."
+)
+_yes_option = click.option("--yes", is_flag=True, help="Send to the model without asking.")
+
+
 @click.command("consolidate")
 @click.option("--apply", "do_apply", is_flag=True, help="Merge each cluster.")
 @click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
 @click.option("--undo", "undo_number", type=int, metavar="ID", help="Undo a consolidation.")
+@_model_option
+@_yes_option
 @store_option
 @json_option
 def consolidate(
-    do_apply: bool, dry_run: bool, undo_number: int | None, stores: Sequence[str], as_json: bool
+    do_apply: bool,
+    dry_run: bool,
+    undo_number: int | None,
+    use_model: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
 ) -> int:
     """Merge clusters of memories that say much the same, with their lineage kept.
 
-    ID is the number that --apply prints, as in `memtui log`.
+    ID is the number that --apply prints, as in `memtui log`. With --model the merged texts are
+    written by the language model; what is sent is shown first, with secrets masked.
     """
     library = load_library(stores)
     if undo_number is not None:
         action = confirm_owner(library, lambda: library.undo(undo_number))
         print(f"Undone: {one_line(action.title)}")
         return 0
-    return _batch(library, "cluster", apply=do_apply and not dry_run, as_json=as_json)
+    queue = _queue_of(library)
+    found = [one for one in _scan(queue, ["cluster"]).proposals if one.changes]
+    if use_model:
+        from memtui.upkeep.model_requests import merge_request, parse_summary
+
+        found = [
+            queue.with_merged_text(
+                one, parse_summary(_ask(merge_request([library.get(r) for r in one.refs]), yes))
+            )
+            for one in found
+        ]
+    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
 
 
 @click.command("compact")
 @click.option("--apply", "do_apply", is_flag=True, help="Make the changes.")
 @click.option("--dry-run", is_flag=True, help="Print the diffs only (the default).")
+@_model_option
+@_yes_option
 @store_option
 @json_option
-def compact(do_apply: bool, dry_run: bool, stores: Sequence[str], as_json: bool) -> int:
-    """Drop old events of low importance where a project or branch is past its limit.
+def compact(
+    do_apply: bool,
+    dry_run: bool,
+    use_model: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Compact projects and branches with more events than their limit.
 
-    High ones are never touched. The limits are under [review] in config.toml.
+    Without --model only old events of low importance are dropped. With it the oldest low and medium
+    ones become one summary each, written by the language model. High ones are never touched. The
+    limits are under [review] in config.toml.
     """
     library = load_library(stores)
-    return _batch(library, "compaction", apply=do_apply and not dry_run, as_json=as_json)
-
-
-def _batch(library: Library, kind: str, *, apply: bool, as_json: bool) -> int:
     queue = _queue_of(library)
-    found = [one for one in _scan(queue, [kind]).proposals if one.changes]
+    if use_model:
+        from memtui.upkeep.model_requests import parse_summary, summary_request
+
+        found = [
+            queue.summarised(entity, batch, parse_summary(_ask(summary_request(batch), yes)))
+            for entity, batch in queue.due_batches()
+        ]
+    else:
+        found = [one for one in _scan(queue, ["compaction"]).proposals if one.changes]
+    return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
+
+
+@click.command("extract")
+@click.argument("file", type=click.File("r", encoding="utf-8", errors="replace"))
+@click.option("--into", "into", required=True, metavar="STORE", help="Label of the store.")
+@click.option("--entity", "-e", default="", help="Entity of facts for which the model names none.")
+@click.option("--apply", "do_apply", is_flag=True, help="Add the facts that the store accepts.")
+@_yes_option
+@store_option
+@json_option
+def extract(
+    file: TextIO,
+    into: str,
+    entity: str,
+    do_apply: bool,
+    yes: bool,
+    stores: Sequence[str],
+    as_json: bool,
+) -> int:
+    """Extract facts from a transcript or a daily note with the language model.
+
+    Prints what the store would do with each fact; --apply adds them as one step. FILE may be -.
+    """
+    from memtui.changes import Act, Change
+    from memtui.cli.applying import apply_planned
+    from memtui.upkeep.model_requests import extraction_request, parse_facts
+
+    library = load_library(stores)
+    store = library.store(into)
+    facts = parse_facts(_ask(extraction_request(file.read()), yes))
+    changes = [
+        Change(
+            Act.ADD,
+            store.label,
+            "",
+            {
+                "content": fact.content,
+                "entity": fact.entity or entity,
+                "importance": fact.importance,
+            },
+        )
+        for fact in facts
+        if fact.entity or entity
+    ]
+    if not changes:
+        raise Refused("the model found no fact", do="name an entity with --entity")
+    planned = library.plan(changes, f"extract {len(changes)} facts")
+    return apply_planned(library, planned, not do_apply, as_json)
+
+
+def _ask(request: ModelRequest, yes: bool) -> str:
+    """Show what would be sent, ask, and return the model's answer. Raises Refused, ModelError."""
+    from memtui import config, paths
+    from memtui.library.language_model import ChatServer
+
+    server = ChatServer(config.load(paths.config_file()).settings.language_model)
+    masked = f", {request.masked} secrets masked" if request.masked else ""
+    click.echo(f"To {one_line(server.name)}: {len(request.text):,} characters{masked}", err=True)
+    if not yes:
+        click.echo(visible(request.text), err=True)
+        if not sys.stdin.isatty():
+            raise Refused("nothing is sent unasked", do="use --yes when not running interactively")
+        if not click.confirm("Send this?", err=True):
+            raise Refused("nothing was sent")
+    return server.complete(request)
+
+
+def _batch(
+    library: Library, queue: ReviewQueue, found: Sequence[Proposal], *, apply: bool, as_json: bool
+) -> int:
     if not found:
         print("[]" if as_json else "nothing to do")
         return 0
     return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
 
 
-def _queue_of(library: Library) -> ReviewQueue:
+def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
     from memtui import config, paths
     from memtui.library.review import ReviewQueue
 
-    return ReviewQueue(library, config.load(paths.config_file()).settings.review)
+    return ReviewQueue(library, config.load(paths.config_file()).settings.review, clones)
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:

@@ -58,6 +58,25 @@ def load_library(names: Sequence[str]) -> Library:
     return library
 
 
+def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:
+    """Open and read these stores, as they were at a time if one is given.
+
+    Raises:
+        StoreError: A store cannot be opened.
+        QueryError: The time cannot be parsed.
+    """
+    if as_of is None:
+        return load_library(names)
+    from datetime import UTC, datetime
+
+    from memtui.query import parse_time_end
+
+    at = parse_time_end(as_of, datetime.now(UTC)).time
+    from memtui.library.past_library import PastViews
+
+    return PastViews(load_library(names)).at(at)
+
+
 def open_library(names: Sequence[str]) -> Library:
     """Open the stores named by `--store`, or the default ones, without reading them.
 

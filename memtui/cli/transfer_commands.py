@@ -13,10 +13,17 @@ import click
 
 from memtui.bundle.exporting import export_forms
 from memtui.cli.applying import confirm_owner
-from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
+from memtui.cli.options import (
+    as_of_option,
+    dry_run_option,
+    filter_options,
+    json_option,
+    query_from,
+    store_option,
+)
 from memtui.cli.output import clear_progress, print_json, show_progress
-from memtui.cli.store_selection import load_library, open_library
-from memtui.errors import MemtuiError, SaveError
+from memtui.cli.store_selection import load_library, load_library_as_of, open_library
+from memtui.errors import MemtuiError, Refused, SaveError
 from memtui.query import Query, filter_values
 from memtui.text import number, one_line, size, visible
 
@@ -61,10 +68,16 @@ def _ignore_interrupts() -> Iterator[None]:
     help="Format of the file.",
 )
 @click.option("--pretty", is_flag=True, help="Indent the JSON, if the format allows it.")
+@as_of_option
 @store_option
 @filter_options
 def export(
-    output: Path | None, form: str, pretty: bool, stores: Sequence[str], **filters: Any
+    output: Path | None,
+    form: str,
+    pretty: bool,
+    stores: Sequence[str],
+    as_of: str | None,
+    **filters: Any,
 ) -> int:
     """Export memories to a file or to standard output.
 
@@ -81,7 +94,13 @@ def export(
     whole = export_forms()[form].takes_whole_stores and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
-    library = load_library(stores)
+    if as_of and export_forms()[form].takes_whole_stores:
+        plain = [name for name, each in export_forms().items() if not each.takes_whole_stores]
+        raise Refused(
+            f"{form} holds the stores as they are now",
+            do=f"with --as-of use --format {', '.join(plain)}",
+        )
+    library = load_library_as_of(stores, as_of)
     chosen = None if whole else _find_all(library, query)
     every = "all" in filter_values(query, "status")
     made = exporting.export_memories(

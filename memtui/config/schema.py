@@ -134,6 +134,49 @@ def _weight(value: Any) -> float:
     return float(value)
 
 
+def _constant(value: Any) -> float:
+    if not _is_number(value) or not 0 <= value <= 100_000:
+        raise ValueError("must be a number from 0 to 100000")
+    return float(value)
+
+
+_SECTION_KEYS: Mapping[str, type] = {
+    "title": str,
+    "query": str,
+    "sort": str,
+    "limit": int,
+    "budget": int,
+}
+
+
+def _recipe(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict) or not set(value) <= {"sections", "budget"}:
+        raise ValueError("must be a table with sections and budget")
+    sections = value.get("sections")
+    if not isinstance(sections, list) or not sections:
+        raise ValueError("needs a list of sections")
+    if not _is_whole(value.get("budget", 1)):
+        raise ValueError("budget must be a whole number above 0")
+    for section in sections:
+        if not isinstance(section, dict) or not {"title", "query"} <= set(section):
+            raise ValueError("a section needs a title and a query, both text in quotes")
+        for name, entry in section.items():
+            kind = _SECTION_KEYS.get(name)
+            if kind is None:
+                raise ValueError(f"a section has no {name}: {', '.join(_SECTION_KEYS)}")
+            if kind is int and not _is_whole(entry):
+                raise ValueError(f"{name} must be a whole number above 0")
+            if kind is str:
+                _text(entry)
+        if section.get("sort"):
+            _one_of(*(str(sort) for sort in Sort))(section["sort"])
+    return value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000
+
+
 def _keys(value: Any) -> tuple[str, ...]:
     several = [value] if isinstance(value, str) else value
     if not isinstance(several, list) or not all(isinstance(key, str) for key in several):
@@ -275,6 +318,23 @@ SCHEMA: tuple[Setting, ...] = (
         "A server with the chat API of OpenAI, for summaries and extraction; without model it is\n"
         "never asked. What is sent is shown first, and secrets in it are masked.",
         '{ url = "http://127.0.0.1:11434/v1", model = "", key_variable = "", seconds = 60 }',
+    ),
+    Setting(
+        "context.constants",
+        "recipe_constants",
+        _constant,
+        "Constants of the recipes of `memtui context`; docs/context.md lists them.",
+        "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
+        each=True,
+    ),
+    Setting(
+        "context.recipes",
+        "recipes",
+        _recipe,
+        "Recipes of your own: sections, each a query with an order, a limit and a budget in\n"
+        "tokens; {task} in a query stands for the words of the task.",
+        '{ standup = { sections = [{ title = "Goals", query = "type:goal", limit = 5 }] } }',
+        each=True,
     ),
     Setting(
         "rules",

@@ -41,6 +41,8 @@ class Session:
     """Chosen in the session; empty: the settings' own."""
     searches: tuple[str, ...] = ()
     """Search history, the latest last."""
+    commands: tuple[str, ...] = ()
+    """Ids of the actions that were run from the palette, the latest first."""
     seen: str = ""
     """ISO time when the stores were last seen, to mark what is new since."""
 
@@ -86,7 +88,6 @@ def _session(values: Mapping[str, Any]) -> Session:
         if isinstance(values.get(name), str)
     }
     panes = values.get("panes")
-    searches = values.get("searches")
     return Session(
         **texts,
         panes={
@@ -94,7 +95,10 @@ def _session(values: Mapping[str, Any]) -> Session:
             for name, size in (panes.items() if isinstance(panes, dict) else ())
             if type(size) is int and 0 <= size <= 10_000
         },
-        searches=tuple(text for text in searches if isinstance(text, str))
-        if isinstance(searches, list)
-        else (),
+        searches=_texts(values.get("searches")),
+        commands=_texts(values.get("commands")),
     )
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(v for v in values if isinstance(v, str)) if isinstance(values, list) else ()

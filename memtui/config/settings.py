@@ -114,5 +114,10 @@ class Settings:
     """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
+    recipe_constants: Mapping[str, float] = field(default_factory=dict)
+    """Name of `memtui.context.constants.RecipeConstants` -> value."""
+    recipes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name -> a recipe of the person: `sections`, each with title, query, sort, limit, budget; and
+    `budget` of the whole."""
     review: ReviewSettings = field(default_factory=ReviewSettings)
     language_model: LanguageModel = field(default_factory=LanguageModel)

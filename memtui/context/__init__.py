@@ -9,7 +9,7 @@ from memtui.context.building import (
     list_recipes,
     read_settings,
 )
-from memtui.context.pack import DroppedEntry, Pack, PackEntry, Section
+from memtui.context.pack import DroppedEntry, Pack, PackEntry, Section, format_markdown
 
 __all__ = [
     "RECIPES",
@@ -21,6 +21,7 @@ __all__ = [
     "Section",
     "build_pack",
     "find_recipe",
+    "format_markdown",
     "list_recipes",
     "read_settings",
 ]

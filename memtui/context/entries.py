@@ -23,9 +23,10 @@ def cite(memory: Memory) -> str:
 
 def one_line_text(memory: Memory, most: int) -> str:
     """Title and content on one line, cut after `most` characters."""
+    body = memory.content.lstrip("# ")  # a note's heading is its title
     parts = [memory.title, memory.content]
-    if memory.title and " ".join(memory.content.split()).startswith(memory.title):
-        parts = [memory.content]
+    if memory.title and " ".join(body.split()).startswith(memory.title):
+        parts = [body]
     text = ": ".join(" ".join(part.split()) for part in parts if part.strip())
     return text if len(text) <= most else f"{text[:most].rstrip()}..."
 

@@ -6,6 +6,7 @@ joined without anything between them. A section without entries is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -139,6 +140,38 @@ class Pack:
             ],
             "notes": list(self.notes),
         }
+
+
+def format_markdown(pack: Pack) -> str:
+    """The pack as a document for people: the exact text, then what is in and what is not, and why.
+
+    A fence that is longer than any in the text keeps it as it is.
+    """
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", pack.text)), default=0))
+    budget = f" of {pack.budget:,}" if pack.budget is not None else ""
+    lines = [
+        f"# Context: {pack.recipe}",
+        "",
+        f"Task: {' '.join(pack.task.split()) or '(none)'}  ",
+        f"Tokens (estimated): {pack.tokens:,}{budget}",
+        "",
+        f"{fence}text",
+        pack.text.rstrip("\n"),
+        fence,
+        "",
+        "## Why these",
+        "",
+    ]
+    for section in pack.sections:
+        lines.append(f"- {section.title} ({section.tokens:,} tokens): {section.rule}")
+        for entry in section.entries:
+            if entry.ref:
+                lines.append(f"  - {entry.ref}: {entry.why} ({entry.tokens:,} tokens)")
+    if pack.dropped:
+        lines += ["", "## Left out", ""]
+        lines += [f"- {one.entry.ref} ({one.section}): {one.reason}" for one in pack.dropped]
+    lines += ["", *(f"> {note}" for note in pack.notes)] if pack.notes else []
+    return "\n".join(lines) + "\n"
 
 
 def _entry_record(entry: PackEntry) -> dict[str, Any]:

@@ -13,14 +13,16 @@ import secrets
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
+from memtui.model import Memory, Place
 from memtui.paths import private_folder
+from memtui.text import find_passage
 
 FOLDER = "drafts"
 DEFAULT = "vi"
@@ -144,3 +146,33 @@ def edit_text(text: str, setting: str, state: Path) -> Iterator[str | None]:
         do = f"{error.do}; {draft.kept}" if error.do else draft.kept
         raise SaveError(error.what, where=error.where, do=do) from error
     draft.discard()
+
+
+MAX_SEARCHED_BYTES = 4_000_000
+"""Larger files are opened at the line of the memory."""
+
+
+def find_line(memory: Memory, words: Sequence[str]) -> Place:
+    """The memory's place, at the line of the passage with most of these words.
+
+    The file is read, because only in some formats a line of the content is a line of the file; in
+    the others, and where the file has changed, the place stays as it is.
+    """
+    place = memory.origin
+    passage = find_passage(memory.content, words) if words else None
+    if passage is None:
+        return place
+    wanted = memory.content[passage.start : passage.end].split("\n", 1)[0].strip()
+    try:
+        file = Path(place.file)
+        if not wanted or not file.is_absolute() or file.stat().st_size > MAX_SEARCHED_BYTES:
+            return place
+        lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return place
+    first = (place.line or 1) - 1
+    near = first + passage.line
+    found = [at for at in range(first, len(lines)) if wanted in lines[at]]
+    if not found:
+        return place
+    return replace(place, line=min(found, key=lambda at: abs(at - near)) + 1)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import StoreEdits, TreeEdit
-from memtui.errors import MemtuiError, Refused
+from memtui.changes import RecordEdit, StoreEdits, TextEdit, TreeEdit
+from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.late_writes import recover_late_writes
+from memtui.files.reading import decode, read_bytes
 from memtui.files.write_recorder import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.library import opening
 from memtui.library.guarded_store import guarded
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
+from memtui.model import Memory
 from memtui.progress import Report, silent
 from memtui.stores.base import WritableStore, Written
 
@@ -73,6 +76,8 @@ class ChangeWriter:
         action = self._select_action(
             number, self._journal.undoable(ACTIONS_SEARCHED), anywhere, "undo"
         )
+        for part in action.inverted():
+            self._refuse_moved(part)
         with self._journal.undoing(action.id) as recording:
             for part in action.inverted():
                 self._apply_part(part, recording)
@@ -131,6 +136,28 @@ class ChangeWriter:
             part.store in self._stores or part.store in self._restored for part in action.parts
         )
 
+    def _refuse_moved(self, part: StoreEdits) -> None:
+        """Raise Conflict if a file that the edits would empty was moved within its store.
+
+        A file that is gone needs no undoing, but one that somebody moved holds the memory still.
+        """
+        edits = [e for e in part.edits if isinstance(e, RecordEdit | TextEdit) and e.after is None]
+        gone = [edit for edit in edits if not os.path.lexists(edit.path)]
+        if not gone or not os.path.isdir(part.store):
+            return
+        touched = {getattr(edit, "path", "") for edit in part.edits}
+        store = self._store(part.store)
+        for shard in store.scan().shards:
+            for memory in store.read(shard).memories:
+                if memory.origin.file in touched:
+                    continue
+                if any(_holds(edit, memory) for edit in gone):
+                    raise Conflict(
+                        f"nothing is undone: the memory was moved to {memory.origin.file}",
+                        where=gone[0].path,
+                        do="delete the memory there, or move its file back",
+                    )
+
     def _apply_parts(
         self, parts: Sequence[StoreEdits], recording: Recording, report: Report = silent
     ) -> dict[str, str]:
@@ -173,3 +200,13 @@ class ChangeWriter:
             found = opening.detect_store(Path(root))
             self._stores[root] = guarded(found.format.open(found.root, found.format.name))
         return self._stores[root]
+
+
+def _holds(edit: RecordEdit | TextEdit, memory: Memory) -> bool:
+    """Whether the memory is what the edit would remove, at another place."""
+    if isinstance(edit, RecordEdit):
+        return memory.id == edit.id
+    path = Path(memory.origin.file)
+    if path.name != Path(edit.path).name or not path.is_file():
+        return False
+    return decode(read_bytes(path)) == edit.before

@@ -6,7 +6,7 @@ start to browse stays fast.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
+    from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
+    from memtui.library.semantic import SemanticSearch
     from memtui.upkeep.checks import Finding
 
 
@@ -181,6 +183,26 @@ class Library(LibraryReader):
         """
         return self._change_writer.restore(restoration, report)
 
+    def count_accesses(self, refs: Iterable[str]) -> int:
+        """Count one access of each of these memories, where its store, or memtui beside it, does.
+
+        Only for what an agent or a person asked for; not part of the journal.
+
+        Returns:
+            How many were counted.
+
+        Raises:
+            Refused: this library is read-only, or a store's counts cannot be changed.
+            Conflict, SaveError: the counts cannot be written.
+        """
+        from memtui.library import access_counting
+
+        if self._state is None:
+            raise Refused("this library was opened read-only")
+        counted = access_counting.count_accesses(refs, self.stores, self, self.now(), self._state)
+        self.refresh()
+        return counted
+
     def accept_ownership(self, path: Path) -> None:
         """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""
         self._change_writer.accept_ownership(path)
@@ -218,6 +240,21 @@ class Library(LibraryReader):
             void: include actions that failed and left nothing on disk.
         """
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
+
+    @property
+    def weights(self) -> Weights:
+        """Of the parts of a score."""
+        return self._weights
+
+    @property
+    def semantic(self) -> SemanticSearch:
+        """Semantic search over the embeddings of this library."""
+        return self._semantic
+
+    @property
+    def index_state(self) -> IndexState:
+        """The search index as it is now."""
+        return self._index.state
 
     def history(self, memory: Memory, cancelled: IsCancelled = never) -> VersionHistory:
         """Return every version of a memory and of what it replaced or was replaced by.

@@ -28,9 +28,12 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
 from memtui.search import numbering
+from memtui.search.documents import to_document
+from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
-from memtui.text import one_line, visible
+from memtui.text import Passage, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.insight.links import Node
@@ -66,6 +69,11 @@ class LibraryReader:
         self._semantic = SemanticSearch(embedding)
         self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
         self._links: StoreLinks | None = None
+
+    @property
+    def loaded(self) -> LoadedStores:
+        """The rows with their columns, for views of this library."""
+        return self._loaded
 
     @property
     def snapshot(self) -> Snapshot:
@@ -193,9 +201,21 @@ class LibraryReader:
             found = finding.find(query, scope, self._loaded.slots, self.now(), cancelled)
         return replace(found, revision=revision)
 
+    def passage(self, found: SearchResult, position: int) -> Passage | None:
+        """The passage of the hit at this position that has most of the words."""
+        return finding.passage(found, found.slots[position])
+
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts that add up to the score of the hit at this position."""
         return finding.explain(found, found.slots[position], self._weights, self.now())
+
+    def near_words(self, found: SearchResult, position: int) -> NearWords:
+        """Return the words that make the hit at this position near in meaning; mostly none."""
+        slot = found.slots[position]
+        if found.hits is None or found.hits.match is None or found.hits.match.meaning is None:
+            return ()
+        text = embedded_text(to_document(found.rows[slot]))
+        return self._semantic.find_near_words(found.query, self._index.state.segments, text)
 
     def embed_query(self, query: Query, cancelled: IsCancelled = never) -> bool:
         """Get the embedding of a query from the embedding server, if one is configured.
@@ -232,6 +252,7 @@ class LibraryReader:
             exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
             weights=self._weights,
             semantic=self._semantic,
+            linked_to=lambda name: self.links.linked_to(name),
         )
         return scope, loaded.snapshot.revision
 

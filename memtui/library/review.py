@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -20,6 +20,7 @@ from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
@@ -32,8 +33,10 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
     from_record,
+    merge_into,
     to_record,
 )
+from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.scanning import ScannedGroup, scan
 
 if TYPE_CHECKING:
@@ -79,17 +82,20 @@ class ReviewQueue:
         self,
         library: Library,
         settings: ReviewSettings | None = None,
+        clones: Sequence[Path] = (),
     ) -> None:
         """Make the queue of a library; nothing is scanned yet.
 
         Args:
             library: Of the stores to review.
             settings: The constants of the findings; the defaults unless given.
+            clones: Folders in git repositories whose merged branches may be archived.
         """
         self._library = library
         self._state = library.state_folder
         self._cache = library.cache_folder
         self._settings = settings or ReviewSettings()
+        self._merged = _read_merged(clones)
         self._groups: dict[str, ScannedGroup] | None = None
         self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
 
@@ -101,6 +107,7 @@ class ReviewQueue:
             settings=self._settings,
             can=self._can,
             rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
+            merged=self._merged,
         )
 
     def scan(
@@ -160,6 +167,25 @@ class ReviewQueue:
             else (title or f"review: accept {len(chosen)} proposals")
         )
         return self._library.plan(changes, words)
+
+    def due_batches(self) -> list[tuple[str, list[Memory]]]:
+        """Each entity past its limit, with the memories that one summary may replace."""
+        context = self.context
+        return [
+            batch
+            for store in self._library.stores
+            for batch in due_batches(list(self._library.memories(store.label)), context)
+        ]
+
+    def summarised(self, entity: str, batch: Sequence[Memory], summary: str) -> Proposal:
+        """The proposal that puts this summary in the place of a batch."""
+        return propose_summary(entity, batch, summary, self.context)
+
+    def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
+        """The same merge with another text for the memory that stays. Raises RefError."""
+        kept, *others = (self._library.get(ref) for ref in proposal.refs)
+        changes = merge_into(kept, others, self.context, text)
+        return replace(proposal, changes=changes, reason="merged by a model: read it first")
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""
@@ -254,6 +280,18 @@ def _rules_of(library: Library, label: str) -> UpkeepRules:
     if known is None or known.upkeep is None:
         return GENERAL_RULES
     return known.upkeep(store)
+
+
+def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:
+    """Address of each clone's remote -> its merged branches. Raises Refused."""
+    found: dict[str, frozenset[str]] = {}
+    for clone in clones:
+        git = GitHistory.of(clone)
+        remote = git.remote() if git is not None else ""
+        if git is None or not remote:
+            raise Refused("not a git clone with a remote, or there is no git", where=str(clone))
+        found[remote] = git.merged_branches()
+    return found
 
 
 def _is_later(text: object, now: datetime) -> bool:

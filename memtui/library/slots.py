@@ -13,6 +13,7 @@ from memtui.search import columns as columns_of
 from memtui.search import numbering
 from memtui.search.catalog import CachedRows, Catalog
 from memtui.search.columns import Columns, Slots
+from memtui.search.numbering import Serials
 from memtui.text import visible
 
 
@@ -35,6 +36,19 @@ class SlotTable:
 
     def rows(self) -> Rows:
         return Rows(self._parts, self._serials)
+
+    def adopt(
+        self,
+        parts: Sequence[Sequence[Memory]],
+        serials: Serials,
+        columns: Columns,
+        slot_of: Mapping[str, int],
+    ) -> None:
+        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
+        self._parts = list(parts)
+        self._serials = serials
+        self.columns = columns
+        self._slot_of = dict(slot_of)
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
         """Add memories, and make their refs unique.

@@ -98,9 +98,15 @@ class Sort(StrEnum):
     OLD = "old"
     IMPORTANCE = "importance"
     PRIORITY = "priority"
+    SALIENCE = "salience"
+    """Most salient first, see `memtui.search.salience`."""
+    USED = "used"
+    """Most often accessed first, the latest access first if equal."""
     RELEVANCE = "relevance"
     LEAST_IMPORTANT = "-importance"
     LEAST_PRIORITY = "-priority"
+    LEAST_SALIENT = "-salience"
+    LEAST_USED = "-used"
 
 
 @dataclass(frozen=True, slots=True)

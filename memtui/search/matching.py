@@ -22,6 +22,7 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, phrases, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch
 from memtui.search.match_bonuses import add_bonuses
@@ -47,6 +48,7 @@ def match_terms(
     cancelled: IsCancelled = never,
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
+    dates: DateHits | None = None,
 ) -> Match:
     """Find the slots whose text matches the terms of a query, with their text scores.
 
@@ -59,6 +61,7 @@ def match_terms(
         alive: For each slot whether it may match and counts as holding a word; None: all.
         literals: Reads the texts; without it terms without a word match nothing, and the
             punctuation of phrases does not count.
+        dates: The memories with the dates of the query; they count as holding their words.
 
     Returns:
         The matches, in no order, with scores in 0..1.
@@ -82,6 +85,8 @@ def match_terms(
     joined = join_neighbours(asked.wanted)
     for number, term in enumerate(positive):
         tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
+        if dates is not None and term.term.text in dates.terms:
+            tiers += dates.tiers
         if not any(len(tier.slots) for tier in tiers):
             tiers = list(search.find_substitutes(term, words))
         scored, highest = _score(tiers, slots, count)
@@ -104,7 +109,7 @@ def match_terms(
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
     found = replace(found, title=search.find_title_matches(asked, found))
-    return add_bonuses(found, asked, segments, literals)
+    return add_bonuses(found, asked, segments, literals, dates)
 
 
 MAX_JOINED = 4

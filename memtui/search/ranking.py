@@ -51,15 +51,17 @@ class Weights:
     salience: float = 0.1
     """For a salience of 1 (`memtui.search.columns`). Low: known items rank as well with .1 as
     without (MRR .785), and worse with .5 (.784)."""
-    neighbours: float = 0.15
-    """Of the better text score of the memory before and the one after; this and the next six:
-    `memtui.search.context`."""
-    session: float = 0.5
-    window: float = 0.5
+    session: float = 0.7
+    """This and the next six: `memtui.search.context`. Found by coordinate ascent on the tuning
+    conversations of LoCoMo and the tuning half of the known items together; the decision page
+    `docs/decisions/context.md` has the figures."""
+    window: float = 0.7
+    neighbours: float = 0.2
     subject: float = 0.05
-    date: float = 0.2
-    time_words: float = 0.07
-    asks: float = -0.05
+    date: float = 0.4
+    time_words: float = 0.1
+    asks: float = -0.07
+    """For a text that ends with a question."""
     meaning: float = 1.0
     """Of the cosine to the query, as a share of the best text score. It raises the MRR of known
     items from .484 to .526, LoCoMo from .581 to .607; 1.5 gives no more hits at 10."""

@@ -17,6 +17,16 @@ from typing import Generic, cast
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
+from memtui.stores.accesses import (
+    MEMORIES,
+    AccessFile,
+    AccessKey,
+    AccessLog,
+    mark_scan,
+    mark_shards,
+    sidecar_access_file,
+    with_accesses,
+)
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.plan_context import ActionSupport, AnyContext, ContextFields, PlanContext
 from memtui.stores.plans import SIDECAR_ACTS, plan_sidecar_act
@@ -36,6 +46,7 @@ class FileStore(ABC, Generic[AnyContext]):
         self.label = label
         self.now = now
         self.sidecar = SidecarReader(root)
+        self.accesses = self.access_file()
 
     # ---- what a format says -----------------------------------------------------------------
 
@@ -50,6 +61,14 @@ class FileStore(ABC, Generic[AnyContext]):
     def plan_context(self, view: StoreView) -> AnyContext:
         """What planning a change starts from; overridden where a format adds fields of its own."""
         return cast(AnyContext, PlanContext(**self.context_fields(view)))
+
+    def access_file(self) -> AccessFile:
+        """Where accesses are counted; overridden where the format has a file for it."""
+        return sidecar_access_file(self.root)
+
+    def access_key(self, memory: Memory) -> AccessKey | None:
+        """Where the count of a memory stands; None: it cannot be counted."""
+        return AccessKey(MEMORIES, memory.id, self.acts.shard_of(memory))
 
     # ---- what follows from it ---------------------------------------------------------------
 
@@ -77,13 +96,16 @@ class FileStore(ABC, Generic[AnyContext]):
 
     def scan(self) -> Scan:
         """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
-        return build_scan(self.root, self.sidecar.current(), self.found())
+        scan = build_scan(self.root, self.sidecar.current(), self.found())
+        return mark_scan(scan, self.accesses.current())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The stamps that `scan` would give them, where all their files are there."""
         whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
         found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT_SHARD]
-        return [] if not found else stamp_shards(self.sidecar.current(), found)
+        if not found:
+            return []
+        return mark_shards(stamp_shards(self.sidecar.current(), found), self.accesses.current())
 
     def sidecar_read(self) -> Sidecar:
         """The sidecar that `read` lays over the memories."""
@@ -97,7 +119,21 @@ class FileStore(ABC, Generic[AnyContext]):
             return read_kept_shard(sidecar, others, self.label)
         reading = self.read_files(shard, sidecar)
         memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
+        log = self.accesses.current()
+        if log.counts:
+            memories = tuple(self._with_accesses(memory, log) for memory in memories)
         return Reading(memories, reading.unreadable)
+
+    def _with_accesses(self, memory: Memory, log: AccessLog) -> Memory:
+        key = self.access_key(memory)
+        return memory if key is None else with_accesses(memory, log, key.group, key.key)
+
+    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
+        """The edits that count one access of each memory. Raises Refused."""
+        if self.read_only:
+            raise Refused(self.read_only, where=str(self.root))
+        keys = [key for memory in memories if (key := self.access_key(memory)) is not None]
+        return self.accesses.plan(keys, now) if keys else ()
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done; empty when it can."""

@@ -194,8 +194,9 @@ class DatabaseSupport:
     row_digest: Callable[[str], str | None]
     """Current digest of the row with this recorder name, or of all rows if the name is the path
     and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
-    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
-    """Whether edits of rows still stand; `memtui.files.revert_detection.standing` for rows."""
+    find_statuses: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
+    """Whether other programs have reverted edits of rows, as
+    `memtui.files.revert_detection.find_statuses` tells of edits of files."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
     than these, or another program has it open."""

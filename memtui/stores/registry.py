@@ -276,10 +276,10 @@ def row_digest(name: str) -> str | None:
     return None
 
 
-def rows_standing(trails: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
-    """How these trails of row edits stand, as the format that owns the rows tells."""
+def find_row_statuses(sequences: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
+    """The status of each sequence of row edits, as the format that owns the rows finds it."""
     found: list[tuple[EditSequence, EditStatus]] = []
     for known in formats():
-        if known.database is not None and trails:
-            found += _attempt(known, partial(known.database.standing, trails), [])
+        if known.database is not None and sequences:
+            found += _attempt(known, partial(known.database.find_statuses, sequences), [])
     return found

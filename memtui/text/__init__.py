@@ -7,7 +7,14 @@ expect such text.
 
 from memtui.text.cells import cut, pad, width, wrap
 from memtui.text.highlights import fold, highlights
-from memtui.text.humanized import ago, date, number, short_ago, size
+from memtui.text.humanized import ago, date, number, scored_words, short_ago, size
+from memtui.text.passages import (
+    MAX_PASSAGE_CHARS,
+    Passage,
+    count_words,
+    excerpt,
+    find_passage,
+)
 from memtui.text.safe_text import (
     file_name,
     has_hidden,
@@ -21,10 +28,15 @@ from memtui.text.safe_text import (
 )
 
 __all__ = [
+    "MAX_PASSAGE_CHARS",
+    "Passage",
     "ago",
+    "count_words",
     "cut",
     "date",
+    "excerpt",
     "file_name",
+    "find_passage",
     "fold",
     "has_hidden",
     "hidden_count",
@@ -34,6 +46,7 @@ __all__ = [
     "number",
     "one_line",
     "pad",
+    "scored_words",
     "short_ago",
     "size",
     "visible",

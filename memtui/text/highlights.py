@@ -44,6 +44,8 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
     parts = []
     for word in folded:
         if not re.search(r"\w", word):
+            if signs := word.strip("*?"):
+                parts.append(re.escape(signs))
             continue
         part = r"\s+".join(map(re.escape, word.split())).replace(r"\?", r"\w")
         parts.append(_starred(part.split(r"\*")))

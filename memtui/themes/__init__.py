@@ -16,7 +16,14 @@ as short as background, text and accent. A file with a fault is reported once.
 Nothing here imports Textual; `textual_values` makes the arguments of a Textual theme.
 """
 
-from memtui.themes.loading import Themes, choose, load_all, parse_paint, wants_no_colour
+from memtui.themes.loading import (
+    Themes,
+    choose,
+    has_sixteen_colours,
+    load_all,
+    parse_paint,
+    wants_no_colour,
+)
 from memtui.themes.theme import (
     ANSI,
     ANSI_DEFAULT,
@@ -25,6 +32,7 @@ from memtui.themes.theme import (
     GROUNDS,
     MONO,
     ROLES,
+    TERMINAL,
     Paint,
     Theme,
     complete,
@@ -40,11 +48,13 @@ __all__ = [
     "GROUNDS",
     "MONO",
     "ROLES",
+    "TERMINAL",
     "Paint",
     "Theme",
     "Themes",
     "choose",
     "complete",
+    "has_sixteen_colours",
     "load_all",
     "mono",
     "parse_paint",

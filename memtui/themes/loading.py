@@ -81,6 +81,17 @@ def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme
     return used, f"there is no theme {one_line(name)!r}{hint}"
 
 
+def has_sixteen_colours(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal has no more than sixteen colours, by the variables Rich looks at.
+
+    `rich.console.Console._detect_color_system` and `_TERM_COLORS`, Rich 15.0.
+    """
+    if environ.get("COLORTERM", "").strip().lower() in ("truecolor", "24bit"):
+        return False
+    term = environ.get("TERM", "").strip().lower()
+    return bool(term) and term.rpartition("-")[2] not in ("256color", "kitty", "direct")
+
+
 def wants_no_colour(environ: Mapping[str, str]) -> bool:
     """Whether NO_COLOR (no-color.org) is set; an empty value counts, as it does for Textual."""
     return "NO_COLOR" in environ

@@ -10,6 +10,8 @@ from zlib import crc32
 DEFAULT = "dusk"
 MONO = "mono"
 """The theme without colours, built in; NO_COLOR chooses it."""
+TERMINAL = "terminal"
+"""The shipped theme of the terminal's own sixteen colours."""
 
 ATTRIBUTES = ("bold", "dim", "italic", "underline", "reverse")
 ANSI = tuple(
@@ -148,6 +150,7 @@ def mono() -> Theme:
         "border-focus": Paint(attributes=("bold",)),
         "low": Paint(attributes=("dim",)),
         "retired": Paint(attributes=("dim",)),
+        "added": Paint(attributes=("underline",)),
     }
     title, about = "Mono", "No colours; chosen by itself when NO_COLOR is set."
     return Theme(MONO, complete(given), (Paint(),), title=title, about=about)

@@ -9,10 +9,12 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from memtui.errors import TerminalError
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -56,6 +58,28 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
+def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
+    """Say why a terminal cannot show the screen, and what can be done.
+
+    Args:
+        environ: The environment.
+        encoding: Of the standard output.
+
+    Raises:
+        TerminalError: It cannot move its cursor, or memtui's characters cannot be written to it.
+    """
+    if environ.get("TERM", "") in ("dumb", "unknown"):
+        raise TerminalError(
+            f"the terminal cannot show the screen (TERM={environ['TERM']})",
+            do="set TERM, or use `memtui list`, `memtui search`, `memtui show`",
+        )
+    if encoding.lower().replace("-", "").replace("_", "") != "utf8":
+        raise TerminalError(
+            f"the locale is not UTF-8 ({encoding})",
+            do="try `LC_ALL=C.UTF-8 memtui`",
+        )
+
+
 def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
     """Show the screen until it is left; returns the exit code.
 
@@ -64,11 +88,12 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
     """
     import gc
 
+    refuse_terminal(os.environ, sys.stdout.encoding)
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first paint: imports make no garbage worth looking for
     with _first_frame():
-        from memtui import config, paths
+        from memtui import config, paths, themes
         from memtui.tui.app import MemtuiApp
         from memtui.tui.app_interface import Launch
 
@@ -79,6 +104,7 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             config_file=paths.config_file(),
             state=paths.state_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
+            sixteen_colours=themes.has_sixteen_colours(os.environ),
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
         )
         app = MemtuiApp(launch)

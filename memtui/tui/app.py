@@ -16,7 +16,6 @@ from textual.worker import WorkerFailed
 from memtui import keymap, text
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.action_palette import ActionPalette
 from memtui.tui.app_interface import AppInterface, Launch
 from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
@@ -40,9 +39,7 @@ class MemtuiApp(AppInterface):
 
     TITLE = "memtui"
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.EVERYWHERE)]
-    COMMANDS: ClassVar = {ActionPalette}
-    ENABLE_COMMAND_PALETTE = True
-    COMMAND_PALETTE_BINDING = "ctrl+p"
+    ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
     CSS_PATH: ClassVar = ["app.tcss", "screens/browse.tcss"]
     """The default screen's own style sheet is not loaded by Textual, so it is named here."""
@@ -53,7 +50,7 @@ class MemtuiApp(AppInterface):
         self.launch = launch
         self.settings = launch.loaded.settings
         self.colours = ThemeRegistry(launch.themes)
-        first_theme = self.colours.best(self.settings.theme)
+        first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now

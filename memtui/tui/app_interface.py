@@ -37,6 +37,8 @@ class Launch:
     """Folder of the session; None: nothing is remembered, and nothing can be written."""
     themes: Sequence[Path] = ()
     """Folders of theme files, later ones over earlier ones."""
+    sixteen_colours: bool = False
+    """The terminal has no more: the theme of its own colours is used."""
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now

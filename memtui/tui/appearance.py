@@ -142,11 +142,16 @@ class ThemeRegistry:
         """Return (name, description) of every theme."""
         return [(name, theme.about) for name, theme in self._themes.by_name.items()]
 
-    def best(self, name: str) -> str:
-        """Return the name of the theme to use for `name`; honours NO_COLOR."""
+    def best(self, name: str, *, sixteen_colours: bool = False) -> str:
+        """Return the name of the theme to use for `name`.
+
+        Honours NO_COLOR; where the terminal has sixteen colours, a theme of others is not used.
+        """
         theme, problem = themes.choose(name, self._themes, os.environ)
         if problem:
             self.problems.append(ConfigError(problem, where="theme"))
+        if sixteen_colours and not theme.ansi and themes.TERMINAL in self._themes.by_name:
+            return themes.TERMINAL
         return theme.name
 
     def textual_themes(self) -> list[TextualTheme]:

@@ -52,8 +52,18 @@ def _binds(action: Action) -> str:
 
 
 def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
-    """What the footer of a pane shows, in order: what can be done at this moment."""
-    return [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
+    """What the footer of a pane shows: what can be done at this moment.
+
+    First what belongs to the pane, then what works everywhere, and the filters last.
+    """
+    shown = [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
+    return sorted(shown, key=lambda action: _footer_rank(action, pane))
+
+
+def _footer_rank(action: Action, pane: Pane) -> int:
+    if action.id.startswith("filter.") or action.id == "order":
+        return 2
+    return 0 if pane in action.scopes or action.id == "search" else 1
 
 
 _SHOWN_KEYS = {

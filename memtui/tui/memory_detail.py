@@ -86,6 +86,24 @@ class DetailLines:
         first = len(self._head) + len(self._body)
         return [first + at for at, line in enumerate(self._tail) if line.is_target]
 
+    def find_passage(self, words: Sequence[str]) -> tuple[int, int]:
+        """The first and the last line of the passage with most of the words; (0, 0) without one."""
+
+        def rate(block: str) -> int:
+            passage = text.find_passage(block, words)
+            return passage.words if passage else 0
+
+        at = self._body.best_block(rate, text.MAX_PASSAGE_CHARS)
+        if at < 0:
+            return 0, 0
+        first, lines = self._body.lines_of(at)
+        shown = "\n".join("".join(part.text for part in line.segments) for line in lines)
+        passage = text.find_passage(shown, words)
+        if passage is None:
+            return 0, 0
+        first += len(self._head) + passage.line
+        return first, first + shown.count("\n", passage.start, passage.end)
+
     def adopt(self, before: DetailLines) -> None:
         """Take over how high the parts of the text were when this memory was drawn before."""
         self._body.adopt(before._body)

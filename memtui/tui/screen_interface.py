@@ -38,6 +38,8 @@ class ScreenInterface(Protocol):
     zoomed: bool
     half: bool
     """The detail has half of a wide screen."""
+    recent_commands: tuple[str, ...]
+    """Ids of the actions that were run from the palette, the latest first."""
     wanted_sizes: dict[str, int]
     """Sizes of panes that the user set."""
     shown_panes: frozenset[Pane]
@@ -69,6 +71,10 @@ class ScreenInterface(Protocol):
     def lay_out(self) -> None: ...
 
     def update_keys(self) -> None: ...
+
+    def action_act(self, action_id: str) -> None: ...
+
+    def refusal(self, action_id: str) -> str: ...
 
     # Search
 

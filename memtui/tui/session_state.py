@@ -57,6 +57,7 @@ class SessionState:
             screen.pane = Pane(self.last.focus)
         screen.zoomed = bool(self.last.zoomed)
         screen.wanted_sizes = {n: s for n, s in self.last.panes.items() if n in SIZE_NAMES}
+        screen.recent_commands = self.last.commands
         screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
@@ -75,6 +76,7 @@ class SessionState:
             panes=screen.wanted_sizes,
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
+            commands=screen.recent_commands,
             searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )

@@ -69,10 +69,10 @@ class StatusText:
         status = (
             "current memories" if not queries.filter_values(found.query, "status") else "memories"
         )
-        hint = found.hint or found.query.hint
+        hint = _join_hints(found)
         count = self._unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
-        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert)
+        screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
         if not found.total:
             screen.memories.explain(*self._nothing(found, total))
 
@@ -84,8 +84,8 @@ class StatusText:
                 return self._with_keys("No readable memories.", _LIST_UNREADABLE)
             return self._with_keys("No memories yet.", ("new", "to add one"))
         lines = ["No matches."]
-        if found.hint:
-            lines.append(found.hint)
+        if hint := _join_hints(found):
+            lines.append(hint)
         if self._screen.view.is_filtered:
             return self._with_keys(*lines, ("filter.clear", "to clear all filters"))
         if self._screen.view.text:
@@ -157,6 +157,12 @@ class StatusText:
             return Reference(relation, relative.id, note=note)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
+
+
+def _join_hints(found: SearchResult) -> str:
+    """What was read differently, then what the filters hide."""
+    hints = [found.hint or found.query.hint, *(hidden.advice for hidden in found.hidden)]
+    return " · ".join(filter(None, hints))
 
 
 def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> tuple[str, str]:

@@ -176,6 +176,21 @@ class LazyLines(Generic[Line]):
         self._last_top = top
         return top
 
+    def best_block(self, rate: Callable[[str], int], most: int) -> int:
+        """The first block with the highest rating above 0 in the first `most` characters, or -1."""
+        best, highest, seen = -1, 0, 0
+        for at, block in enumerate(self._blocks):
+            if (rating := rate(block.text)) > highest:
+                best, highest = at, rating
+            if (seen := seen + len(block.text)) > most:
+                break
+        return best
+
+    def lines_of(self, at: int) -> tuple[int, list[Line]]:
+        """The first line of a block, and its lines."""
+        lines = self._lines(at)
+        return self._edges()[at] - len(lines), lines
+
     def _undrawn(self, first: int, end: int) -> int:
         """The first block in these lines that is not drawn; -1 if there is none."""
         edges = self._edges()

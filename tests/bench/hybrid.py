@@ -6,20 +6,17 @@ Needs `pip install memtui[semantic]`; without it the benchmarks measure text onl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import embedding, fusion, ranking, vector_building
+from memtui.search import analysis, embedding, fusion, matching, ranking, vector_building
 from memtui.search.array_types import Floats
-from memtui.search.columns import Columns
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder
 from memtui.search.hits import Match
-from memtui.search.ordering import OrderedSlots
 
 
 class Way(NamedTuple):
@@ -41,14 +38,15 @@ WAYS = (
     *(Way(f"rank, weight {weight}", "rank", weight) for weight in WEIGHTS),
 )
 CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
-VARIANTS: list[tuple[str, str, object]] = [
-    ("vectors add at most 10", "MAX_ADDED", 10),
-    ("vectors add at most 1,000", "MAX_ADDED", 1_000),
-    ("vectors add however far", "MIN_COSINE_SHARE", 0.0),
-    ("vectors add from half of the best", "MIN_COSINE_SHARE", 0.5),
-    ("vectors add from .7 of the best", "MIN_COSINE_SHARE", 0.7),
+TEXT_VARIANTS: list[tuple[str, object, str, object]] = [
+    ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
+    ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
+    ("other forms count in full", matching, "OTHER_FORM_WEIGHT", 1.0),
+    ("other forms count half", matching, "OTHER_FORM_WEIGHT", 0.5),
+    ("K1 0.6", matching, "K1", 0.6),
+    ("K1 2.0", matching, "K1", 2.0),
 ]
-"""What else could have been chosen for the vectors."""
+"""What else could have been chosen for the text."""
 
 
 @lru_cache(maxsize=1)
@@ -85,9 +83,3 @@ def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
     if way.how == "vectors":
         return fusion.match_by_meaning(cosines, everything)
     return fusion.fuse_scores(found, cosines, everything, way.weight, way.how)
-
-
-def ordered(found: Match, table: Columns, now: datetime, weights: ranking.Weights) -> list[int]:
-    """Slots, the best first."""
-    scores = ranking.score_matches(found, table, None, now, weights)
-    return list(OrderedSlots(found.slots, scores, table.when))

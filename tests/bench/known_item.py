@@ -1,84 +1,117 @@
-"""Ranking quality without a download: search by what a document is called, look for its body.
+"""Does a person find a memory that they know to be there? `python -m tests.bench.known_item`.
 
-    python -m tests.bench.known_item PATH...          stores; their texts never leave the machine
+The queries, each with the memories that answer it, stand in `data/known_items.tsv`, in classes.
+They ask the five sample stores, opened together, through `Library.find`, as `memtui search` does.
+Of each class every second query is for tuning; the other half is reported. MRR: 1 / the rank of the
+first memory that answers, 0 if it is not among the first 100, averaged.
 
-Titles (and descriptions, where a store has them) are taken out of the texts and asked one by one,
-each among the memories of its own store; what counts is at which rank the body they belonged to
-comes back. The further lines show what each setting would lose.
+    --misses      also list the queries whose answer is not first, of the tuning half
+    --variants    also show what other settings would give
+    --vectors     with `pip install memtui[semantic]`: also with the static vectors
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
+from memtui.config import Embedding
 from memtui.library import Library
-from memtui.model import Memory
+from memtui.model import KINDS
 from memtui.query import parse_query
-from memtui.search import analysis, columns, documents, fusion, matching, postings, ranking
-from memtui.search.documents import to_document
-from memtui.search.hits import Match
-from tests.bench import hybrid
-from tests.bench.corpus import NOW
+from memtui.search import context, groups, ranking
+
+FILE = Path(__file__).with_name("data") / "known_items.tsv"
+SAMPLES = Path(__file__).parents[2] / "sample-data"
+STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
+NOW = datetime(2026, 11, 20, 20, tzinfo=UTC)
+"""The evening of the last day of the sample data."""
+DEPTH = 100
+"""Ranks that count."""
 
 
-def read(paths: Sequence[Path]) -> list[Memory]:
-    library = Library.open(paths, cache=None)
-    library.load()
-    return list(library.snapshot.rows)
+class KnownItem(NamedTuple):
+    """One query and the memories that answer it."""
+
+    kind: str
+    """The class of the query."""
+    text: str
+    refs: frozenset[str]
 
 
-def questions(memories: Sequence[Memory]) -> Iterator[tuple[int, str]]:
-    """Slots and what may be asked to find them."""
-    for slot, memory in enumerate(memories):
-        description = memory.extra.get("description")
-        for text in (memory.title, description if isinstance(description, str) else ""):
-            if text and not memory.content.lstrip("# \n").startswith(text):
-                yield slot, text
+def read_items(file: Path = FILE) -> list[KnownItem]:
+    """Read the list of queries."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    columns = (line.split("\t") for line in lines if line and not line.startswith("# "))
+    return [KnownItem(kind, text, frozenset(refs.split())) for kind, text, refs in columns]
 
 
-def bodies(memories: Sequence[Memory]) -> list[documents.IndexedDocument]:
-    return [replace(to_document(memory), title="", tags=()) for memory in memories]
+def split_items(items: Sequence[KnownItem]) -> tuple[list[KnownItem], list[KnownItem]]:
+    """Every second query of each class for tuning, the others to report."""
+    halves: tuple[list[KnownItem], list[KnownItem]] = ([], [])
+    seen: dict[str, int] = {}
+    for item in items:
+        at = seen[item.kind] = seen.get(item.kind, -1) + 1
+        halves[at % 2].append(item)
+    return halves
 
 
-Pool = tuple[Sequence[Memory], Sequence[tuple[int, str]]]
-"""The memories of one store, and what is asked of them."""
+@contextmanager
+def open_samples(*, vectors: bool = False) -> Iterator[Library]:
+    """A copy of the sample stores, open together and indexed."""
+    with tempfile.TemporaryDirectory() as name:
+        copy = Path(name) / "samples"
+        shutil.copytree(SAMPLES, copy)
+        library = Library.open(
+            [copy / store for store in STORES],
+            cache=Path(name) / "cache",
+            now=lambda: NOW,
+            embedding=Embedding(kind="static" if vectors else "off"),
+        )
+        library.load()
+        library.index()
+        if vectors:
+            library.save_index()
+            library.embed()
+        yield library
+        library.close()
 
 
-def measure(
-    pools: Sequence[Pool],
-    weights: ranking.Weights = ranking.DEFAULTS,
-    way: hybrid.Way = hybrid.TEXT,
-) -> list[float]:
-    """MRR, hit@1, hit@5, hit@10 over all questions."""
-    ranks = np.array([rank for pool in pools for rank in ranks_in(pool, weights, way)])
-    reciprocal = np.where(ranks > 0, 1 / np.maximum(ranks, 1), 0)
-    hits = [float(np.mean((ranks > 0) & (ranks <= k))) for k in (1, 5, 10)]
-    return [float(reciprocal.mean()), *hits]
+def rank_of(library: Library, item: KnownItem) -> int:
+    """The rank of the first memory that answers, from 1; 0 if it is not among the first."""
+    found = library.find(parse_query(item.text, NOW))
+    for rank, slot in enumerate(found.slots[:DEPTH], 1):
+        if found.rows[slot].ref in item.refs:
+            return rank
+    return 0
 
 
-def ranks_in(pool: Pool, weights: ranking.Weights, way: hybrid.Way) -> Iterator[int]:
-    """At which rank each question finds its memory; 0 = not at all."""
-    memories, asked = pool
-    table = columns.build(memories)
-    held = bodies(memories)
-    segment = postings.build(held)
-    meant = None if way is hybrid.TEXT else hybrid.meant(tuple(held))
-    for slot, text in asked:
-        found = matching.match_terms([segment], len(memories), parse_query(f"{text} ", NOW).terms)
-        found = hybrid.fused(found, way, meant and meant.cosines(text))
-        order = hybrid.ordered(found, table, NOW, weights)
-        yield order.index(slot) + 1 if slot in order else 0
+def mean_reciprocal(ranks: Sequence[int]) -> float:
+    """MRR; 0 stands for not found."""
+    return sum(1 / rank for rank in ranks if rank) / len(ranks) if ranks else 0.0
+
+
+def measure(library: Library, items: Sequence[KnownItem]) -> dict[str, list[int]]:
+    """Class -> ranks, and `all`."""
+    ranks: dict[str, list[int]] = {}
+    for item in items:
+        rank = rank_of(library, item)
+        ranks.setdefault(item.kind, []).append(rank)
+        ranks.setdefault("all", []).append(rank)
+    ranks["all"] = ranks.pop("all", [])
+    return ranks
 
 
 @contextmanager
 def setting(module: object, name: str, value: object) -> Iterator[None]:
+    """Another value for an attribute, and the former one afterwards."""
     former = getattr(module, name)
     setattr(module, name, value)
     try:
@@ -87,59 +120,85 @@ def setting(module: object, name: str, value: object) -> Iterator[None]:
         setattr(module, name, former)
 
 
-VARIANTS: list[tuple[str, object, str, object]] = [
-    ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
-    ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
-    ("other forms count in full", matching, "OTHER_FORM_WEIGHT", 1.0),
-    ("other forms count half", matching, "OTHER_FORM_WEIGHT", 0.5),
-    ("K1 0.6", matching, "K1", 0.6),
-    ("K1 2.0", matching, "K1", 2.0),
-]
-"""What else could have been chosen."""
+PARTS = ("session", "window", "neighbours", "subject", "date", "time_words", "asks")
+"""The weights of what stands around a memory."""
+NO_CONTEXT: Mapping[str, float] = dict.fromkeys(PARTS, 0.0)
+VARIANTS: tuple[tuple[str, Mapping[str, float]], ...] = (
+    ("nothing of the context", NO_CONTEXT),
+    *((f"without {name.replace('_', ' ')}", {name: 0.0}) for name in PARTS),
+    ("session .25", {"session": 0.25}),
+    ("session 1", {"session": 1.0}),
+    ("window .25", {"window": 0.25}),
+    ("window 1", {"window": 1.0}),
+    ("recency 0", {"recency": 0.0}),
+    ("importance 0", {"importance_high": 0.0, "importance_low": 0.0}),
+    ("salience 0", {"salience": 0.0}),
+)
+SEQUENTIAL = frozenset({"event", "episode", "observation"})
+"""Kinds that are recorded in sequence."""
+
+
+def print_table(library: Library, halves: Sequence[Sequence[KnownItem]]) -> None:
+    """Print MRR per class for both halves."""
+    print(f"  {'':22}{'tuning: n':>10}{'MRR':>7}{'reported: n':>13}{'MRR':>7}")
+    first, second = (measure(library, half) for half in halves)
+    for kind, ranks in first.items():
+        other = second.get(kind, [])
+        print(
+            f"  {kind:22}{len(ranks):10}{mean_reciprocal(ranks):7.3f}"
+            f"{len(other):13}{mean_reciprocal(other):7.3f}"
+        )
+
+
+def print_variants(library: Library, halves: Sequence[Sequence[KnownItem]]) -> None:
+    """Print the MRR of all queries for other settings."""
+
+    def line(name: str) -> None:
+        values = [mean_reciprocal(measure(library, half)["all"]) for half in halves]
+        print(f"  {name:40}" + "  ".join(f"{value:.3f}" for value in values), flush=True)
+
+    print("\n  variants: MRR of the tuning half, of the reported half")
+    line("as it is")
+    for name, changed in VARIANTS:
+        with setting(library, "_weights", replace(ranking.DEFAULTS, **changed)):
+            line(name)
+    for name, kinds in (
+        ("groups of sequential kinds only", SEQUENTIAL),
+        ("groups of all kinds but facts", frozenset(KINDS) - {"fact"}),
+        ("groups of all kinds but documents", frozenset(KINDS) - {"document", "note"}),
+        ("groups of all kinds", frozenset(KINDS)),
+    ):
+        with setting(groups, "KINDS_IN_GROUPS", kinds), setting(groups, "_last_groups", None):
+            line(name)
+    with setting(context, "MIN_TERMS_TO_JOIN", 999):
+        line("no memory joins without a word")
 
 
 def main() -> None:
-    stores = [read([Path(text)]) for text in sys.argv[1:]]
-    pools: list[Pool] = [(memories, list(questions(memories))) for memories in stores]
-    asked = sum(len(pool[1]) for pool in pools)
-    print(f"{sum(map(len, stores))} memories, {asked} questions        MRR    @1     @5     @10")
-
-    def line(name: str, measured: Sequence[float]) -> None:
-        print(f"  {name:40}", "  ".join(f"{value:.3f}" for value in measured))
-
-    def with_weights(**changed: float) -> list[float]:
-        return measure(pools, replace(ranking.DEFAULTS, **changed))
-
-    names = ("recency", "importance_high", "importance_low", "pinned", "salience", "neighbours")
-    no_factors = dict.fromkeys(names, 0.0)
-    line("as it is", measure(pools))
-    line("text alone", with_weights(**no_factors))
-    for name in ("recency", "importance_high", "salience", "neighbours"):
-        for value in (0.0, 0.5, 1.0):
-            line(f"{name} {value}", with_weights(**{name: value}))
-    for name, module, attribute, value in VARIANTS:
-        with setting(module, attribute, value):
-            line(name, measure(pools))
-    original: Callable[..., Match] = matching.match_terms
-
-    def any_order(*arguments: object, **options: object) -> Match:
-        found = original(*arguments, **options)
-        return replace(found, all_words=np.zeros_like(found.all_words))
-
-    with setting(matching, "match_terms", any_order):
-        line("all words not first", measure(pools))
-    if hybrid.model() is None:
-        print("  no vectors: pip install memtui[semantic]")
-        return
-    for way in hybrid.WAYS:
-        line(
-            f"{way.name}, no factors", measure(pools, replace(ranking.DEFAULTS, **no_factors), way)
-        )
-    for way in hybrid.WAYS:
-        line(way.name, measure(pools, way=way))
-    for name, attribute, value in hybrid.VARIANTS:
-        with setting(fusion, attribute, value):
-            line(name, measure(pools, way=hybrid.CHOSEN))
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("misses", "variants", "vectors"):
+        parser.add_argument(f"--{name}", action="store_true")
+    wanted = parser.parse_args()
+    items = read_items()
+    tuning, reported = split_items(items)
+    with open_samples() as library:
+        size = library.snapshot.count
+        print(f"{size} memories in {len(library.stores)} stores, {len(items)} queries, text only")
+        print_table(library, (tuning, reported))
+        if wanted.misses:
+            print("\n  not first, of the tuning half")
+            for item in tuning:
+                if (rank := rank_of(library, item)) != 1:
+                    print(f"  {rank or '-':>4}  {item.kind}: {item.text}")
+        if wanted.variants:
+            print_variants(library, (tuning, reported))
+    if wanted.vectors:
+        with open_samples(vectors=True) as library:
+            if not library.can_embed:
+                print("\n  no vectors: pip install memtui[semantic]")
+                return
+            print("\n  with static vectors")
+            print_table(library, (tuning, reported))
 
 
 if __name__ == "__main__":

@@ -206,7 +206,7 @@ async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:
         await on.press("f")
-        await on.sees("Nothing to save: search or filter first.")
+        await on.sees("Nothing to save: search")
         await on.press("escape", "/")
         await on.type("type:decision")
         await on.press("enter", "f", "enter")
@@ -344,7 +344,7 @@ async def test_help_theme_unreadable_palette(root: Path) -> None:
         await on.press("escape")
         for key in (":", "ctrl+p"):
             await on.press(key)
-            await on.sees("Search for commands")
+            await on.sees("type to filter")
             await on.press("escape")
             assert on.app.screen is on.browse
 
@@ -352,9 +352,8 @@ async def test_help_theme_unreadable_palette(root: Path) -> None:
 async def test_the_palette_does_what_a_key_does(root: Path) -> None:
     async with stage(root) as on:
         await on.press(":")
-        await on.type("zoom")
-        await on.pilot.pause(0.3)
-        await on.press("down", "enter")
+        await on.type("toggle zoom")
+        await on.press("enter")
         await on.settle()
         assert on.browse.zoomed
 

@@ -18,6 +18,8 @@ from memtui.errors import Refused, UnreadableFile
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
+_LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: _to_integer(digits))
+"""Slower; reads integers that Python refuses to convert (more than 4,300 digits) as text."""
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -132,8 +134,23 @@ def begin(text: str) -> int:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """The value that starts at `at`, and its end. Raises ValueError or RecursionError."""
-    return _DECODER.raw_decode(text, at)
+    """The value that starts at `at`, and its end; a text for an integer too long for Python.
+
+    Raises JSONDecodeError or RecursionError.
+    """
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return _LONG_NUMBERS.raw_decode(text, at)
+
+
+def _to_integer(digits: str) -> int | str:
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
 
 
 def items_at(text: str, at: int) -> tuple[list[Item], int]:
@@ -237,7 +254,7 @@ def _faults(text: str, where: str = "") -> Iterator[None]:
     """Turn whatever the scanner raises into words with a place."""
     try:
         yield
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise UnreadableFile(_words(text, error), where=where) from None
 
 
@@ -248,6 +265,4 @@ def _words(text: str, error: Exception) -> str:
         return "the file holds nothing but NUL bytes"
     if isinstance(error, json.JSONDecodeError):
         return f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}"
-    if isinstance(error, RecursionError):
-        return "the JSON is nested too deeply"
-    return "the JSON holds a number that is too long to read"
+    return "the JSON is nested too deeply"

@@ -19,6 +19,7 @@ from memtui.stores.scanning import FoundShard, folders_in, has_entry, list_folde
 ENTITIES = "entities"
 ITEMS = "items.json"
 SUMMARY = "summary.md"
+METRICS = "metrics"
 TACIT = "MEMORY.md"
 SET_UP = ("pipelines", "checkpoints", "metrics")
 """Folders that setup.sh makes beside `entities/` (setup.sh:25-72)."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from memtui.errors import RefError, UnreadableFile
 from memtui.model import Memory
+from memtui.stores import accesses
+from memtui.stores.accesses import AccessFile, AccessKey
 from memtui.stores.agent_memory import editing, layout, notes
 from memtui.stores.agent_memory import records as facts
 from memtui.stores.agent_memory.records import FactContext, FactFile
@@ -80,6 +82,20 @@ class AgentMemory(FileStore[FactContext]):
             id = f"{shard.key}/{layout.SUMMARY}"
             memories.append(notes.summary(summary, self.label, id, entity, slug))
         return Reading(tuple(memories), tuple(faults))
+
+    def access_file(self) -> AccessFile:
+        """The file in which the retrieve script counts (retrieve-memory.sh:32-59)."""
+        return AccessFile(self.root / layout.METRICS / accesses.FILE, self.root)
+
+    def access_key(self, memory: Memory) -> AccessKey | None:
+        """A fact is `slug/id`, an entity's summary its slug; notes are not counted."""
+        shard = editing.shard_of(memory)
+        if not shard.startswith(f"{layout.ENTITIES}/"):
+            return None
+        slug = shard.removeprefix(f"{layout.ENTITIES}/")
+        if memory.kind == "note":
+            return AccessKey("entities", slug, shard)
+        return AccessKey("facts", f"{slug}/{memory.id}", shard)
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """MEMORY.md, whole: the layer that is read without a query."""

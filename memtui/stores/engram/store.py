@@ -8,11 +8,20 @@ import stat
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, RowEdit
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
+from memtui.stores.accesses import (
+    MEMORIES,
+    AccessFile,
+    AccessKey,
+    mark_scan,
+    sidecar_access_file,
+    with_accesses,
+)
 from memtui.stores.base import (
     Reading,
     Scan,
@@ -82,7 +91,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(slots=True)
+@dataclass
 class EngramStore:
     """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
 
@@ -125,6 +134,9 @@ class EngramStore:
 
         On an error the last shards that were seen are listed beside the reason.
         """
+        return mark_scan(self._scan_rows(), self.accesses.current())
+
+    def _scan_rows(self) -> Scan:
         seen = file_stamps(self.file)[:3]
         if seen == self._seen:
             return self._scan
@@ -152,7 +164,25 @@ class EngramStore:
 
     def _memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
         schema = self._schema or inspect(connection)
-        return read.memories(connection, schema, self.home, key)
+        found = read.memories(connection, schema, self.home, key)
+        log = self.accesses.current()
+        if not log.counts:
+            return found
+        return tuple(with_accesses(memory, log, MEMORIES, memory.id) for memory in found)
+
+    @cached_property
+    def accesses(self) -> AccessFile:
+        """Accesses are counted beside the database, which has no column for them."""
+        return sidecar_access_file(self.root)
+
+    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
+        """The edits that count one access of each observation. Raises Refused."""
+        keys = [
+            AccessKey(MEMORIES, memory.id, read.shard_of_row("observations", int(memory.id)))
+            for memory in memories
+            if memory.id.isdecimal()
+        ]
+        return self.accesses.plan(keys, now) if keys else ()
 
     def _unreadable(self, error: Exception) -> Unreadable:
         return Unreadable(str(self.file), f"SQLite: {error}")
@@ -207,6 +237,11 @@ class EngramStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
+        if edits and not any(isinstance(edit, RowEdit) for edit in edits):
+            from memtui.files.save_transaction import commit
+
+            commit(edits, recorder)
+            return None
         made = apply(self.file, edits, recorder, self.clock)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"

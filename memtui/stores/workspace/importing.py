@@ -69,8 +69,8 @@ def _file(root: Path, path: str) -> Path:
 def _text(change: Change, context: DocumentContext) -> str:
     body = content_of(change)
     title = str(change.fields.get("title") or "")
-    said = outline(body)
-    if title and "created_from" not in extra_in(change) and said.title != title:
+    parsed = outline(body)
+    if title and "created_from" not in extra_in(change) and parsed.title != title:
         body = f"# {title}\n\n{body}"
     text = body if body.endswith("\n") else body + "\n"
     for key, value in _front(change, context).items():

@@ -44,7 +44,7 @@ class MemoryActions:
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
-            "palette": screen.app.action_command_palette,
+            "palette": self._palette,
             "quit": screen.app.leave,
         }
 
@@ -135,9 +135,13 @@ class MemoryActions:
             app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
 
     def _source(self) -> None:
+        from memtui.files import external_editor
+
         memory = self._current()
         if memory is not None:
-            terminal.open_source(self._screen.app, memory.origin)
+            found = self._screen.found
+            place = external_editor.find_line(memory, found.words if found else ())
+            terminal.open_source(self._screen.app, place)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
@@ -160,6 +164,23 @@ class MemoryActions:
             self._screen.app.notify("A change is being written; try again.", severity="warning")
         elif why := terminal.suspend():
             self._screen.app.notify(why, severity="warning")
+
+    def _palette(self) -> None:
+        from memtui.tui.dialogs.command_palette import (
+            CommandPalette,
+            command_choices,
+            with_recent,
+        )
+
+        screen = self._screen
+
+        def run(chosen: tuple[str, ...] | None) -> None:
+            for action_id in chosen or ():
+                screen.recent_commands = with_recent(screen.recent_commands, action_id)
+                screen.action_act(action_id)
+
+        choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
+        screen.app.push_screen(CommandPalette(choices), run)
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen

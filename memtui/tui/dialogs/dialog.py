@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
+WIDTH_SHARE, HEIGHT_SHARE = 94, 90
+"""Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
+LEAST_WIDTH = 36
+FRAME_COLUMNS, FRAME_ROWS = 5, 4
+"""Borders, padding and scrollbar; borders, a blank line and the keys."""
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
@@ -64,6 +69,21 @@ class Dialog(ModalScreen[Result]):
                 tell(answer)
 
         return told
+
+    def fit(self, *, columns: int = 0, rows: int = 0) -> None:
+        """Make the box as large as its content, within the screen.
+
+        Args:
+            columns: Widest line; 0 leaves the width as the style sheet has it.
+            rows: Lines between title and keys; 0 leaves the height.
+        """
+        box = self.query_one(".box")
+        width, height = self.app.size
+        most = width if self.has_class("-small") else width * WIDTH_SHARE // 100
+        if columns:
+            box.styles.width = min(most, max(LEAST_WIDTH, columns + FRAME_COLUMNS))
+        if rows:
+            box.styles.height = min(height * HEIGHT_SHARE // 100, rows + FRAME_ROWS)
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Keep what was written and is not saved yet; whether there is any. Raises SaveError.
@@ -103,6 +123,10 @@ class Reply:
     value: str
 
 
+QUESTION_MOST = 76
+"""Columns of a question before its lines are wrapped."""
+
+
 class ConfirmDialog(FittingDialog[str]):
     """A question answered with one key; dismissed with its value, None on escape."""
 
@@ -129,6 +153,15 @@ class ConfirmDialog(FittingDialog[str]):
         self.query_one(OutcomeLines).say(*self._said)
         keys = [(reply.key, reply.words, "") for reply in self._replies]
         self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
+        self._fit()
+
+    def _fit(self) -> None:
+        super()._fit()
+        said = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._said]
+        keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
+        title = text.width(text.one_line(self._title)) + 4
+        widest = max([*said, keys + len(self._cancel) + 8, title], default=0)
+        self.fit(columns=min(widest, QUESTION_MOST))
 
     def on_key(self, event: events.Key) -> None:
         for reply in self._replies:
@@ -189,7 +222,9 @@ class TextDialog(Dialog[None]):
 
     def _fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        sheet.show(self.lines(max(MIN_TEXT_WIDTH, sheet.size.width - 2), sheet.palette))
+        lines = self.lines(max(MIN_TEXT_WIDTH, sheet.size.width - 2), sheet.palette)
+        sheet.show(lines)
+        self.fit(rows=max(1, len(lines)))
 
     def box_title(self) -> str:
         raise NotImplementedError

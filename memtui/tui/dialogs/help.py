@@ -6,7 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import DescendantFocus
+from textual.widgets import Input
 
 from memtui import text
 from memtui.model import STATUSES
@@ -14,6 +20,8 @@ from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -49,52 +57,127 @@ MARKS = (
 )
 
 
+class HelpSearch(Input):
+    """The search line of the help; up and down scroll what it finds."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "screen.move('move.down')", show=False),
+        Binding("up", "screen.move('move.up')", show=False),
+        Binding("pagedown", "screen.move('move.page_down')", show=False),
+        Binding("pageup", "screen.move('move.page_up')", show=False),
+    ]
+
+
 class HelpScreen(TextDialog):
     """Help for a pane, with key overrides applied."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,question_mark,q,enter", "dismiss", show=False)
+        Binding("escape", "leave", show=False),
+        Binding("question_mark,q,enter", "dismiss", show=False),
+        Binding("slash", "search", show=False),
     ]
 
     def __init__(self, pane: Pane, keys: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         self._pane = pane
         self._keys = keys
+        self._wanted = ""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall") as box:
+            box.border_title = Content(self.box_title())
+            yield HelpSearch(placeholder="a key, a word, the id of an action", compact=True)
+            yield TextWindow()
+            yield KeyLine()
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one(HelpSearch).display = False
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        searching = self.query_one(HelpSearch).has_focus
+        keys = [("enter", "done", "")] if searching else [("/", "search", "")]
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys, ("esc", "back", "")])
+
+    def action_search(self) -> None:
+        line = self.query_one(HelpSearch)
+        line.display = True
+        line.focus()
+
+    def action_leave(self) -> None:
+        """Leave the search first, then the help."""
+        line = self.query_one(HelpSearch)
+        if line.display:
+            line.value = ""
+            line.display = False
+            self.query_one(TextWindow).focus()
+        else:
+            self.dismiss(None)
+
+    @on(Input.Changed)
+    def _narrow(self, event: Input.Changed) -> None:
+        self._wanted = event.value
+        self._fill()
+
+    @on(Input.Submitted)
+    def _searched(self) -> None:
+        self.query_one(TextWindow).focus()
+
+    @on(DescendantFocus)
+    def _focused(self) -> None:
+        self._show_keys()
+
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
 
     def box_title(self) -> str:
         return f"Help: {self._pane}"
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
+        parts = text.fold(self._wanted).split()
         for heading, rows in self._groups():
+            found = [row for row in rows if all(part in text.fold(" ".join(row)) for part in parts)]
+            if not found:
+                continue
             if lines:
                 lines.append([])
             lines.append([Segment(" "), Segment(heading, palette.heading)])
-            for left, right in rows:
-                lines.extend(_row(left, right, width, palette))
-        return lines
+            for left, right, name in found:
+                lines.extend(_row(left, right, name, width, palette))
+        return lines or [[Segment(" no matches", palette.faint)]]
 
-    def _groups(self) -> Iterable[tuple[str, list[tuple[str, str]]]]:
+    def _groups(self) -> Iterable[tuple[str, list[tuple[str, str, str]]]]:
         yield f"In the {self._pane}", self._rows(a for a in ACTIONS if self._pane in a.scopes)
         if self._pane is not Pane.TIMELINE:
             yield "Moving", self._rows(a for a in ACTIONS if MOVING in a.scopes)
         all_over = {ANYWHERE, EVERYWHERE}
         yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
         typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
-        yield "In the search bar", [*typing, *SYNTAX]
-        yield "Symbols", list(MARKS)
+        yield "In the search bar", [*typing, *((left, right, "") for left, right in SYNTAX)]
+        yield "Symbols", [(left, right, "") for left, right in MARKS]
 
-    def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str]]:
-        return [(key_bindings.show_keys(action, self._keys), action.tooltip) for action in wanted]
+    def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str, str]]:
+        return [
+            (key_bindings.show_keys(action, self._keys), action.tooltip, action.id)
+            for action in wanted
+        ]
 
 
-def _row(left: str, right: str, width: int, palette: Palette) -> Iterable[list[Segment]]:
+def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iterable[list[Segment]]:
+    """Keys, what they do, and the action's id at the right, or below where there is no room."""
     least = KEYS_WIDTH if width >= NARROW else KEYS_WIDTH_NARROW
     column = min(max(least, text.width(left) + 2), max(least, width // 2))
     parts = text.wrap(right, max(8, width - column - 1))
+    gap = width - column - 1 - text.width(parts[0]) - len(name)
+    beside = bool(name) and len(parts) == 1 and gap >= 2
     yield [
         Segment(f" {text.pad(left, column)}", palette.key),
         Segment(parts[0], palette.text),
+        *([Segment(" " * gap + name, palette.faint)] if beside else []),
     ]
     for part in parts[1:]:
         yield [Segment(" " * (column + 1) + part, palette.text)]
+    if name and not beside:
+        yield [Segment(" " * (column + 1) + text.cut(name, width - column - 1), palette.faint)]

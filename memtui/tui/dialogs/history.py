@@ -138,6 +138,7 @@ class HistoryScreen(Dialog[str]):
         own, shown = found.lineage.memory.ref, reversed(found.versions)
         here = next((i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0)
         versions.show(blocks, here)
+        self.fit(rows=versions.line_count())
 
     def _version(
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int

@@ -12,7 +12,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from memtui.tui.dialogs.dialog import Dialog
+from memtui import text
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, Dialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -25,6 +26,10 @@ NARROW_FROM = 8
 """Number of choices from which there is an input to filter them."""
 BOX_SHARE = 0.9
 """Share of the screen's height that a dialog may take, as in dialogs.tcss."""
+WHOLE_ROWS = 3
+"""Rows for the choice under the cursor where its line cannot show all of it."""
+KEYS_WIDTH = 40
+"""Columns of the keys below the list."""
 FRAME = 4
 """Lines around the list: two borders, a blank line, the keys."""
 
@@ -80,6 +85,9 @@ class Picker(Dialog[tuple[str, ...]]):
                 yield Static(Content(self._empty), classes="line", markup=False)
             else:
                 yield self._list
+                whole = Static("", id="whole", classes="line", markup=False)
+                whole.display = False
+                yield whole
             yield KeyLine(id="picker-keys")
 
     def on_mount(self) -> None:
@@ -92,7 +100,20 @@ class Picker(Dialog[tuple[str, ...]]):
     def on_resize(self) -> None:
         # The list shrinks so that the keys below it stay visible.
         most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
+        if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
+            most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
+        self.fit(columns=max(self._list.widest, text.width(self._title) + 4, KEYS_WIDTH))
+        self.call_after_refresh(self._show_whole)
+
+    @on(ChoiceList.Moved)
+    def _show_whole(self) -> None:
+        """Below the list, the whole of a choice that its line cannot show."""
+        for line in self.query("#whole").results(Static):
+            words = self._list.cut_choice()
+            line.display = bool(words)
+            width = max(1, self._list.size.width - 2)
+            line.update(Content("\n".join(text.wrap(words, width)[:WHOLE_ROWS])))
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
         """Set counts that were computed after the picker was opened."""
@@ -101,6 +122,7 @@ class Picker(Dialog[tuple[str, ...]]):
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         self._list.narrow(event.value)
+        self._show_whole()
 
     def action_move(self, action_id: str) -> None:
         self._list.action_move(action_id)
@@ -108,6 +130,8 @@ class Picker(Dialog[tuple[str, ...]]):
     def action_toggle_choice(self) -> None:
         if self._several:
             self._list.toggle()
+        elif self._narrows:
+            self.query_one(PickerInput).insert_text_at_cursor(" ")
 
     @on(ChoiceList.Accepted)
     def action_accept(self) -> None:

@@ -74,6 +74,7 @@ class PaneScreen(ActionScreen):
         self.zoomed = False
         self.half = False
         """The detail has half of a wide screen."""
+        self.recent_commands: tuple[str, ...] = ()
         self.wanted_sizes: dict[str, int] = {}
         """Sizes that the user set, by the names of `layout.Sizes`."""
         self._sizes: Sizes | None = None

@@ -25,6 +25,8 @@ class Choice:
     chosen: bool = False
     note: str = ""
     sign: str = ""
+    tail: str = ""
+    """Shown at the right instead of a count: a key."""
     field: str = ""
     """The filter field whose colours its glyph takes."""
 
@@ -34,6 +36,9 @@ class ChoiceList(ListWindow):
 
     class Accepted(Message):
         """A line was clicked."""
+
+    class Moved(Message):
+        """Another choice is under the cursor."""
 
     def __init__(self, choices: Sequence[Choice], *, several: bool) -> None:
         super().__init__()
@@ -80,6 +85,28 @@ class ChoiceList(ListWindow):
     def current(self) -> Choice | None:
         return self.shown[self.cursor] if self.cursor < len(self.shown) else None
 
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    @property
+    def widest(self) -> int:
+        """Columns in which every choice can be read whole."""
+        return max((self._needed(choice) for choice in self._all), default=0)
+
+    def cut_choice(self) -> str:
+        """The whole of the choice under the cursor where its line does not show all of it."""
+        choice = self.current
+        if choice is None or not self.size.width or self._needed(choice) < self.size.width:
+            return ""
+        note = f"  {text.one_line(choice.note)}" if choice.note else ""
+        return text.one_line(choice.words) + note
+
+    def _needed(self, choice: Choice) -> int:
+        count = choice.tail if choice.count is None else text.number(choice.count)
+        note = text.width(text.one_line(choice.note)) + 2 if choice.note else 0
+        used = (5 if self._several else 3) + (2 if choice.sign else 0)
+        return used + text.width(text.one_line(choice.words)) + note + text.width(count) + 2
+
     def line_count(self) -> int:
         return len(self.shown)
 
@@ -111,8 +138,8 @@ class ChoiceList(ListWindow):
             sign = palette.glyph(choice.field, choice.value) if choice.field else palette.accent
             segments.append(Segment(choice.sign + " ", sign + ground))
         used = sum(text.width(segment.text) for segment in segments)
-        count = "" if choice.count is None else text.number(choice.count)
-        room = max(1, width - used - len(count) - 2)
+        count = choice.tail if choice.count is None else text.number(choice.count)
+        room = max(1, width - used - text.width(count) - 2)
         words = text.cut(text.one_line(choice.words), room)
         empty = choice.count == 0 and not choice.chosen
         segments.append(Segment(words, (palette.faint if empty else palette.text) + ground))
@@ -122,7 +149,8 @@ class ChoiceList(ListWindow):
             segments.append(Segment(note, palette.faint + ground))
             left -= text.width(note)
         segments.append(Segment(" " * (left + 1), ground))
-        segments.append(Segment(count + " ", palette.dim + ground))
+        ink = palette.key if choice.tail else palette.dim
+        segments.append(Segment(count + " ", ink + ground))
         return Strip(segments)
 
     def draw_empty(self, y: int, width: int) -> Strip:

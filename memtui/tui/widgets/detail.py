@@ -24,6 +24,9 @@ from memtui.tui.widgets.list_window import ListWindow
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+LINES_ABOVE = 2
+"""Lines above the passage that a search has found."""
+
 
 NOTHING = DetailLines((), LazyLines((), lambda _: [], 0), ())
 
@@ -40,6 +43,8 @@ class Detail(ListWindow):
         self._memory: Memory | None = None
         self._references: Sequence[Reference] = ()
         self._words: tuple[str, ...] = ()
+        self._searched: tuple[str, ...] = ()
+        """The words whose passage has been scrolled to."""
         self._lines = NOTHING
         self._laid_out_for = 0
         self._laid_out_ref = ""
@@ -144,8 +149,8 @@ class Detail(ListWindow):
         self.catch_up()
         lines = [self._lines[at] for at in self._lines.targets]
         refs = [at for at, line in enumerate(lines) if line.ref]
-        if self._chosen is None and len(refs) == 1:
-            self._target = refs[0]
+        if self._chosen is None and len(refs or lines) == 1:
+            self._target = refs[0] if refs else 0
         if (chosen := self._chosen) is None:
             self.step_target(1)
         elif chosen.folds:
@@ -176,14 +181,24 @@ class Detail(ListWindow):
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
             self.top, self._target, chosen = 0, -1, None
+            self._searched = ()
         else:
             self._lines.adopt(before)
         if chosen is not None:
             lines = [self._lines[at] for at in self._lines.targets]
             same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
             self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
+        self._go_to_passage()
         self._settle()
         self.redraw()
+
+    def _go_to_passage(self) -> None:
+        """Scroll to the passage that a new search has found, if it is further down."""
+        if self._searched == self._words or not self._words:
+            return
+        self._searched = self._words
+        first, last = self._lines.find_passage(self._words)
+        self.top = max(0, first - LINES_ABOVE) if last >= self.page else 0
 
     def _settle(self) -> None:
         """Draw what is in view; the lines below it may move."""

@@ -42,6 +42,11 @@ ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
 """Rows of text and blank rows per memory, by the setting `list.density`."""
 MAX_SEARCHED = 500
 """Rows that are searched for the memory where the last session ended."""
+PASSAGE_WIDTH = 48
+PASSAGE_SIGN = " › "
+"""Columns of the passage that a search has found, and what separates it from the title."""
+MAX_SEARCHED_CHARS = 20_000
+"""Characters of a text that are searched for that passage: half a millisecond."""
 MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
 
@@ -321,8 +326,20 @@ class MemoryList(ListWindow):
         return row_columns(width, TIME_WIDTH[self._dates], self._types, self._entities)
 
     def _texts(self, memory: Memory, room: int) -> list[str]:
-        """The rows of text: the headline, then what follows it in the memory."""
+        """The rows of text: the headline, then what follows it in the memory.
+
+        In a search it is followed by the passage that matched, unless the headline has its words.
+        """
         headline = text.one_line(memory.headline[:MAX_READ])
+        passage = self._passage(memory, headline)
+        if passage is not None:
+            if self._text_rows > 1:
+                found = text.excerpt(memory.content, passage, self._words, room)
+                return [text.cut(headline, room), found]
+            title = text.cut(headline, max(room // 3, room - PASSAGE_WIDTH)) if memory.title else ""
+            lead = f"{title}{PASSAGE_SIGN}" if title else ""
+            left = max(1, room - text.width(lead))
+            return [lead + text.excerpt(memory.content, passage, self._words, left)]
         if self._text_rows == 1:
             return [text.cut(headline, room)]
         title = memory.title.strip()
@@ -332,6 +349,15 @@ class MemoryList(ListWindow):
             return [text.cut(headline, room), text.cut(content, room)]
         first, *rest = text.wrap(content or headline, room)
         return [first, text.cut(" ".join(rest), room)]
+
+    def _passage(self, memory: Memory, headline: str) -> text.Passage | None:
+        """The passage that matched, if it has words of the search that the headline lacks."""
+        if not self._words:
+            return None
+        passage = text.find_passage(memory.content[:MAX_SEARCHED_CHARS], self._words)
+        if passage is None or passage.words <= text.count_words(headline, self._words):
+            return None
+        return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
         first = max(0, (self.size.height - len(self._empty)) // 2 - 1)

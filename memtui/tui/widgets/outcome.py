@@ -42,7 +42,7 @@ def style_of(tone: Tone, palette: Palette) -> Style:
     return {
         Tone.PLAIN: palette.text,
         Tone.QUIET: palette.dim,
-        Tone.GOOD: palette.added,
+        Tone.GOOD: palette.status("active"),
         Tone.WARNING: palette.warning,
         Tone.BAD: palette.status("deleted"),
     }[tone]

@@ -38,10 +38,17 @@ class ChipLine(ThemedWidget):
         self._hint = ""
         self._right = ""
         self._alert = ""
+        self._order = ""
         self._spans: list[tuple[int, int, str]] = []
 
     def show(
-        self, chips: Sequence[Chip], quiet: str, hint: str, right: str, alert: str = ""
+        self,
+        chips: Sequence[Chip],
+        quiet: str,
+        hint: str,
+        right: str,
+        alert: str = "",
+        order: str = "",
     ) -> None:
         """Show the line.
 
@@ -51,9 +58,10 @@ class ChipLine(ThemedWidget):
             hint: Shown highlighted after the chips.
             right: Counts.
             alert: Unreadable files; a click opens their list.
+            order: How the list is ordered; shown after the chips.
         """
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
-        self._alert = alert
+        self._alert, self._order = alert, order
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
@@ -84,6 +92,15 @@ class ChipLine(ThemedWidget):
         note, style = (self._hint, palette.warning)
         if not note and not self._chips:
             note, style = self._quiet, palette.faint
+        sorted_by = any(chip.key == "sort" for chip in self._chips)
+        if (
+            self._chips
+            and self._order
+            and not sorted_by
+            and used + text.width(self._order) + 1 <= room
+        ):
+            segments.append(Segment(f"{self._order} ", palette.faint))
+            used += cells
         note = text.cut(text.one_line(note), max(0, room - used))
         segments.append(Segment(note, style))
         used += text.width(note)

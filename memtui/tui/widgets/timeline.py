@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import date
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -25,12 +27,16 @@ if TYPE_CHECKING:
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+AXIS_FROM = 40
+"""Columns from which the count of the highest bar is written at the left."""
 LABEL_ROOM = 2
 """Empty cells between two dates below the bars."""
 
 
 def span_words(start: date, unit: Unit) -> str:
     """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    if unit == "year":
+        return f"{start.year}"
     if unit == "month":
         return f"{_MONTHS[start.month - 1]} {start.year}"
     end = find_bar_range(start, unit)[1]
@@ -105,17 +111,24 @@ class TimelinePane(ThemedWidget, can_focus=True):
 
     # Drawing
 
-    def _view(self) -> tuple[int, int, int]:
-        """(first visible bar, cells per bar, cells of left margin)."""
-        width, count = self.size.width - 2, len(self._bars)
-        if not count:
-            return 0, 1, 1
-        cells = max(1, min(6, width // count))
-        shown = max(1, width // cells)
-        first = max(0, min(count - shown, max(0, self.cursor - shown + 1)))
+    def _view(self) -> tuple[int, list[int]]:
+        """First visible bar, and the column where each one begins, with the end of the last."""
+        left = len(self._top_words) + 1
+        width, count = max(1, self.size.width - left - 1), len(self._bars)
+        shown = min(count, width)
+        first = max(0, min(count - shown, self.cursor - shown + 1))
         if self.cursor >= count - shown:
             first = max(0, count - shown)
-        return first, cells, 1
+        return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
+
+    @property
+    def _top(self) -> int:
+        return max((bar.count for bar in self._bars), default=1) or 1
+
+    @property
+    def _top_words(self) -> str:
+        """The count of the highest bar, written beside it where there is room."""
+        return text.number(self._top) if self.size.width >= AXIS_FROM else ""
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
@@ -130,25 +143,26 @@ class TimelinePane(ThemedWidget, can_focus=True):
 
     def _bar_line(self, level: int, height: int) -> Strip:
         """One line of the bars, level 0 at the bottom."""
-        first, cells, left = self._view()
+        first, edges = self._view()
         levels = max(1, height - (1 if height > 1 else 0))
-        shown = self._bars[first : first + max(1, (self.size.width - 2) // cells)]
-        top = max((bar.count for bar in self._bars), default=1) or 1
-        segments = [Segment(" " * left)]
-        gap = 1 if cells > 1 else 0
-        for index, bar in enumerate(shown, first):
-            eighths = round(bar.count / top * levels * 8)
+        axis = self._top_words if level == levels - 1 else ""
+        segments = [Segment(axis.ljust(edges[0]), self.palette.faint)]
+        for index, (start, end) in enumerate(pairwise(edges), first):
+            bar = self._bars[index]
+            eighths = round(bar.count / self._top * levels * 8)
             if bar.count:
                 eighths = max(1, eighths)
             part = max(0, min(8, eighths - level * 8))
+            gap = 1 if end - start > 1 else 0
+            cells = end - start - gap
             style = self._style(index, bar)
             if not part and level == 0:
                 here = index == self.cursor and self.has_focus
                 segments.append(
-                    Segment("·" * (cells - gap), self.palette.accent if here else self.palette.rule)
+                    Segment("·" * cells, self.palette.accent if here else self.palette.rule)
                 )
             else:
-                segments.append(Segment(_EIGHTHS[part] * (cells - gap), style))
+                segments.append(Segment(_EIGHTHS[part] * cells, style))
             if gap:
                 segments.append(Segment(" "))
         return Strip(segments)
@@ -162,18 +176,17 @@ class TimelinePane(ThemedWidget, can_focus=True):
         return self.palette.bar
 
     def _labels(self, width: int) -> Strip:
-        first, cells, left = self._view()
-        shown = self._bars[first : first + max(1, (width - 2) // cells)]
+        first, edges = self._view()
         line, last_month = [" "] * width, 0
         free_from = 0
-        for index, bar in enumerate(shown):
+        for index, at in enumerate(edges[:-1]):
+            bar = self._bars[first + index]
             if bar.start.month == last_month:
                 continue
             last_month = bar.start.month
             label = _MONTHS[bar.start.month - 1]
             if bar.start.month == 1 or not index:
                 label += f" {bar.start.year}"
-            at = left + index * cells
             if at >= free_from and at + len(label) <= width:
                 line[at : at + len(label)] = label
                 free_from = at + len(label) + LABEL_ROOM
@@ -190,9 +203,9 @@ class TimelinePane(ThemedWidget, can_focus=True):
         offset = event.get_content_offset(self)
         if offset is None or not self._bars:
             return
-        first, cells, left = self._view()
-        index = first + (offset.x - left) // cells
-        if 0 <= index < len(self._bars):
+        first, edges = self._view()
+        index = first + bisect_right(edges, offset.x) - 1
+        if edges[0] <= offset.x < edges[-1]:
             self.go(index)
             self.choose()
 

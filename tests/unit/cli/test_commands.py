@@ -86,18 +86,62 @@ def test_list_shows_current_memories_newest_first_and_says_what_is_left_out(
 
 def test_filters_are_the_same_words_everywhere(run: Run, home: Path) -> None:
     for command in (["list"], ["search", "atlas alice"]):
-        records = printed(
+        answer = printed(
             run(*command, "--store", home, "--json", "--entity", "atlas", "--type", "person")
         )
+        records = answer["memories"] if command[0] == "search" else answer
         assert [record["content"] for record in records] == ["Atlas stores soundings in PostgreSQL"]
     assert printed(run("list", "--store", home, "--json", "--since", "2026-03-03")) != []
     assert printed(run("list", "--store", home, "--json", "--until", "2020-01-01")) == []
 
 
+def test_a_search_that_finds_nothing_says_so_and_fails(run: Run, home: Path) -> None:
+    done = run("search", "--store", home, "zeppelin")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert 'no "zeppelin"' in done.stderr
+    assert "no matches" in done.stderr
+    as_json = run("search", "--store", home, "--json", "zeppelin")
+    assert as_json.returncode == 1
+    answer = json.loads(as_json.stdout)
+    assert (answer["memories"], answer["missing"]) == ([], ["zeppelin"])
+
+
+def test_a_misspelt_word_is_replaced_and_named(run: Run, home: Path) -> None:
+    done = run("search", "--store", home, "soundigns")
+    assert (done.returncode, done.stderr) == (0, 'no "soundigns"; showing "soundings"\n')
+    assert "Atlas stores soundings" in done.stdout
+    answer = printed(run("search", "--store", home, "--json", "soundigns"))
+    assert answer["showing"] == [{"typed": "soundigns", "words": ["soundings"], "count": 1}]
+
+
+def test_what_filters_hide_is_counted_and_named(run: Run, home: Path) -> None:
+    done = run("search", "--store", home, "soundings type:company")
+    assert done.returncode == 1
+    assert "1 memory holds all words: without type:company" in done.stderr
+    answer = json.loads(run("search", "--store", home, "--json", "soundings type:company").stdout)
+    assert [(one["filter"], one["count"]) for one in answer["hidden"]] == [("type:company", 1)]
+
+
+def test_search_prints_the_passage_that_matched(run: Run, home: Path) -> None:
+    text = "Harbour notes\n\nnothing here\n\nthe winch turns left\n\nmore"
+    write_facts(home, "winch", [fact(77, text)])
+    done = run("search", "--store", home, "winch turns")
+    headline, passage = done.stdout.splitlines()[:2]
+    assert headline.endswith("Harbour notes")
+    assert passage.strip() == "the winch turns left"
+    (found,) = printed(run("search", "--store", home, "--json", "winch turns"))["memories"]
+    assert found["passage"] == {
+        "start": text.index("the"),
+        "end": text.index("\n\nmore"),
+        "line": 5,
+        "text": "the winch turns left",
+    }
+
+
 def test_search_explains_itself_with_parts_that_add_up(run: Run, home: Path) -> None:
     records = printed(
         run("search", "--store", home, "--json", "--explain", "where does alice work")
-    )
+    )["memories"]
     assert records[0]["content"] == "Alice works at the harbour office"
     for record in records:
         assert sum(record["parts"].values()) == pytest.approx(record["score"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,8 @@ def test_turns_in_order_and_questions_with_their_evidence() -> None:
         "Ben: Look! [image: a loaf]",
         "Ada: The oven broke.",
     ]
+    first = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert [memory.created for memory in memories[:3]] == [first, first, None]
     slots = {memory.id: slot for slot, memory in enumerate(memories)}
     asked = list(locomo.questions(samples, slots))
     assert [(one.sample, set(one.evidence), one.category) for one in asked] == [
@@ -56,11 +59,13 @@ def test_the_table_keeps_tuning_apart(
 ) -> None:
     file = tmp_path / "locomo10.json"
     file.write_text(json.dumps([sample("conv-26"), sample("conv-41")]))
-    monkeypatch.setattr("sys.argv", ["locomo", str(file)])
+    monkeypatch.setattr("sys.argv", ["locomo", str(file), "--variants"])
     monkeypatch.setattr(hybrid, "model", lambda: None)
     locomo.main()
     printed = capsys.readouterr().out
     assert "6 turns; 2 questions to tune on, 2 reported" in printed
+    assert "without date" in printed
     assert "category 4" in printed
-    assert "neighbours 0.2" in printed
+    assert "categories 1 to 4" in printed
+    assert "Chosen on conv-26 and conv-30" in printed
     assert "no vectors" in printed

@@ -1,0 +1,189 @@
+"""Commands about what an agent is given: `context` and `hot`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from memtui import query as queries
+from memtui.cli.options import json_option, store_option
+from memtui.cli.output import print_json
+from memtui.cli.store_selection import load_library
+from memtui.errors import Refused
+from memtui.model import to_record
+from memtui.query import Query, Sort
+from memtui.text import cut, date, number, one_line, visible
+
+if TYPE_CHECKING:
+    from memtui.context import ContextSettings, Pack
+
+HOT_LIMIT = 10
+"""As `report-hot-facts.sh` of agent-memory."""
+
+
+@click.command("context")
+@click.argument("recipe", required=False)
+@click.argument("text", nargs=-1)
+@store_option
+@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this type; repeatable.")
+@click.option(
+    "--memory-type",
+    "preferred",
+    multiple=True,
+    metavar="TYPE",
+    help="Type that the recipe typed prefers; repeatable.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Most entries of the main section."
+)
+@click.option(
+    "--budget", type=click.IntRange(min=1), metavar="TOKENS", help="Most tokens of the whole text."
+)
+@click.option(
+    "--page-in", multiple=True, metavar="ID", help="Give this memory's whole text; repeatable."
+)
+@json_option
+@click.option("--markdown", is_flag=True, help="Output a document with the reasons.")
+@click.option("--explain", is_flag=True, help="Show why each entry is in, and the next is not.")
+@click.option("--track", is_flag=True, help="Count an access of each memory that is given.")
+def context(
+    recipe: str | None,
+    text: Sequence[str],
+    stores: Sequence[str],
+    types: Sequence[str],
+    preferred: Sequence[str],
+    limit: int | None,
+    budget: int | None,
+    page_in: Sequence[str],
+    as_json: bool,
+    markdown: bool,
+    explain: bool,
+    track: bool,
+) -> None:
+    """Show what an agent would be given for a task, by a recipe.
+
+    TEXT is the task, taken as plain words; for session and loaded a project or branch. Without
+    RECIPE the recipes are listed.
+    """
+    from memtui.context import build_pack, find_recipe, format_markdown, list_recipes
+
+    settings = _settings()
+    if recipe is None:
+        for known in list_recipes(settings):
+            print(f"{known.name:<8}  {one_line(known.description)} ({one_line(known.source)})")
+        return
+    chosen = find_recipe(recipe, settings)
+    library = load_library(stores)
+    library.index()
+    pack = build_pack(
+        chosen,
+        " ".join(text),
+        library,
+        settings,
+        datetime.now().astimezone(),
+        types=preferred,
+        only=_only(types),
+        limit=limit,
+        budget=budget,
+        page_in=page_in,
+    )
+    if track:
+        library.count_accesses(pack.refs)
+    if as_json:
+        record = pack.as_record()
+        if not explain:
+            del record["dropped"]
+        print_json(record)
+    elif markdown:
+        print(visible(format_markdown(pack)), end="")
+    else:
+        print(visible(pack.text), end="" if pack.text.endswith("\n") or not pack.text else "\n")
+        if explain:
+            _print_reasons(pack)
+        _print_summary(pack)
+
+
+def _settings() -> ContextSettings:
+    from memtui import config, paths
+    from memtui.context import read_settings
+
+    settings = config.load(paths.config_file()).settings  # its faults are told on opening
+    return read_settings(settings.recipe_constants, settings.recipes)
+
+
+def _only(types: Sequence[str]) -> Query:
+    if not types:
+        return Query()
+    wanted = queries.parse_condition("type", ",".join(types))
+    return queries.with_filter_values(Query(), "type", wanted.values)
+
+
+def _print_reasons(pack: Pack) -> None:
+    for section in pack.sections:
+        print(f"\n{one_line(section.title)}: {section.tokens:,} tokens; {one_line(section.rule)}")
+        for entry in section.entries:
+            if entry.ref:
+                print(f"  {one_line(entry.ref)}  {entry.tokens} tokens  {one_line(entry.why)}")
+    if pack.dropped:
+        print("\nleft out:")
+        for one in pack.dropped:
+            print(f"  {one_line(one.entry.ref)}  {one_line(one.reason)}")
+
+
+def _print_summary(pack: Pack) -> None:
+    budget = f" of {number(pack.budget)}" if pack.budget is not None else ""
+    entries = len(pack.refs)
+    parts = [f"{number(pack.tokens)}{budget} tokens (estimated)", f"{number(entries)} memories"]
+    if pack.dropped:
+        parts.append(f"{number(len(pack.dropped))} next ones left out")
+    click.echo(" · ".join(parts), err=True)
+    for note in pack.notes:
+        click.echo(one_line(note), err=True)
+
+
+@click.command("hot")
+@store_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=HOT_LIMIT,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of memories to print.",
+)
+@json_option
+def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
+    """List the memories that were given most often, with count and last time.
+
+    Only accesses that somebody counted: the stores' own programs, and --track.
+    """
+    from memtui.search.usage import count_accesses, find_last_access
+
+    library = load_library(stores)
+    found = library.find(replace(Query(), sort=Sort.USED))
+    memories = [found.rows[slot] for slot in found.slots[:limit]]
+    used = [memory for memory in memories if count_accesses(memory)]
+    if as_json:
+        records: list[dict[str, Any]] = []
+        for memory in used:
+            last = find_last_access(memory)
+            records.append(
+                {
+                    **to_record(memory),
+                    "accesses": int(count_accesses(memory)),
+                    "accessed": last.isoformat().replace("+00:00", "Z") if last else None,
+                }
+            )
+        print_json(records)
+        return
+    if not used:
+        raise Refused("no accesses were counted", do="`memtui context --track` counts them")
+    for memory in used:
+        when = date(find_last_access(memory)) or "-"
+        count = number(int(count_accesses(memory)))
+        text = one_line(memory.headline)
+        print(cut(f"{count:>6}  {when:<16}  {one_line(memory.id)[:10]:<10}  {text}", 200))

@@ -1,0 +1,118 @@
+"""What was believed at a time: the memories that were there then, with their status and text.
+
+A memory was there if it was created by then; one without any date is taken to have been there
+always. It was in use if it was not yet superseded, retired or deleted: superseded at the creation
+of its first successor (or at the start of the link that says so), retired or deleted at the time
+that the store gives, else at its last change. If none of this is known, its present status is
+taken. What the journal, the versions a store keeps, or git know of that time goes before all this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from memtui.insight.links import SUPERSEDES
+from memtui.insight.versions import VERSIONS_KEY, kept_versions
+from memtui.model import CURRENT, Memory
+from memtui.stores.values import from_iso
+
+END_KEYS = ("deleted_at", "superseded_at", "retired_at", "archived_at", "retiredAt", "deletedAt")
+"""Keys of `Memory.extra` that say when a memory was taken out of use."""
+
+FindMemory = Callable[[str, str], Memory | None]
+"""Looks up a memory by store label and id; None if it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormerStates:
+    """What is known for certain of some memories at one time, from the journal and git."""
+
+    memories: Mapping[str, Memory] = field(default_factory=dict)
+    """Ref -> the memory as it was; also of memories that are no longer there."""
+    absent: frozenset[str] = frozenset()
+    """Refs of memories that were not there yet."""
+
+
+def memories_at(
+    memories: Iterable[Memory], at: datetime, former: FormerStates | None = None
+) -> Iterator[Memory]:
+    """Return the memories as they were at a time, those that are gone now last.
+
+    Args:
+        memories: All memories of the open stores, whatever their status.
+        at: The time; aware.
+        former: What journal and git know of that time.
+    """
+    known = former or FormerStates()
+    there = list(memories)
+    by_id = {(memory.store, memory.id): memory for memory in there}
+    refs = {memory.ref for memory in there}
+    for memory in there:
+        if memory.ref in known.absent:
+            continue
+        if memory.ref in known.memories:
+            yield known.memories[memory.ref]
+        elif was_there(memory, at):
+            ended = find_end(memory, lambda store, id: by_id.get((store, id)))
+            yield with_status_at(text_at(memory, at), at, ended)
+    for ref, memory in known.memories.items():
+        if ref not in refs:
+            yield memory
+
+
+def was_there(memory: Memory, at: datetime) -> bool:
+    """Whether a memory had been created by this time."""
+    begun = memory.created or memory.updated
+    return begun is None or begun <= at
+
+
+def find_end(memory: Memory, find: FindMemory) -> datetime | None:
+    """When a memory was taken out of use; None if it is in use, or if nobody knows."""
+    if memory.status in CURRENT:
+        return None
+    if memory.status == "superseded":
+        times = [
+            time
+            for id in memory.superseded_by
+            if (newer := find(memory.store, id)) is not None
+            and (time := _superseded_at(memory, newer)) is not None
+        ]
+        if times:
+            return min(times)
+    for key in END_KEYS:
+        if time := from_iso(memory.extra.get(key)):
+            return time
+    if memory.updated is not None and memory.created is not None:
+        return memory.updated if memory.updated > memory.created else None
+    return None
+
+
+def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:
+    begun = newer.created or newer.updated
+    for link in newer.links:
+        if link.relation == SUPERSEDES and link.target == memory.id and link.valid_from is not None:
+            return max(link.valid_from, begun) if begun is not None else link.valid_from
+    return begun
+
+
+def with_status_at(memory: Memory, at: datetime, ended: datetime | None) -> Memory:
+    """The memory in use again, if it was taken out of use after this time."""
+    if ended is None or ended <= at:
+        return memory
+    return replace(memory, status="active", superseded_by=())
+
+
+def text_at(memory: Memory, at: datetime) -> Memory:
+    """The memory with the text it had, as far as its store keeps former versions."""
+    versions = kept_versions(memory)
+    if not versions:
+        return memory
+    ends = [version.time for version in versions[1:]]
+    listed = memory.extra[VERSIONS_KEY]
+    ends.append(from_iso(listed[-1].get("created_at")) if isinstance(listed[-1], dict) else None)
+    for version, end in zip(versions, ends, strict=True):
+        if end is not None and at < end:
+            return version.memory
+    return memory

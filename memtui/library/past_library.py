@@ -1,0 +1,238 @@
+"""The library as of a time: it reads and searches like the present one, and refuses to write.
+
+`PastViews` keeps what does not depend on the time (when each memory was taken out of use), so that
+going to another time costs a few array operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+from memtui.changes import Act, Change
+from memtui.errors import Refused
+from memtui.insight import as_of
+from memtui.insight.as_of import FormerStates
+from memtui.insight.versions import VERSIONS_KEY
+from memtui.library.former_states import find_former_states
+from memtui.library.indexing import Index
+from memtui.library.library import Library
+from memtui.library.loaded_stores import LoadedState, LoadedStores
+from memtui.library.slots import SlotTable
+from memtui.library.snapshot import Rows, Snapshot
+from memtui.model import Memory
+from memtui.progress import IsCancelled, Report, never, silent
+from memtui.search import columns as columns_of
+from memtui.search import numbering, past_columns
+from memtui.text import date
+
+if TYPE_CHECKING:
+    from memtui.bundle.restoring import Restoration
+    from memtui.journal import JournalAction
+    from memtui.library.planning import Planned
+
+_VERSIONS = f'"{VERSIONS_KEY}":['.encode()
+
+
+class PastViews:
+    """Makes libraries as of a time; may be used from any thread."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        """The present."""
+        self._lock = RLock()
+        self._revision = -1
+        self._ends: Any = None
+        """See `past_columns.make_ends`."""
+        self._versioned: list[int] = []
+        """Slots of memories whose store keeps former texts of them."""
+
+    def at(self, at: datetime, cancelled: IsCancelled = never) -> PastLibrary:
+        """Return the library as it was at a time: what was believed then, in the texts of then.
+
+        Former states come from memtui's journal, from the versions the stores keep, and from git.
+        The first call reads all memories that are not in use any more, and git takes up to some
+        seconds per repository: call it from a background job.
+
+        Args:
+            at: The time; aware.
+            cancelled: Asked while git is read; what it knows is left out then.
+        """
+        former = find_former_states(self.library, at, cancelled)
+        with self._lock:
+            state = self.library.loaded.state
+            if state.snapshot.revision != self._revision:
+                self._read_ends(state)
+            return PastLibrary(self.library, self._past_stores(state, at, former), at)
+
+    def _read_ends(self, state: LoadedState) -> None:
+        rows, columns = state.snapshot.rows, state.columns
+        slots = self.library.loaded.slots()
+
+        def find(store: str, id: str) -> Memory | None:
+            slot = slots.get(f"{store}:{id}")
+            return None if slot is None else rows[slot]
+
+        ends: dict[int, float] = {}
+        for slot in past_columns.find_ended(columns):
+            ended = as_of.find_end(rows[slot], find)
+            if ended is not None:
+                ends[slot] = ended.timestamp()
+        self._ends = past_columns.make_ends(len(columns), ends)
+        self._versioned = [
+            slot for slot in past_columns.live_slots(columns) if _has_versions(rows, slot)
+        ]
+        self._revision = state.snapshot.revision
+
+    def _past_stores(self, state: LoadedState, at: datetime, former: FormerStates) -> PastStores:
+        rows = state.snapshot.rows
+        slots = self.library.loaded.slots()
+        known = dict(former.memories)
+        for slot in self._versioned:
+            memory = rows[slot]
+            earlier = as_of.text_at(memory, at)
+            if earlier is not memory and memory.ref not in known and as_of.was_there(memory, at):
+                ended = self._ends[slot]
+                until = None if ended != ended else datetime.fromtimestamp(float(ended), UTC)
+                known[memory.ref] = as_of.with_status_at(earlier, at, until)
+        hidden = [slots[ref] for ref in (*former.absent, *known) if ref in slots]
+        columns, revived = past_columns.columns_at(
+            state.columns, at.timestamp(), self._ends, hidden
+        )
+        return PastStores(self.library.loaded, state, columns, revived, tuple(known.values()))
+
+
+def _has_versions(rows: Rows, slot: int) -> bool:
+    line = rows.cached_line(slot)
+    if line is not None:
+        return _VERSIONS in line.record
+    return VERSIONS_KEY in rows[slot].extra
+
+
+class _RevivedRows(Sequence[Memory]):
+    """The rows of the present; those that were still in use then are active again."""
+
+    def __init__(self, rows: Rows, revived: Any) -> None:
+        self._rows = rows
+        self._revived = revived
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[slot] for slot in range(*index.indices(len(self)))]
+        memory = self._rows[index]
+        if not self._revived[index]:
+            return memory
+        return as_of.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
+
+
+_LATEST = datetime.max.replace(tzinfo=UTC)
+
+
+class PastStores(LoadedStores):
+    """What `LoadedStores` tells of the present, of a time before; nothing is loaded or published.
+
+    Memories with another text then stand in rows of their own, after those of the present.
+    """
+
+    def __init__(
+        self,
+        present: LoadedStores,
+        state: LoadedState,
+        columns: columns_of.Columns,
+        revived: Any,
+        known: Sequence[Memory],
+    ) -> None:
+        self.lock = RLock()
+        self.caches = present.caches
+        rows = state.snapshot.rows
+        self._table = SlotTable()
+        parts: list[Sequence[Memory]] = [_RevivedRows(rows, revived), *((known,) if known else ())]
+        serials = rows.serials
+        if known:
+            columns = columns_of.concat([columns, columns_of.build(known)])
+            first = int(serials[-1]) + 1 if len(serials) else 0
+            serials = numbering.append_serials(serials, first, len(known))
+        then = Rows(parts, serials)
+        self._table.adopt(parts, serials, columns, self._slots_of(present, columns, known, rows))
+        self._revision = state.snapshot.revision
+        snapshot = Snapshot(
+            rows=then,
+            count=self._table.alive_count(),
+            stores=state.snapshot.stores,
+            revision=state.snapshot.revision,
+        )
+        self.state = LoadedState(snapshot, columns)
+
+    @staticmethod
+    def _slots_of(
+        present: LoadedStores, columns: columns_of.Columns, known: Sequence[Memory], rows: Rows
+    ) -> dict[str, int]:
+        alive = columns.alive
+        slots = {ref: slot for ref, slot in present.slots().items() if alive[slot]}
+        slots.update((memory.ref, len(rows) + at) for at, memory in enumerate(known))
+        return slots
+
+    def memories_of(self, label: str) -> list[Memory]:
+        """All memories that the store had then."""
+        columns, rows = self.state.columns, self.state.snapshot.rows
+        if label not in columns.stores:
+            return []
+        return [
+            rows[slot] for slot in past_columns.live_slots(columns, columns.stores.index(label))
+        ]
+
+    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Nothing: the past does not change."""
+
+    def refresh(self) -> bool:
+        return False
+
+    def refresh_files(self, paths: Collection[str]) -> bool:  # noqa: ARG002
+        return False
+
+
+class PastLibrary(Library):
+    """The library as of a time; every method that would write raises Refused."""
+
+    def __init__(self, present: Library, stores: PastStores, at: datetime) -> None:
+        super().__init__(present.stores, state=None, now=lambda: at, weights=present.weights)
+        self.at = at
+        self._loaded = stores
+        self._semantic = present.semantic
+        self._index = Index()
+        indexed = present.index_state
+        if indexed.is_ready:
+            self._index.set(
+                indexed.covering(stores.state.snapshot.rows, stores.state.columns.alive)
+            )
+
+    @property
+    def refused(self) -> str:
+        """Why nothing can be written."""
+        return f"the library is shown as of {date(self.at)}; nothing can be changed there"
+
+    def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Nothing: the index of the present is used."""
+
+    def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
+        return self.refused
+
+    def plan(self, changes: Sequence[Change], title: str = "") -> Planned:  # noqa: ARG002
+        raise Refused(self.refused, do="go back to the present first")
+
+    def apply(self, planned: Planned) -> JournalAction:  # noqa: ARG002
+        raise Refused(self.refused, do="go back to the present first")
+
+    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:  # noqa: ARG002
+        raise Refused(self.refused, do="go back to the present first")
+
+    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:  # noqa: ARG002
+        raise Refused(self.refused, do="go back to the present first")
+
+    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:  # noqa: ARG002
+        raise Refused(self.refused, do="go back to the present first")

@@ -1,0 +1,192 @@
+"""Counts of accesses: how often a memory was given to somebody who asked for it to be counted.
+
+A JSON file with an entry for each memory, in the form that agent-memory's retrieve script keeps
+(retrieve-memory.sh:32-59):
+
+    {"facts": {"alice/5862...": {"count": 2, "lastAccessed": "2026-11-20T17:10:00Z"}}}
+
+agent-memory has its own, `metrics/access.json`; for other stores memtui keeps `.memtui/access.json`
+beside the store, made by the first access that is counted, with the group `memories` and the key
+of the shard in each entry. Browsing never counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, TypeGuard
+
+from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.errors import Refused
+from memtui.files.json.editing import raw_value
+from memtui.files.reading import decode, read_bytes
+from memtui.files.sidecar_lines import FOLDER
+from memtui.model import Memory
+from memtui.stores.base import Scan, Shard, Store, WritableStore
+from memtui.stores.scanning import CachedFile
+from memtui.stores.values import text_of, to_iso_seconds, whole_number
+
+FILE = "access.json"
+MEMORIES = "memories"
+"""The group of entries in memtui's own file; agent-memory has `entities` and `facts`."""
+COUNT, LAST, SHARD = "count", "lastAccessed", "shard"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessKey:
+    """Where the count of one memory stands."""
+
+    group: str
+    key: str
+    shard: str
+    """Key of the shard that holds the memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessCount:
+    """How often a memory was given, and when last, as the file writes it."""
+
+    count: int
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccessLog:
+    """The counts of one file."""
+
+    counts: Mapping[tuple[str, str], AccessCount] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """Shard -> changes whenever one of its counts does."""
+
+
+NO_ACCESSES = AccessLog()
+
+
+class CountsAccesses(WritableStore, Protocol):
+    """A store that can count accesses."""
+
+    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
+        """The edits that count one access of each of these memories. Raises Refused."""
+        ...
+
+
+def counts_accesses(store: Store) -> TypeGuard[CountsAccesses]:
+    """Whether the store can count accesses."""
+    return callable(getattr(store, "plan_accesses", None))
+
+
+class AccessFile:
+    """The counts of one store, read again when their file changes."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self.path = path
+        self._root = root
+        self._file = CachedFile(path, root, parse_accesses, NO_ACCESSES)
+
+    def current(self) -> AccessLog:
+        """The counts as of now; none where the file cannot be read. Never raises."""
+        return self._file.current().value
+
+    def plan(self, keys: Sequence[AccessKey], now: datetime) -> tuple[Edit, ...]:
+        """The edits that add one to each count. Raises Refused if the file cannot be changed."""
+        state = self._file.current()
+        if state.fault:
+            raise Refused(f"accesses cannot be counted: {state.fault}", where=str(self.path))
+        entries = {key: self._entry(key, state.value, now) for key in dict.fromkeys(keys)}
+        if not os.path.lexists(self.path):
+            groups: dict[str, dict[str, Any]] = {}
+            for key, entry in entries.items():
+                groups.setdefault(key.group, {})[key.key] = entry
+            return (TextEdit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
+        text = decode(read_bytes(self.path, self._root))
+        top = json.loads(text)
+        edits: list[Edit] = []
+        for group in dict.fromkeys(key.group for key in entries):
+            mine = {key.key: entry for key, entry in entries.items() if key.group == group}
+            held = top.get(group)
+            if not isinstance(held, dict):
+                if group in top:
+                    raise Refused(f"its {group!r} is not an object", where=str(self.path))
+                edits.append(self._edit((group,), "", _to_json(mine, 1)))
+                continue
+            for name, entry in mine.items():
+                before = raw_value(text, (group, name)) if name in held else ""
+                edits.append(self._edit((group, name), before, _to_json(entry, 2)))
+        return tuple(edits)
+
+    def _edit(self, pointer: tuple[str, ...], before: str, after: str) -> ValueEdit:
+        return ValueEdit(str(self.path), pointer, before, after)
+
+    def _entry(self, key: AccessKey, log: AccessLog, now: datetime) -> dict[str, Any]:
+        known = log.counts.get((key.group, key.key))
+        entry: dict[str, Any] = {
+            COUNT: (known.count if known else 0) + 1,
+            LAST: to_iso_seconds(now),
+        }
+        return {**entry, SHARD: key.shard} if key.group == MEMORIES else entry
+
+
+def sidecar_access_file(root: Path) -> AccessFile:
+    """The file beside a store whose format has none: a folder, or one file."""
+    if root.is_file():
+        return AccessFile(root.parent / FOLDER / f"{root.name}.{FILE}", root.parent)
+    return AccessFile(root / FOLDER / FILE, root)
+
+
+def parse_accesses(text: str) -> AccessLog:
+    """Read the counts; what has another form is passed over. Never raises."""
+    try:
+        top = json.loads(text)
+    except (ValueError, RecursionError):
+        return NO_ACCESSES
+    counts: dict[tuple[str, str], AccessCount] = {}
+    by_shard: dict[str, list[tuple[str, int, str]]] = {}
+    for group, entries in top.items() if isinstance(top, dict) else ():
+        for key, entry in entries.items() if isinstance(entries, dict) else ():
+            if not isinstance(entry, dict):
+                continue
+            found = AccessCount(whole_number(entry.get(COUNT)), text_of(entry.get(LAST)))
+            counts[group, key] = found
+            # agent-memory's keys are `slug` and `slug/id`, whose shard is `entities/slug`.
+            shard = text_of(entry.get(SHARD)) or f"entities/{key.partition('/')[0]}"
+            by_shard.setdefault(shard, []).append((key, found.count, found.last))
+    marks = {
+        shard: hashlib.blake2b(repr(sorted(those)).encode(), digest_size=6).hexdigest()
+        for shard, those in by_shard.items()
+    }
+    return AccessLog(counts, marks)
+
+
+def mark_shards(shards: Iterable[Shard], log: AccessLog) -> list[Shard]:
+    """The shards with stamps that change with the counts too."""
+    return [
+        replace(shard, stamp=f"{shard.stamp}|{log.marks[shard.key]}")
+        if shard.key in log.marks
+        else shard
+        for shard in shards
+    ]
+
+
+def mark_scan(scan: Scan, log: AccessLog) -> Scan:
+    """The scan with such stamps."""
+    return replace(scan, shards=tuple(mark_shards(scan.shards, log))) if log.marks else scan
+
+
+def with_accesses(memory: Memory, log: AccessLog, group: str, key: str) -> Memory:
+    """The memory with its count in `extra`: `access_count` and `last_accessed`."""
+    found = log.counts.get((group, key))
+    if found is None:
+        return memory
+    extra = {**memory.extra, "access_count": found.count, "last_accessed": found.last}
+    return replace(memory, extra=extra)
+
+
+def _to_json(value: Any, depth: int) -> str:
+    """As jq writes it, indented for this depth."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return text.replace("\n", "\n" + "  " * depth)

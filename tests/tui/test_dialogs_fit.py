@@ -1,0 +1,161 @@
+"""Dialogs are as large as their content; help and palette are searched; the footer's order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.widget import Widget
+
+from memtui import themes
+from memtui.errors import TerminalError
+from memtui.tui import key_bindings, refuse_terminal
+from memtui.tui.dialogs.command_palette import MOST_RECENT, with_recent
+from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.layout import Pane
+from memtui.tui.widgets.outcome import OutcomeLine
+
+from .stage import Stage, fact, stage, write_store
+
+SIZES = [(160, 45), (80, 24), (40, 12)]
+ONE_LINE = "Delete this draft?"
+LONG = "a long name of a saved filter that goes on and on " * 3
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+def _box(on: Stage) -> Widget:
+    return on.app.screen.query_one(".box")
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_a_question_of_one_line_is_a_small_box(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        said = [OutcomeLine(ONE_LINE)]
+        on.app.push_screen(ConfirmDialog("Delete", said, [Reply("d", "delete", "delete")]))
+        await on.sees(ONE_LINE)
+        assert _box(on).outer_size.width <= 40
+        assert _box(on).outer_size.height <= 6
+        assert "esc cancel" in on.text()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        choices = [Choice("a", "short"), Choice("b", LONG.strip() + " END")]
+        on.app.push_screen(Picker("Saved filters", choices, several=False))
+        await on.sees("short")
+        await on.press("j")
+        if size[0] < 160:
+            await on.sees("a long name")
+            shown = " ".join(on.text().replace("│", " ").split())
+            assert "on and on" in shown
+            assert ("END" in shown) == (size[0] == 80), "three rows at most"
+        else:
+            await on.sees("END")
+        assert "esc cancel" in on.text()
+
+
+async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.press("?")
+        await on.sees("detail.raw")
+        await on.press("/")
+        await on.type("undo")
+        await on.sees("Undo the last change")
+        assert "Go to the entities" not in on.text()
+        await on.press("enter", "escape")
+        await on.sees("In the memories")
+        await on.press("escape")
+        assert on.app.screen is on.browse
+
+
+async def test_the_palette_shows_one_line_a_command_and_the_latest_first(
+    root: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    async with stage(root, (120, 35), state=state) as on:
+        await on.press(":")
+        row = next(line for line in on.text().splitlines() if "Search as you type" in line)
+        assert row.rstrip(" │").split()[-1] == "/" or " / " in row, "its key at the right"
+        await on.type("toggle zoom")
+        await on.press("enter")
+        assert on.browse.zoomed
+        await on.press("q")
+    async with stage(root, (120, 35), state=state) as on:
+        await on.press(":", "enter")
+        assert not on.browse.zoomed, "the first command is the one used last"
+
+
+def test_recent_commands_are_few_and_each_once() -> None:
+    recent: tuple[str, ...] = ()
+    for number in range(50):
+        recent = with_recent(recent, f"a{number % 30}")
+    assert recent[0] == "a19"
+    assert len(recent) == len(set(recent)) == MOST_RECENT
+
+
+@pytest.mark.parametrize("pane", Pane)
+async def test_the_footer_begins_with_the_pane_and_ends_with_filters(
+    root: Path, pane: Pane
+) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press(str(pane.number))
+        shown = key_bindings.for_footer(pane, on.browse.action_context())
+        ranks = [key_bindings._footer_rank(action, pane) for action in shown]
+        assert ranks == sorted(ranks)
+        footer = on.text().splitlines()[-1]
+        assert footer.rstrip().endswith("? help  q quit")
+        await on.pilot.resize_terminal(40, 12)
+        await on.settle()
+        assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
+
+
+async def test_the_order_stays_beside_the_chips_and_the_timeline_says_its_most(
+    root: Path,
+) -> None:
+    async with stage(root, (160, 45)) as on:
+        on.browse.set_text("type:decision,bug")
+        await on.press("4")
+        assert "newest first" in on.text().splitlines()[1]
+    facts = {"a": [fact(n, f"Number {n}", "2026-11-18") for n in range(12)]}
+    facts["a"].append(fact(20, "Older", "2026-11-01"))
+    async with stage(write_store(root.parent / "other", facts), (160, 45)) as on:
+        timeline = on.browse.timeline
+        first, last = timeline.render_line(0).text, timeline.render_line(0).text.rstrip()
+        assert first.startswith("12 ")
+        _, edges = timeline._view()
+        assert edges[-1] == timeline.size.width - 1, "the bars fill the width"
+        assert len(last) > 10
+
+
+@pytest.mark.parametrize(
+    ("environ", "few"),
+    [
+        ({"TERM": "xterm"}, True),
+        ({"TERM": "linux"}, True),
+        ({"TERM": "screen"}, True),
+        ({"TERM": "xterm-256color"}, False),
+        ({"TERM": "xterm", "COLORTERM": "truecolor"}, False),
+        ({"TERM": "xterm-kitty"}, False),
+        ({}, False),
+    ],
+)
+def test_a_terminal_of_sixteen_colours_is_known(environ: dict[str, str], few: bool) -> None:
+    assert themes.has_sixteen_colours(environ) is few
+
+
+def test_a_terminal_that_cannot_show_the_screen_is_refused() -> None:
+    refuse_terminal({"TERM": "xterm"}, "utf-8")
+    with pytest.raises(TerminalError, match="TERM=dumb"):
+        refuse_terminal({"TERM": "dumb"}, "UTF-8")
+    with pytest.raises(TerminalError, match="not UTF-8"):
+        refuse_terminal({"TERM": "xterm"}, "iso8859-1")
+
+
+def test_added_words_are_underlined_without_colours() -> None:
+    assert "underline" in themes.mono().paints["added"].attributes

@@ -1,0 +1,319 @@
+"""`review`, `consolidate`, `compact`, `extract`, on copies of the sample data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui import paths
+from tests.unit.library.stores_for_tests import agent_memory
+from tests.unit.stores.json_stores.opened import files_below
+
+Call = Callable[..., int]
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Path:
+    root = tmp_path / "sample"
+    shutil.copytree(paths.bundled_folder("sample-data") / "simple-memory", root)
+    return root
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    return agent_memory(
+        tmp_path / "home",
+        {
+            "alice": [
+                "Alice works at Lumen Systems in the Porto office",
+                "Alice works at Lumen Systems in the Porto office now",
+                "Alice lives in Braga with two cats",
+                "Alice lives in Porto near the river",
+            ]
+        },
+    )
+
+
+def listed(call: Call, capsys: pytest.CaptureFixture[str], root: Path, *more: str) -> list[Any]:
+    capsys.readouterr()
+    assert call("review", "--json", "--store", root, *more) == 0
+    found: list[Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def without_sidecar(root: Path) -> dict[str, bytes]:
+    return {name: data for name, data in files_below(root).items() if ".memtui" not in name}
+
+
+def test_review_lists_near_duplicates_and_contradictions_with_their_changes(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path
+) -> None:
+    found = listed(call, capsys, facts)
+    by_kind = {one["kind"]: one for one in found}
+    assert [len(one["refs"]) for one in found if one["kind"] == "duplicate"] == [2]
+    lives = by_kind["contradiction"]
+    assert "lives in" in lives["reason"]
+    assert lives["refs"][0].endswith("00000004-0000-4000-8000-000000000000")
+    assert lives["changes"][0]["act"] == "retire"
+    assert all(one["source"] for one in found)
+
+
+@pytest.mark.parametrize("at", range(2))
+def test_accept_then_undo_gives_the_same_bytes(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path, at: int
+) -> None:
+    before = without_sidecar(facts)
+    proposal = [one for one in listed(call, capsys, facts) if not one["hint"]][at]
+    assert call("review", "accept", proposal["id"], "--store", facts) == 0
+    assert without_sidecar(facts) != before
+    assert proposal["id"] not in [one["id"] for one in listed(call, capsys, facts)]
+    assert call("undo", "--store", facts) == 0
+    assert without_sidecar(facts) == before
+    assert proposal["id"] in [one["id"] for one in listed(call, capsys, facts)]
+
+
+def test_a_declined_proposal_comes_back_only_when_its_memories_change(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path
+) -> None:
+    proposal = next(one for one in listed(call, capsys, facts) if one["kind"] == "contradiction")
+    assert call("review", "decline", proposal["id"][:6], "--store", facts) == 0
+    assert "contradiction" not in [one["kind"] for one in listed(call, capsys, facts)]
+    ref = proposal["refs"][0]
+    assert call("edit", ref, "--content", "Alice lives in Porto by the sea", "--store", facts) == 0
+    assert "contradiction" in [one["kind"] for one in listed(call, capsys, facts)]
+
+
+def test_a_snoozed_proposal_is_counted_and_reopened(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path
+) -> None:
+    first = listed(call, capsys, facts)[0]["id"]
+    assert call("review", "snooze", first, "--store", facts) == 0
+    assert first not in [one["id"] for one in listed(call, capsys, facts)]
+    assert call("review", "--store", facts) == 0
+    assert "1 snoozed" in capsys.readouterr().out
+    assert call("review", "reopen", first, "--store", facts) == 0
+    assert first in [one["id"] for one in listed(call, capsys, facts)]
+
+
+def test_looking_at_the_queue_writes_nothing_into_the_store(
+    call: Call, capsys: pytest.CaptureFixture[str], sample: Path
+) -> None:
+    before = files_below(sample)
+    found = listed(call, capsys, sample)
+    assert {"contradiction", "dangling"} <= {one["kind"] for one in found}
+    for one in found:
+        if one["changes"]:
+            assert call("review", "show", one["id"], "--store", sample) == 0
+    assert files_below(sample) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("accept", "ffffff"), 1, "no open proposal"),
+        (("accept",), 2, "needs the id"),
+        (("agree", "x"), 2, "no verb"),
+        (("--kind", "duplicat"), 2, "did you mean duplicate"),
+    ],
+)
+def test_a_wrong_call_says_what_to_do(
+    call: Call,
+    capsys: pytest.CaptureFixture[str],
+    facts: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    words: str,
+) -> None:
+    assert call("review", *arguments, "--store", facts) == code
+    assert words in capsys.readouterr().err
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
+    )
+
+
+def test_a_merged_branch_of_a_named_clone_is_archived_and_its_decisions_go_to_the_project(
+    call: Call, capsys: pytest.CaptureFixture[str], events: Path, tmp_path: Path
+) -> None:
+    branches = [
+        one for one in listed_memories(call, capsys, events) if not one["extra"].get("archived")
+    ]
+    memory = next(one for one in branches if "/" in one["entity"] and one["extra"].get("remote"))
+    branch = memory["entity"].partition("/")[2]
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "-b", "trunk")
+    git(clone, "commit", "--allow-empty", "-m", "one")
+    git(clone, "branch", branch)
+    git(clone, "remote", "add", "origin", memory["extra"]["remote"])
+    before = without_sidecar(events)
+    wanted = ("--kind", "merged-branch", "--clone", clone)
+    (proposal,) = listed(call, capsys, events, *map(str, wanted))
+    assert proposal["changes"][0]["fields"] == {"entity": memory["entity"]}
+    assert call("review", "accept", proposal["id"], *wanted, "--store", events) == 0
+    names = set(without_sidecar(events)) ^ set(before)
+    assert {Path(name).parent.name for name in names} == {"tasks", "archived"}
+    assert listed(call, capsys, events, *map(str, wanted)) == []
+    assert call("undo", "--store", events) == 0
+    assert without_sidecar(events) == before
+
+
+def listed_memories(call: Call, capsys: pytest.CaptureFixture[str], root: Path) -> list[Any]:
+    capsys.readouterr()
+    assert call("list", "--all", "--json", "--store", root) == 0
+    found: list[Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+# --- the language model --------------------------------------------------------------------------
+
+
+class Model:
+    """A server on loopback that speaks the chat API."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.status = 200
+        self.body: bytes | None = None
+        self.answer = "A summary of what was done."
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                outer.asked.append(json.loads(self.rfile.read(length)) | {"path": self.path})
+                message = {"choices": [{"message": {"role": "assistant", "content": outer.answer}}]}
+                body = outer.body if outer.body is not None else json.dumps(message).encode()
+                self.send_response(outer.status)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Says nothing."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+@pytest.fixture
+def model(tmp_path: Path, call: Call) -> Iterator[Model]:
+    running = Model()
+    thread = threading.Thread(target=running.server.serve_forever, daemon=True)
+    thread.start()
+    config = tmp_path / "config" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text(
+        f'[review]\nmodel = {{ url = "{running.url}", model = "small", seconds = 5 }}\n'
+        "findings = { branch_events = 3, project_events = 3 }\n"
+    )
+    yield running
+    running.server.shutdown()
+    running.server.server_close()
+    thread.join()
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Path:
+    root = tmp_path / "events"
+    shutil.copytree(paths.bundled_folder("sample-data") / "ambient", root)
+    return root
+
+
+def test_extract_adds_what_the_store_accepts_as_one_step(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path, tmp_path: Path, model: Model
+) -> None:
+    model.answer = json.dumps(
+        [
+            {"content": "Alice keeps the keys of the north tower", "entity": "alice"},
+            {"content": "too short", "entity": "alice"},
+        ]
+    )
+    note = tmp_path / "note.md"
+    note.write_text("Met Alice. token ghp_" + "a1B2c3D4e5F6" * 3)
+    before = without_sidecar(facts)
+    arguments = ("extract", note, "--into", "agent-memory", "--yes", "--store", facts)
+    call(*arguments)
+    assert without_sidecar(facts) == before
+    call(*arguments, "--apply")
+    out = capsys.readouterr().out
+    assert "ADDED" in out
+    assert "REJECTED" in out
+    assert "a1B2c3D4e5F6a1" not in json.dumps(model.asked)
+    assert b"north tower" in b"".join(without_sidecar(facts).values())
+    assert call("undo", "--store", facts) == 0
+    assert without_sidecar(facts) == before
+
+
+def test_a_summary_by_the_model_takes_the_place_of_old_events(
+    call: Call, capsys: pytest.CaptureFixture[str], events: Path, model: Model
+) -> None:
+    before = without_sidecar(events)
+    assert call("compact", "--model", "--yes", "--store", events) == 0
+    assert without_sidecar(events) == before
+    assert call("compact", "--model", "--yes", "--apply", "--store", events) == 0
+    assert b"A summary of what was done." in b"".join(without_sidecar(events).values())
+    assert call("undo", "--store", events) == 0
+    assert without_sidecar(events) == before
+    assert model.asked[0]["path"] == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (500, b"out of memory", "status 500"),
+        (200, b"<html>", "not JSON"),
+        (200, b'{"choices": []}', "no message"),
+        (302, b"", "status 302"),
+    ],
+)
+def test_a_faulty_model_changes_nothing_and_is_named(
+    call: Call,
+    capsys: pytest.CaptureFixture[str],
+    facts: Path,
+    tmp_path: Path,
+    model: Model,
+    status: int,
+    body: bytes,
+    words: str,
+) -> None:
+    model.status, model.body = status, body
+    note = tmp_path / "note.md"
+    note.write_text("Alice came by.")
+    before = files_below(facts)
+    arguments = ("extract", note, "--into", "agent-memory", "--yes", "--apply", "--store", facts)
+    assert call(*arguments) == 1
+    assert words in capsys.readouterr().err
+    assert files_below(facts) == before
+
+
+def test_nothing_is_sent_unasked(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path, tmp_path: Path, model: Model
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("Alice came by.")
+    assert call("extract", note, "--into", "agent-memory", "--store", facts) == 1
+    err = capsys.readouterr().err
+    assert "Alice came by." in err
+    assert "--yes" in err
+    assert model.asked == []
+
+
+def test_without_a_model_it_says_what_is_missing(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path, tmp_path: Path
+) -> None:
+    note = tmp_path / "note.md"
+    note.write_text("Alice came by.")
+    assert call("extract", note, "--into", "agent-memory", "--store", facts) == 1
+    assert "no language model is set" in capsys.readouterr().err
