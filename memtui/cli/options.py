@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,8 +10,8 @@ from typing import Any, TypeVar
 import click
 
 from memtui import query as queries
-from memtui.query import Query, Sort
-from memtui.text import one_line
+from memtui.errors import QueryError
+from memtui.query import SORT_NAMES, Query
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -41,8 +40,9 @@ def filter_options(command: Command) -> Command:
         click.option("--pinned", is_flag=True, help="Only pinned memories."),
         click.option(
             "--sort",
-            type=click.Choice([str(sort) for sort in Sort if not sort.startswith("-")]),
-            help="Order of the results; default: new, or relevance for a search.",
+            metavar="KEYS",
+            help=f"Order of the results: {', '.join(SORT_NAMES)}; several with commas, - reverses."
+            " Default: new, or relevance for a search.",
         ),
     ]
     for decorate in reversed(decorators):  # the last decorator applied is shown first
@@ -57,17 +57,19 @@ def query_from(
     until: str | None,
     pinned: bool,
     sort: str | None,
+    prefer: Sequence[str] = (),
     **filters: Sequence[str],
 ) -> Query:
     """Make the query of a command's text and filter options.
 
-    A filter in the text that cannot be parsed is searched for as plain words, with a warning on
-    standard error. Raises QueryError if an option cannot be parsed.
+    Raises QueryError if a filter of the text or an option cannot be parsed.
     """
     now = datetime.now(UTC)
     query = queries.parse_query(text, now)
-    if query.hint:
-        print(f"memtui: searched as plain words: {one_line(query.hint)}", file=sys.stderr)
+    if query.error is not None:
+        raise QueryError(query.error.text)
+    if any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
+        raise QueryError("is:marked is for the screen, where space marks memories")
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")
@@ -75,11 +77,15 @@ def query_from(
             query = queries.with_filter_values(query, field, part.values)
     if pinned:
         query = queries.with_filter_values(query, "pinned", ["yes"])
+    keys = queries.parse_sort(sort) if sort else ()
+    preferred = queries.parse_condition("prefer", ",".join(prefer)).values if prefer else ()
     return replace(
         query,
         since=queries.parse_time(since, now) if since else query.since,
         until=queries.parse_time_end(until, now) if until else query.until,
-        sort=Sort(sort) if sort else query.sort,
+        sort=keys[0] if keys else query.sort,
+        then=keys[1:] if keys else query.then,
+        prefer=tuple(dict.fromkeys((*query.prefer, *preferred))),
     )
 
 

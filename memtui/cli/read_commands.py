@@ -25,7 +25,17 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.text import Passage, count_words, date, excerpt, number, one_line, size, visible
+from memtui.text import (
+    Passage,
+    count_words,
+    date,
+    excerpt,
+    number,
+    one_line,
+    scored_words,
+    size,
+    visible,
+)
 
 if TYPE_CHECKING:
     from memtui.library import SearchResult
@@ -83,6 +93,12 @@ def list_(
 @store_option
 @filter_options
 @limit_options
+@click.option(
+    "--prefer-type",
+    multiple=True,
+    metavar="TYPE",
+    help="Rank memories of this type higher, without a filter; repeatable.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @json_option
 def search(
@@ -91,18 +107,21 @@ def search(
     as_of: str | None,
     limit: int,
     everything: bool,
+    prefer_type: Sequence[str],
     explain: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Search memories, best match first; memories with all words come before the others.
 
-    TEXT takes the syntax of the search line: auth type:decision -redis "exact words".
+    TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
+    front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found. --json prints one object: total, the hint, the words that
-    were looked for in place of missing ones, what the filters hide, and the memories.
+    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
+    hint, the words that were looked for in place of missing ones, what the filters hide, and the
+    memories.
     """
-    query = query_from(" ".join(text), **filters)
+    query = query_from(" ".join(text), prefer=prefer_type, **filters)
     library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
@@ -116,6 +135,7 @@ def search(
             record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
+                record["near_words"] = dict(library.near_words(found, at))
         print_json(_describe_result(found, records))
     else:
         for at, memory in enumerate(memories):
@@ -126,6 +146,8 @@ def search(
                 shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
                 score = found.scores[at] if found.scores is not None else 0.0
                 print(f"          {score:.3f} = {shares}")
+                if near := library.near_words(found, at):
+                    print(f"          nearest words: {scored_words(near)}")
         for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
             click.echo(one_line(hint), err=True)
         _print_rest(len(memories), found.total)

@@ -297,6 +297,21 @@ class LinkIndex:
         """Paths of the entities with this last part, sorted."""
         return sorted(self._last_parts.get(name, ()))
 
+    def find_folded(self, name: str) -> list[Node]:
+        """The nodes that a name in lower case means: all memories whose ref it is or whose id
+        begins so, and all entities of which it is the path or the last part."""
+        nodes = [
+            Node(NodeKind.MEMORY, ref)
+            for ref in self._key_of
+            if ref.casefold() == name or ref.partition(":")[2].casefold().startswith(name)
+        ]
+        nodes += [
+            Node(NodeKind.ENTITY, path)
+            for path in self._entities
+            if path.casefold() == name or path.rpartition("/")[2].casefold() == name
+        ]
+        return nodes
+
     # ---- edges ------------------------------------------------------------------------------
 
     def outgoing(self, node: Node) -> tuple[Edge, ...]:

@@ -14,12 +14,14 @@ from memtui.insight.statistics import Statistics
 from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
-from memtui.query import Query, Sort, Term, TermKind
+from memtui.query import Condition, Query, Sort, Term, TermKind
 from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
 from memtui.search.aggregates import Facets
+from memtui.search.array_types import Mask
 from memtui.search.columns import Columns, build
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
+from memtui.search.filters import describe_unknown_value
 from memtui.search.finder import RankedHits
 from memtui.search.hidden_matches import HiddenMatches
 from memtui.search.hits import Match, Substitution
@@ -27,6 +29,7 @@ from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -96,6 +99,7 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    linked_to: LinkedTo = lambda _: None
     now: datetime | None = None
     """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
@@ -109,12 +113,13 @@ def find(
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
     scope = replace(scope, now=now)
-    match = _match(query, scope, cancelled)
+    leaves = _Leaves(scope, slots_of, cancelled)
+    match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
-    hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids)
+    hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
     ranked = hits.match
-    hidden = hidden_matches.count_hidden(query, scope.columns, ranked) if ranked else ()
+    hidden = hidden_matches.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -125,9 +130,11 @@ def find(
         how=how,  # type: ignore[arg-type]
         words=words,
         hint=query.hint
-        or _meaning_hint(query, match)
+        or "; ".join(leaves.rows.remarks)
+        or _meaning_hint(query, match, scope)
+        or describe_unknown_value(scope.columns, query, is_near=True)
         or _word_hint(match)
-        or ("" if hidden else _hint(query, hits)),
+        or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
         hidden=hidden,
         showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
@@ -137,44 +144,83 @@ def find(
     )
 
 
-def _match(query: Query, scope: Searchable, cancelled: Callable[[], bool]) -> Match | None:
+class _Leaves:
+    """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
+
+    def __init__(
+        self,
+        scope: Searchable,
+        slots_of: Callable[[], Mapping[str, int]],
+        cancelled: Callable[[], bool],
+    ) -> None:
+        self.scope = scope
+        self.cancelled = cancelled
+        alive = scope.columns.alive
+        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+
+    def condition(self, part: Condition) -> Mask:
+        """The slots with one of the values. Raises Cancelled."""
+        return self.rows.mask(part)
+
+    def term(self, term: Term) -> Mask:
+        """The slots with the term, by itself. Raises Cancelled."""
+        found = self.match((term,), Query())
+        if found is None:
+            return ~self.scope.columns.alive
+        return ~found.found if term.negated else found.found
+
+    def match(self, terms: tuple[Term, ...], query: Query) -> Match | None:
+        """Match the text of a query with these terms instead of its own. Raises Cancelled."""
+        scope, size = self.scope, len(self.scope.columns)
+        asked = replace(query, terms=terms, groups=())
+        segments = scope.segments
+        if terms and not scope.is_indexed:
+            segments = scope.provisional.cover(scope.rows, size, self.cancelled)
+        alive = scope.columns.alive
+        literals = LiteralSearch(scope.rows, alive, self.cancelled)
+        dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
+        return finder.match_text(
+            asked, segments, size, scope.exact, self.cancelled, alive, literals, dates
+        )
+
+
+def _has_secret(text: str) -> bool:
+    from memtui.upkeep.secrets import find_secrets
+
+    return next(find_secrets(text), None) is not None
+
+
+def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
     """Match the text, and its embedding where there are vectors. Raises Cancelled."""
-    size = len(scope.columns)
-    wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(query.terms)
-    if scope.semantic is None or not query.terms or not wanted:
-        return _match_text(query.terms, query, scope, cancelled)
-    cosines = scope.semantic.cosines(query, scope.segments, size)
+    terms = query.wanted_terms
+    wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(terms)
+    if scope.semantic is None or not terms or not wanted:
+        return leaves.match(terms, query)
+    cosines = scope.semantic.cosines(query, scope.segments, len(scope.columns))
     if cosines is None:
-        return _match_text(query.terms, query, scope, cancelled)
-    words = fusion.drop_meaning_terms(query.terms)
-    barred = tuple(term for term in query.terms if term.negated)
+        return leaves.match(terms, query)
     return finder.add_meaning(
         query,
-        _match_text(words, query, scope, cancelled),
-        _match_text(barred, query, scope, cancelled),
+        leaves.match(fusion.drop_meaning_terms(terms), query),
+        leaves.match(tuple(term for term in terms if term.negated), query),
         cosines,
         scope.columns,
         scope.weights,
         scope.semantic.choice.fusion,
+        leaves,
+        scope.semantic.floor,
     )
 
 
-def _match_text(
-    terms: tuple[Term, ...], query: Query, scope: Searchable, cancelled: Callable[[], bool]
-) -> Match | None:
-    size = len(scope.columns)
-    asked = replace(query, terms=terms)
-    segments = scope.segments
-    if terms and not scope.is_indexed:
-        segments = scope.provisional.cover(scope.rows, size, cancelled)
-    alive = scope.columns.alive
-    literals = LiteralSearch(scope.rows, alive, cancelled)
-    dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
-    return finder.match_text(asked, segments, size, scope.exact, cancelled, alive, literals, dates)
-
-
-def _meaning_hint(query: Query, match: Match | None) -> str:
-    if match is None or match.meaning is not None or not any(map(fusion.is_meaning, query.terms)):
+def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
+    if match is not None and match.too_far is not None and scope.semantic is not None:
+        least, nearest = scope.semantic.floor, match.too_far
+        return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
+    if (
+        match is None
+        or match.meaning is not None
+        or not any(map(fusion.is_meaning, query.wanted_terms))
+    ):
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 
@@ -254,7 +300,7 @@ def _match_ids(
     query: Query, scope: Searchable, slots_of: Callable[[], Mapping[str, int]]
 ) -> list[int]:
     """Slots of memories whose id begins with the only word of the query."""
-    if len(query.terms) != 1 or query.terms[0].negated:
+    if len(query.terms) != 1 or query.terms[0].negated or query.groups:
         return []
     term = query.terms[0]
     if term.kind not in (TermKind.WORD, TermKind.PREFIX):

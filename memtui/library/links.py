@@ -44,6 +44,28 @@ class StoreLinks:
             self._update(self._loaded.state, cancelled)
             yield self._index
 
+    def linked_to(self, name: str) -> set[str] | None:
+        """Return the refs of memories with a link to or from what a folded name means.
+
+        Args:
+            name: A ref, the beginning of an id, or the path of an entity or its last part.
+
+        Returns:
+            The refs, or None if nothing has that name.
+        """
+        with self.reading() as index:
+            nodes = index.find_folded(name)
+            if not nodes:
+                return None
+            ends = [
+                end
+                for node in nodes
+                for edge in (*index.outgoing(node), *index.incoming(node))
+                for end in (edge.source, edge.target, Node(NodeKind.MEMORY, edge.stated_by))
+                if end not in nodes
+            ]
+        return {end.name for end in ends if end.kind is NodeKind.MEMORY}
+
     def _update(self, state: LoadedState, cancelled: IsCancelled) -> None:
         if state.snapshot.revision == self._revision:
             return

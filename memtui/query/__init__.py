@@ -35,13 +35,22 @@ from memtui.query.parsed_query import (
 )
 from memtui.query.parser import parse_query
 from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
-from memtui.query.query_fields import FIELDS, REGEX, Field, Matching, parse_condition, parse_sort
+from memtui.query.query_fields import (
+    FIELDS,
+    REGEX,
+    SORT_NAMES,
+    Field,
+    Matching,
+    parse_condition,
+    parse_sort,
+)
 from memtui.query.query_format import format_condition, format_query
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 __all__ = [
     "FIELDS",
     "REGEX",
+    "SORT_NAMES",
     "Condition",
     "Field",
     "Group",

@@ -105,6 +105,8 @@ class Sort(StrEnum):
     RELEVANCE = "relevance"
     LEAST_IMPORTANT = "-importance"
     LEAST_PRIORITY = "-priority"
+    LEAST_SALIENT = "-salience"
+    LEAST_USED = "-used"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,8 @@ from memtui.query.tokens import Token, TokenKind, tokenize
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
 _HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
+_ALL_HOLD = (REGEX, "is", "has")
+"""Filters that must each hold, so that `is:stale has:links` is both."""
 _MARKS = frozenset("*~?\"-()'")
 """Characters of the query language; a word of these alone looks for nothing."""
 
@@ -226,9 +228,8 @@ class _Parser:
             elif name == "prefer":
                 self.prefer |= dict.fromkeys(parse_condition(name, value).values)
             else:
-                return _split_flags(
-                    replace(parse_condition(name, value, negated=excluded, now=self.now), span=span)
-                )
+                made = parse_condition(name, value, negated=excluded, now=self.now)
+                return _split_flags(replace(made, span=span), self.now)
         except QueryError as error:
             if self.typing and token.end == len(self.text) and name in FIELDS:
                 self.unfinished = True
@@ -265,11 +266,14 @@ def _parse_term(token: Token, negated: bool) -> Term | None:
     return Term(text, kind, negated) if _HAS_LETTER.search(text) else None
 
 
-def _split_flags(part: Condition) -> Node:
+def _split_flags(part: Condition, now: datetime) -> Node:
     """`is:pinned,stale` as an OR of conditions, because some are filters on other fields."""
-    if part.field != "is" or len(part.values) < 2:
+    if part.field not in ("is", "has") or len(part.values) < 2:
         return part
-    each = [replace(parse_condition("is", value), span=part.span) for value in part.values]
+    each = [
+        replace(parse_condition(part.field, value, now=now), span=part.span)
+        for value in part.values
+    ]
     return Group(Operator.ANY, tuple(each), part.negated, span=part.span)
 
 
@@ -296,7 +300,7 @@ def _merge_conditions(parts: Iterable[Node]) -> list[Node]:
     merged: dict[object, Node] = {}
     values: dict[object, dict[str, Condition]] = {}
     for at, part in enumerate(parts):
-        if isinstance(part, Condition) and part.field != REGEX:
+        if isinstance(part, Condition) and part.field not in _ALL_HOLD:
             key: object = (part.field, part.negated)
             merged.setdefault(key, part)
             values.setdefault(key, {}).update(dict.fromkeys(part.values, part))
@@ -318,7 +322,7 @@ def _split_required(root: Group) -> tuple[Node, ...]:
     inside: list[Node] = []
     for part in root.parts:
         alone = isinstance(part, Condition) and (
-            part.field == REGEX or fields.count((part.field, part.negated)) == 1
+            part.field in _ALL_HOLD or fields.count((part.field, part.negated)) == 1
         )
         excluded = isinstance(part, Term) and part.negated
         (outside if alone or excluded else inside).append(part)

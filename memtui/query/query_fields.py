@@ -11,7 +11,7 @@ import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
@@ -80,6 +80,7 @@ _TABLE = (
     Field("content", Matching.TEXT, "its text has this text"),
     Field("file", Matching.TEXT, "the path of its file has this text"),
     Field("source", Matching.TEXT, "its source has this text"),
+    Field("linked", Matching.TEXT, "linked to or from this memory or entity"),
     Field(
         "is",
         Matching.FLAG,
@@ -96,7 +97,7 @@ _TABLE = (
         "sort",
         Matching.ORDER,
         "the order; several keys with commas, - reverses",
-        (*SORT_NAMES, "-new", "-old", "-importance", "-priority"),
+        (*SORT_NAMES, *(f"-{name}" for name in SORT_NAMES if name != Sort.RELEVANCE)),
     ),
     Field("prefer", Matching.ORDER, "rank this type higher, without a filter"),
 )
@@ -115,6 +116,9 @@ _IS_CONDITIONS = {
 """Values of `is:` that other filters express."""
 _REVERSED = {"-new": Sort.OLD, "-old": Sort.NEW}
 _COMPARISONS = (">=", "<=", ">", "<", "=")
+STALE_DAYS = 180
+"""Days without a change after which a current memory that is not pinned is stale: half a year, six
+half-lives of the ranking's recency. No format of ours has a rule for it."""
 LONGEST_REGEX = 500
 """Characters of a pattern; a longer one is not typed by a person."""
 LONGEST_NAME = max(map(len, FIELDS))
@@ -156,6 +160,9 @@ def parse_condition(
     if name == "is" and len(values) == 1 and values[0] in _IS_CONDITIONS:
         name, value = _IS_CONDITIONS[values[0]]
         values = (value,)
+    if (name, values) == ("is", ("stale",)):
+        limit = (now or datetime.now(UTC)) - timedelta(days=STALE_DAYS)
+        return Condition(name, values, negated, (Range(high=limit.timestamp()),))
     return Condition(name, values, negated)
 
 

@@ -67,10 +67,10 @@ def match_text(
     Raises:
         Cancelled: `cancelled` became true.
     """
-    if not query.terms:
+    if not query.wanted_terms:
         return None
     match = matching.match_terms(
-        segments, size, query.terms, exact, cancelled, alive, literals, dates
+        segments, size, query.wanted_terms, exact, cancelled, alive, literals, dates
     )
     if not context.asks_when(query.words):
         return match
@@ -85,6 +85,8 @@ def add_meaning(
     columns: Columns,
     weights: Weights = DEFAULTS,
     method: str = fusion.SUM,
+    leaves: filters.LeafMasks | None = None,
+    floor: float = 0.0,
 ) -> Match:
     """Add the scores of the vectors, and the memories that only they find, to a match.
 
@@ -96,15 +98,17 @@ def add_meaning(
         columns: The columns of all slots.
         weights: `weights.meaning` is the share of the cosines.
         method: One of `fusion.METHODS`.
+        leaves: As in `filters.compile_filters`.
+        floor: The cosine from which a memory without the words is added.
     """
-    allowed = filters.filter_mask(columns, query)
+    allowed = filters.filter_mask(columns, query, leaves)
     if excluded is not None:
         allowed &= excluded.found
-    if match is None or fusion.is_meaning_only(query.terms):
-        return fusion.match_by_meaning(cosines, allowed)
+    if match is None or fusion.is_meaning_only(query.wanted_terms):
+        return fusion.match_by_meaning(cosines, allowed, floor)
     if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
         allowed &= match.found
-    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method)
+    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method, floor)
 
 
 def find_hits(
@@ -114,6 +118,7 @@ def find_hits(
     now: datetime,
     weights: Weights = DEFAULTS,
     id_matches: Collection[int] = (),
+    leaves: filters.LeafMasks | None = None,
 ) -> RankedHits:
     """Sort the slots that pass the filters and match the text, and count their facets.
 
@@ -124,14 +129,17 @@ def find_hits(
         now: The time from which recency is counted.
         weights: The weights of the score.
         id_matches: Slots whose id is the text of the query; they are found too, and first.
+        leaves: As in `filters.compile_filters`.
     """
-    wanted = filters.compile_filters(columns, query)
+    wanted = filters.compile_filters(columns, query, leaves)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = order_slots(columns, filtered.mask(), query.order, now)
+        slots = order_slots(columns, filtered.mask(), query.order, now, query.then)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if query.order is Sort.RELEVANCE:
         match = context.add_context(match, columns, query.words, now, weights)
+    if wanted.joining is not None:
+        match = match.with_slots(wanted.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = filters.FilteredSlots(wanted, match.slots)
@@ -141,9 +149,9 @@ def find_hits(
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
-        ordered = order_slots(columns, found, query.order, now)
+        ordered = order_slots(columns, found, query.order, now, query.then)
         return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
-    types = filter_values(query, "type")
+    types = query.prefer or filter_values(query, "type")
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
     order = OrderedSlots(slots, scores, columns.when)
     return RankedHits(order, order.scores, match, counts, tuple(id_matches))
@@ -160,5 +168,5 @@ def explain_hit(
     """The parts of the score of a slot, which add up to it; () if the order has no scores."""
     if hits.match is None:
         return ()
-    wanted: Any = filter_values(query, "type")
+    wanted: Any = query.prefer or filter_values(query, "type")
     return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.id_matches)

@@ -28,24 +28,28 @@ class HiddenMatches:
     """`1 retired memory holds all words: status:all`."""
 
 
-def count_hidden(query: Query, columns: Columns, match: Match) -> tuple[HiddenMatches, ...]:
+def count_hidden(
+    query: Query, columns: Columns, match: Match, leaves: filters.LeafMasks | None = None
+) -> tuple[HiddenMatches, ...]:
     """Count the memories that hold all words and that one filter alone hides.
 
     Args:
         query: Its filters are lifted one at a time.
         columns: The columns of all slots.
         match: The matches of its text, before filters.
+        leaves: As in `filters.compile_filters`.
     """
     slots = match.slots[match.all_words]
     if not len(slots):
         return ()
-    shown = filters.FilteredSlots(filters.compile_filters(columns, query), slots).mask()
+    shown = filters.FilteredSlots(filters.compile_filters(columns, query, leaves), slots).mask()
     if shown.all():
         return ()
     rest = slots[~shown]
     found = []
     for name, lifted, advice in _lift_each(query):
-        passing = filters.FilteredSlots(filters.compile_filters(columns, lifted), rest).mask()
+        compiled = filters.compile_filters(columns, lifted, leaves)
+        passing = filters.FilteredSlots(compiled, rest).mask()
         if count := int(np.count_nonzero(passing)):
             kinds = np.unique(columns.status[rest[passing]]) if name == "status" else ()
             statuses = [STATUSES[code] for code in kinds]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 import numpy as np
@@ -13,25 +14,55 @@ from memtui.search.priority import priority_parts
 from memtui.search.salience import decayed_salience
 
 
-def order_slots(columns: Columns, found: Mask, sort: Sort, now: datetime) -> Longs:
-    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first."""
+def order_slots(
+    columns: Columns, found: Mask, sort: Sort, now: datetime, then: Sequence[Sort] = ()
+) -> Longs:
+    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first.
+
+    Args:
+        columns: The columns of all slots.
+        found: Which slots to sort.
+        sort: The order.
+        now: What the priority counts recency from.
+        then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
+    """
     newest = columns.newest_first
     slots = newest[found[newest]]
-    match sort:
+    keys = [sort, *then]
+    if keys[-1] is Sort.NEW:  # they are in this order
+        keys.pop()
+    for key in reversed(keys):
+        for values in reversed(_sort_values(columns, slots, key, now)):
+            slots = slots[np.argsort(values[slots], kind="stable")]
+    return slots
+
+
+def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> tuple[Doubles, ...]:
+    """What the slots are sorted by, the most significant first; the least value first, nan last."""
+    sign = -1.0 if sort.startswith("-") else 1.0
+    match sort.removeprefix("-"):
+        case Sort.NEW:
+            return (-columns.when,)
         case Sort.OLD:
-            dated = ~np.isnan(columns.when[slots])
-            return np.concatenate([slots[dated][::-1], slots[~dated]])
+            return (columns.when,)
         case Sort.IMPORTANCE:
-            return slots[np.argsort(columns.importance[slots], kind="stable")]
+            return ((sign * columns.importance).astype(np.float64),)
         case Sort.PRIORITY:
-            return slots[np.argsort(-priority_parts(columns, slots, now).total, kind="stable")]
+            return (_spread(-sign * priority_parts(columns, slots, now).total, columns, slots),)
         case Sort.SALIENCE:
-            return slots[np.argsort(-salience_now(columns, slots, now), kind="stable")]
+            return (_spread(-sign * salience_now(columns, slots, now), columns, slots),)
         case Sort.USED:
-            last = -np.nan_to_num(columns.accessed[slots])
-            return slots[np.lexsort((last, -columns.accesses[slots]))]
+            accesses = (-sign * columns.accesses).astype(np.float64)
+            return accesses, -sign * np.nan_to_num(columns.accessed)
         case _:
-            return slots
+            return ()
+
+
+def _spread(values: Doubles, columns: Columns, slots: Longs) -> Doubles:
+    """Values of these slots as an array over all slots."""
+    spread = np.zeros(len(columns))
+    spread[slots] = values
+    return spread
 
 
 def salience_now(columns: Columns, slots: Longs, now: datetime) -> Doubles:

@@ -1,0 +1,224 @@
+"""Evaluate the filters that no array answers, by reading the memories: texts, links, patterns.
+
+Cached rows are searched in their bytes first (`Rows.candidate_slots`); only those that may pass are
+decoded. The masks of the last queries are kept while the rows stay the same.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import numpy as np
+
+from memtui.model import Memory
+from memtui.progress import Cancelled, IsCancelled, never
+from memtui.query import REGEX, Condition
+from memtui.search import analysis, regex_scan
+from memtui.search.array_types import Mask
+from memtui.search.documents import to_document
+from memtui.search.literals import SearchedRows
+
+SlotsOf = Callable[[], Mapping[str, int]]
+"""Gives ref -> slot of all living memories."""
+HasSecret = Callable[[str], bool]
+LinkedTo = Callable[[str], Iterable[str] | None]
+"""Gives the refs of the memories linked to or from what a folded name means; None: nothing has
+that name."""
+
+_BATCH = 256
+"""Memories between two checks of `cancelled`."""
+_KEPT = 16
+"""Masks that are kept."""
+# Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
+# escaped, so nothing else looks like this before `extra`, the last field.
+_HAS_LINKS = re.compile(rb'"links":\[\{')
+_HAS_HISTORY = re.compile(rb'"supersede(?:s|d_by)":\["')
+_HAS_CONFIDENCE = re.compile(rb'"confidence":[-0-9]')
+_ALL = re.compile(rb"\{")
+"""The beginning of every record."""
+
+_TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
+    "title": lambda memory: (memory.title or memory.headline,),
+    "content": lambda memory: (memory.content,),
+    "file": lambda memory: (memory.origin.file, *(place.file for place in memory.also)),
+    "source": lambda memory: (memory.source,),
+}
+ROW_FIELDS = frozenset({*_TEXTS, "id", "ref", "is", "has", "linked", "confidence", REGEX})
+"""Fields that are evaluated here."""
+
+_kept: tuple[object, dict[Condition, Mask]] = (None, {})
+"""The rows of the last query, and masks over them; assigned as a whole, for any thread."""
+
+
+class RowFilters:
+    """The memories of one table, read for the filters of one query."""
+
+    def __init__(
+        self,
+        rows: SearchedRows,
+        alive: Mask,
+        slots_of: SlotsOf,
+        has_secret: HasSecret,
+        cancelled: IsCancelled = never,
+        linked_to: LinkedTo = lambda _: None,
+    ) -> None:
+        self._linked_to = linked_to
+        self._rows = rows
+        self._alive = alive
+        self._slots_of = slots_of
+        self._has_secret = has_secret
+        self._cancelled = cancelled
+        self.remarks: list[str] = []
+        """What the person should know about the result."""
+
+    def mask(self, part: Condition) -> Mask:
+        """Which slots have one of the values, whether it is negated or not. Raises Cancelled."""
+        global _kept
+        rows, masks = _kept
+        if rows is not self._rows:
+            masks = {}
+        known = masks.get(part)
+        if known is None or len(known) != len(self._alive):
+            known = np.zeros(len(self._alive), np.bool_)
+            for slot in self._find(part):
+                known[slot] = True
+            if not self.remarks:
+                newest = dict(list(masks.items())[-_KEPT + 1 :])
+                _kept = (self._rows, {**newest, part: known})
+        return known
+
+    def _find(self, part: Condition) -> Iterator[int]:
+        if part.field == REGEX:
+            return self._find_regex(part.values[0])
+        if part.field in ("id", "ref"):
+            return self._find_ids(part)
+        if part.field == "confidence":
+            return self._check(_HAS_CONFIDENCE, lambda memory: _in_ranges(memory, part))
+        if part.field in _TEXTS:
+            return self._find_texts(part)
+        if part.field == "linked":
+            return self._find_linked_to(part)
+        return self._find_flags(part)
+
+    def _check(
+        self, candidates: re.Pattern[bytes], passes: Callable[[Memory], bool]
+    ) -> Iterator[int]:
+        for slot in self._living(candidates):
+            if passes(self._rows[slot]):
+                yield slot
+
+    def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
+        size = min(len(self._rows), len(self._alive))
+        for number, slot in enumerate(self._rows.candidate_slots(candidates)):
+            if number % _BATCH == 0 and self._cancelled():
+                raise Cancelled
+            if slot < size and self._alive[slot]:
+                yield slot
+
+    def _find_texts(self, part: Condition) -> Iterator[int]:
+        texts_of = _TEXTS[part.field]
+        matchers = [_compile_text(value) for value in part.values]
+
+        def passes(memory: Memory) -> bool:
+            folded = [analysis.fold_text(text) for text in texts_of(memory)]
+            return any(matcher(text) is not None for matcher in matchers for text in folded)
+
+        return self._check(_candidates(part.values), passes)
+
+    def _find_ids(self, part: Condition) -> Iterator[int]:
+        size = len(self._alive)
+        for ref, slot in self._slots_of().items():
+            folded = ref.casefold()
+            names = (folded, folded.partition(":")[2])
+            starts = part.field == "id"
+            if slot < size and any(
+                name.startswith(value) if starts else ref == value
+                for value in part.values
+                for name in names
+            ):
+                yield slot
+
+    def _find_flags(self, part: Condition) -> Iterator[int]:
+        for value in part.values:
+            match value:
+                case "links":
+                    yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
+                case "history":
+                    yield from self._check(_HAS_HISTORY, _has_history)
+                case "secret":
+                    yield from self._check(_ALL, self._holds_secret)
+                case "linked":
+                    yield from self._find_linked()
+                case "marked":
+                    self.remarks.append("is:marked is for the screen, where space marks")
+
+    def _holds_secret(self, memory: Memory) -> bool:
+        return any(self._has_secret(text) for text in to_document(memory).fields() if text)
+
+    def _find_linked(self) -> Iterator[int]:
+        """Memories with a link or a version, and those that such a link or version names."""
+        slots_of = self._slots_of()
+        for pattern in (_HAS_LINKS, _HAS_HISTORY):
+            for slot in self._living(pattern):
+                memory = self._rows[slot]
+                targets = {link.target for link in memory.links}
+                targets.update(memory.supersedes, memory.superseded_by)
+                if targets:
+                    yield slot
+                for target in targets:
+                    other = slots_of.get(f"{memory.store}:{target}", len(self._alive))
+                    if other < len(self._alive):
+                        yield other
+
+    def _find_linked_to(self, part: Condition) -> Iterator[int]:
+        slots_of = self._slots_of()
+        for value in part.values:
+            refs = self._linked_to(value)
+            if refs is None:
+                self.remarks.append(f"no memory and no entity is called {value!r}")
+            for ref in refs or ():
+                if slots_of.get(ref, len(self._alive)) < len(self._alive):
+                    yield slots_of[ref]
+
+    def _find_regex(self, pattern: str) -> Iterator[int]:
+        slots = list(self._living(_ALL))
+        memories = (self._rows[slot] for slot in slots)
+        texts = ("\n".join(filter(None, (m.title, m.content))) for m in memories)
+        found = regex_scan.scan(pattern, texts, self._cancelled)
+        if not found.is_complete:
+            self.remarks.append(
+                f"/{pattern}/ was stopped after {regex_scan.TIME_LIMIT:g} s; there may be more"
+            )
+        return (slots[number] for number in found.numbers)
+
+
+def _has_history(memory: Memory) -> bool:
+    return bool(memory.supersedes or memory.superseded_by)
+
+
+def _in_ranges(memory: Memory, part: Condition) -> bool:
+    value = memory.confidence
+    return value is not None and any(one.low <= value < one.high for one in part.ranges)
+
+
+def _compile_text(value: str) -> Callable[[str], object]:
+    """A search for a value in folded text; `*` stands for any text, `?` for one character."""
+    folded = analysis.fold_text(value)
+    if "*" in folded or "?" in folded:
+        return re.compile(fnmatch.translate(f"*{folded.replace('[', '[[]')}*")).match
+    return re.compile(re.escape(folded)).search
+
+
+def _candidates(values: tuple[str, ...]) -> re.Pattern[bytes]:
+    """A pattern that the ASCII JSON record of every memory with one of these texts matches.
+
+    Every record with an escape does: an accent or a sign may fold to what was typed.
+    """
+    runs = [max(re.findall(r"[!-)+->@-~]+", value), key=len, default="") for value in values]
+    if not all(runs):
+        return _ALL
+    escaped = [re.escape(json.dumps(run)[1:-1].encode()) for run in runs]
+    return re.compile(b"|".join([rb"\\u", *escaped]), re.IGNORECASE)
