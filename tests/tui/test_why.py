@@ -76,7 +76,7 @@ async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[i
     async with stage(write_store(tmp_path / "store", facts), size) as on:
         await _search(on, "tea")
         await on.press("w")
-        await on.sees("Ranks" if size[0] < 60 else "[bold]red[/bold]")
+        await on.sees("the next" if size[0] < 60 else "[bold]red[/bold]")
         shown = on.text()
         assert not {"\x1b", "\u202e"} & set(shown)
         assert all(len(line) <= size[0] for line in shown.splitlines())
