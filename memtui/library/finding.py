@@ -140,7 +140,7 @@ def find(
         words=words,
         hint=query.hint
         or "; ".join(leaves.rows.remarks)
-        or _meaning_hint(query, match)
+        or _meaning_hint(query, match, scope)
         or describe_unknown_value(scope.columns, query, is_near=True)
         or _word_hint(match)
         or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
@@ -217,10 +217,14 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
         scope.weights,
         scope.semantic.choice.fusion,
         leaves,
+        scope.semantic.floor,
     )
 
 
-def _meaning_hint(query: Query, match: Match | None) -> str:
+def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
+    if match is not None and match.too_far is not None and scope.semantic is not None:
+        least, nearest = scope.semantic.floor, match.too_far
+        return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
     if (
         match is None
         or match.meaning is not None

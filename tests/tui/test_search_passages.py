@@ -20,7 +20,7 @@ def store(tmp_path: Path) -> Path:
             "harbour": [
                 fact(1, NOTE, "2026-11-01"),
                 fact(2, "The quillfeather contract ends", "2026-11-02"),
-                fact(3, "An old zeppelin", "2026-11-03", status="superseded"),
+                fact(3, "An old zeppelin", "2026-11-03", status="historical"),
                 fact(4, "A new airship", "2026-11-04", supersedes=3),
             ]
         },
@@ -48,7 +48,7 @@ async def test_row_and_detail_show_the_passage_that_matched(
             "".join(part.text for part in on.browse.detail._lines[at].segments)
             for at in range(on.browse.detail.top, on.browse.detail.top + on.browse.detail.page)
         ]
-        assert any("zeppelin moored at pier nine" in line for line in shown)
+        assert any("zeppelin moored" in line for line in shown)
         assert on.browse.detail.top > 0
 
 
