@@ -48,6 +48,12 @@ class Format:
     """Further places that the settings of its program name. Given the folder memtui was started in,
     the home folder and the environment; reads known files only, walks nothing. None: there are
     none."""
+    fallback: Callable[[Path], Path | None] | None = None
+    """The root if a person names this path and no format recognises it; never used in a search for
+    stores. None: there is none."""
+    profiles: tuple[str, ...] = ()
+    """Names of the variants that a person can choose instead of the one that is recognised. The
+    stores then have a method `choose(name)`, which raises ConfigError."""
     configure: Callable[[Store, Mapping[str, Any]], None] | None = None
     """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
     database: DatabaseSupport | None = None

@@ -29,9 +29,9 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.markdown import outline
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
-from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _WRITTEN_ELSEWHERE = frozenset(

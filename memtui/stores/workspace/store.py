@@ -19,6 +19,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
@@ -27,10 +28,8 @@ from memtui.stores.workspace import editing, layout, rules
 from memtui.stores.workspace.layout import (
     LOG_PATH,
     MAP_PATH,
-    SUFFIX,
     DocumentUsage,
     InjectionLog,
-    documents,
 )
 from memtui.stores.workspace.records import DocumentContext, memory_of
 from memtui.stores.workspace.rules import TypeMap
