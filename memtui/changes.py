@@ -33,6 +33,8 @@ class Act(StrEnum):
     REVIEW = "review"
     ACCEPT = "accept"
     DECLINE = "decline"
+    ARCHIVE = "archive"
+    """Put away the branch that a memory belongs to, as its program does once it is merged."""
 
 
 DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.MERGE})
@@ -62,7 +64,8 @@ class Change:
     """The ref of the memory; empty for ADD."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """By the names of `Memory`: content, title, type, importance, entity, tags, kind, source;
-    LINK and UNLINK: relation, target; MERGE: others (ids); RATE: rating.
+    LINK and UNLINK: relation, target; MERGE: others (ids); RATE: rating; ARCHIVE: entity, the
+    branch, if the memory belongs to several.
 
     An ADD with an `id` imports, copies or moves a memory: the id is kept where the format can, and
     so are created, updated (datetimes or ISO), status, source, confidence, pinned, supersedes,

@@ -63,10 +63,7 @@ def add(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Add a memory by the rules of its store.
-
-    Prints the outcome and its reason: ADDED, DEDUPE, SUPERSEDED or REJECTED.
-    """
+    """Prints the outcome and its reason: ADDED, DEDUPE, SUPERSEDED or REJECTED."""
     library = load_library(stores)
     if len(library.stores) != 1:
         labels = ", ".join(store.label for store in library.stores)
@@ -102,7 +99,7 @@ def edit(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Edit a memory's text, title, type, entity, importance or tags."""
+    """Without options the text opens in $EDITOR."""
     given = {
         "content": content,
         "title": title,
@@ -143,7 +140,7 @@ def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bo
 def supersede(
     ref: str, text: str, force: bool, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    """Write a new version of a memory; the old one is kept and marked as superseded."""
+    """The old version is kept and marked as superseded."""
     return _change_memory(
         Act.SUPERSEDE,
         ref,
@@ -155,7 +152,7 @@ def supersede(
     )
 
 
-def _act_command(act: Act, help_text: str, *, forceable: bool = False) -> click.Command:
+def _act_command(act: Act, help_text: str = "", *, forceable: bool = False) -> click.Command:
     """Make the command that does this act on one memory and takes no other argument."""
 
     @click.command(str(act), help=help_text)
@@ -173,11 +170,11 @@ def _act_command(act: Act, help_text: str, *, forceable: bool = False) -> click.
     return command
 
 
-retire = _act_command(Act.RETIRE, "Take a memory out of use; `memtui restore` reverts it.")
-restore = _act_command(Act.RESTORE, "Restore a retired, superseded or deleted memory.")
-delete = _act_command(Act.DELETE, "Delete a memory from its store.", forceable=True)
-mark_reviewed = _act_command(Act.REVIEW, "Mark a memory as reviewed today.")
-decline = _act_command(Act.DECLINE, "Decline a proposal; `memtui restore` reverts it.")
+retire = _act_command(Act.RETIRE, "`memtui restore` reverts it.")
+restore = _act_command(Act.RESTORE)
+delete = _act_command(Act.DELETE, forceable=True)
+mark_reviewed = _act_command(Act.REVIEW)
+decline = _act_command(Act.DECLINE, "`memtui restore` reverts it.")
 
 
 @click.command("accept")
@@ -189,7 +186,7 @@ decline = _act_command(Act.DECLINE, "Decline a proposal; `memtui restore` revert
 def accept(
     ref: str, content: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
-    """Accept a proposal, as it is or with another text."""
+    """As it is, or with another text."""
     fields = {} if content is None else {"content": content}
     return _change_memory(Act.ACCEPT, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
 
@@ -201,7 +198,7 @@ def accept(
 @dry_run_option
 @json_option
 def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
-    """Rate a memory from 1 to 5; `none` removes the rating."""
+    """`none` removes the rating."""
     fields = {"rating": 0 if rating == "none" else int(rating)}
     return _change_memory(Act.RATE, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
 
@@ -223,7 +220,7 @@ def merge(
     dry_run: bool,
     as_json: bool,
 ) -> int:
-    """Merge memories into REF; every OTHER is kept as history."""
+    """They are merged into REF; every OTHER is kept as history."""
     library = load_library(stores)
     memory = library.resolve(ref)
     merged = [library.resolve(other) for other in others]
@@ -244,7 +241,7 @@ def merge(
 @dry_run_option
 @json_option
 def pin(ref: str, off: bool, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
-    """Pin a memory, or unpin it with --off."""
+    """Unpin with --off."""
     act = Act.UNPIN if off else Act.PIN
     return _change_memory(act, ref, stores, dry_run=dry_run, as_json=as_json)
 
@@ -271,7 +268,7 @@ def _link_command(act: Act, help_text: str) -> click.Command:
 
 link = _link_command(
     Act.LINK,
-    "Link a memory to another memory or to an entity: link REF works_at companies/acme.",
+    "For example: link REF works_at companies/acme.",
 )
 unlink = _link_command(
     Act.UNLINK,

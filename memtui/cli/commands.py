@@ -4,9 +4,11 @@ Commands that do what a key of the screen does have their line in the table of a
 imports click, so that `memtui PATH` starts the screen without it.
 """
 
+from inspect import cleandoc
+
 from memtui.tui.actions import ACTIONS
 
-_HELP = {action.command: action.command_help for action in ACTIONS}
+_HELP = {action.command: action.command_help for action in ACTIONS if action.command}
 COMMANDS = {
     "demo": ("store_commands:demo", "Try memtui on a temporary copy of the sample data."),
     "open": ("store_commands:open_", "Open the screen on these stores (the default)."),
@@ -21,6 +23,7 @@ COMMANDS = {
     "hot": ("context_commands:hot", "List the most used memories."),
     "links": ("link_commands:links", "List the links of a memory or entity."),
     "traverse": ("link_commands:traverse", "Follow links; draw or export what they reach."),
+    "diff": ("time_commands:diff", "Show what changed between two times."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
     "add": ("change_commands:add", _HELP["add"]),
     "edit": ("change_commands:edit", _HELP["edit"]),
@@ -63,6 +66,20 @@ SECTIONS = {
     "transfer_commands": "Export and import",
 }
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""
+
+
+def long_help(name: str, details: str | None) -> str:
+    """The text of `memtui NAME --help`.
+
+    Args:
+        name: The command.
+        details: The help of its function. What an action does is said by the table of actions, so
+            there it only adds to it; for other commands it is the whole text.
+    """
+    text = cleandoc(details or "")
+    if name not in _HELP or text.startswith(_HELP[name]):
+        return text
+    return f"{_HELP[name]}\n\n{text}".rstrip()
 
 
 def commands_in(module: str) -> list[str]:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import click
 
 from memtui import __version__
-from memtui.cli.commands import COMMANDS, SECTIONS, commands_in
+from memtui.cli.commands import COMMANDS, SECTIONS, commands_in, long_help
 
 
 class LazyGroup(click.Group):
@@ -58,6 +58,7 @@ def load_command(name: str) -> click.Command:
     """Import and return the command of this name. Raises KeyError if there is none."""
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(f"memtui.cli.{module}"), function)
+    command.help = long_help(name, command.help)
     return command
 
 

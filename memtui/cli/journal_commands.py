@@ -14,6 +14,7 @@ from memtui.cli.options import DEFAULT_LIMIT, json_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import open_library
 from memtui.text import date, one_line
+from memtui.tui.actions import BY_ID
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -94,19 +95,19 @@ def _step_options(command: Command) -> Command:
 @_step_options
 @store_option
 def undo(steps: int, number: int | None, stores: Sequence[str]) -> None:
-    """Undo the last change, or the last N."""
+    """With N, the last N of them, the newest first."""
     library = _open_journal(stores)
     for _ in range(1 if number else steps):
         action = confirm_owner(library, lambda: library.undo(number, anywhere=not stores))
-        print(f"Undone: {one_line(action.title)}")
+        print(f"{BY_ID['undo'].done}: {one_line(action.title)}")
 
 
 @click.command("redo")
 @_step_options
 @store_option
 def redo(steps: int, number: int | None, stores: Sequence[str]) -> None:
-    """Redo the last undone change, or the last N."""
+    """With N, the last N of them."""
     library = _open_journal(stores)
     for _ in range(1 if number else steps):
         action = confirm_owner(library, lambda: library.redo(number, anywhere=not stores))
-        print(f"Redone: {one_line(action.title)}")
+        print(f"{BY_ID['redo'].done}: {one_line(action.title)}")

@@ -11,7 +11,7 @@ import click
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import columns, print_json
 from memtui.cli.store_selection import load_library
-from memtui.query import parse_time
+from memtui.query import parse_time_end
 from memtui.text import cut, date, one_line
 
 if TYPE_CHECKING:
@@ -77,9 +77,9 @@ def _name(library: Library, node: Node) -> str:
     """A node by its short name and, for a memory, its text."""
     from memtui.insight.links import NodeKind
 
-    if node.kind is NodeKind.UNKNOWN:
+    if node.kind == NodeKind.UNKNOWN:
         return f"{one_line(node.name)} (unknown)"
-    if node.kind is NodeKind.ENTITY:
+    if node.kind == NodeKind.ENTITY:
         return f"{one_line(node.name)} (entity)"
     return f"{one_line(node.name)}  {library.node_label(node)}"
 
@@ -136,7 +136,7 @@ def traverse(
     from memtui.insight.traversal import Direction
 
     now = datetime.now(UTC)
-    time = parse_time(at, now).time if at else now
+    time = parse_time_end(at, now).time if at else now
     library = load_library(stores)
     found = library.traverse(
         library.resolve_node(ref),

@@ -25,7 +25,17 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.text import Passage, count_words, date, excerpt, number, one_line, size, visible
+from memtui.text import (
+    Passage,
+    count_words,
+    date,
+    excerpt,
+    number,
+    one_line,
+    scored_words,
+    size,
+    visible,
+)
 
 if TYPE_CHECKING:
     from memtui.library import SearchResult
@@ -125,6 +135,7 @@ def search(
             record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
+                record["near_words"] = dict(library.near_words(found, at))
         print_json(_describe_result(found, records))
     else:
         for at, memory in enumerate(memories):
@@ -135,6 +146,8 @@ def search(
                 shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
                 score = found.scores[at] if found.scores is not None else 0.0
                 print(f"          {score:.3f} = {shares}")
+                if near := library.near_words(found, at):
+                    print(f"          nearest words: {scored_words(near)}")
         for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
             click.echo(one_line(hint), err=True)
         _print_rest(len(memories), found.total)
@@ -286,6 +299,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
             ("oldest", date(statistics.oldest)),
             ("newest", date(statistics.newest)),
             ("on disk", size(sum(statistics.disk.values()))),
+            ("salience", "  ".join(f"{n} {v:.2f}" for n, v in statistics.salience.items())),
         ]
     )
     for title in ("type", "importance", "status", "kind", "store", "entity"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -28,12 +29,20 @@ _VERBS = ("show", "accept", "decline", "snooze", "reopen")
 @click.argument("arguments", nargs=-1, metavar="[VERB ID...]")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only findings of this kind.")
 @click.option("--dry-run", is_flag=True, help="With accept: print the diff, change nothing.")
+@click.option(
+    "--clone",
+    "clones",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A git clone whose merged branches may be archived; repeatable.",
+)
 @store_option
 @json_option
 def review(
     arguments: Sequence[str],
     kinds: Sequence[str],
     dry_run: bool,
+    clones: Sequence[Path],
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -50,7 +59,7 @@ def review(
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
     library = load_library(stores)
-    queue = _queue_of(library)
+    queue = _queue_of(library, clones)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
         raise click.UsageError(
@@ -232,11 +241,11 @@ def _batch(
     return _accept(library, queue, found, dry_run=not apply, as_json=as_json)
 
 
-def _queue_of(library: Library) -> ReviewQueue:
+def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
     from memtui import config, paths
     from memtui.library.review import ReviewQueue
 
-    return ReviewQueue(library, config.load(paths.config_file()).settings.review)
+    return ReviewQueue(library, config.load(paths.config_file()).settings.review, clones)
 
 
 def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:

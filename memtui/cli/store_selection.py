@@ -15,7 +15,7 @@ from memtui.errors import StoreError
 from memtui.text import one_line
 
 if TYPE_CHECKING:
-    from memtui.config import Settings
+    from memtui.config import Settings, StorePath
     from memtui.library import Library
 
 
@@ -25,6 +25,8 @@ class Root:
 
     path: Path
     label: str = ""
+    format: str = ""
+    """Name of the format, or `name:profile`; empty: as it is recognised."""
 
 
 def show_stores(names: Sequence[str]) -> int:
@@ -107,6 +109,7 @@ def open_library(names: Sequence[str]) -> Library:
         cache=paths.cache_folder(),
         state=paths.state_folder(),
         labels=[root.label for root in roots],
+        formats=[root.format for root in roots],
         weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
         rules=settings.rules,
         embedding=settings.embedding,
@@ -133,6 +136,13 @@ def _roots_within(path: Path, label: str = "") -> list[Root]:
     return [Root(root, label) for root in opening.roots_within(path)]
 
 
+def _roots_of(store: StorePath) -> list[Root]:
+    """The store of a block in config.toml; all that lie at its path unless it names a format."""
+    if store.format:
+        return [Root(store.path, store.label, store.format)]
+    return _roots_within(store.path, store.label)
+
+
 def _default_roots(settings: Settings) -> list[Root]:
     """List the stores of MEMTUI_STORES, else of config.toml, else of the default locations."""
     from memtui.library import opening
@@ -141,10 +151,11 @@ def _default_roots(settings: Settings) -> list[Root]:
         paths = [Path(path) for path in listed.split(os.pathsep) if path]
         return [root for path in paths for root in _roots_within(path)]
     if settings.stores:
-        return [
-            root for store in settings.stores for root in _roots_within(store.path, store.label)
-        ]
-    return [Root(found.root) for found in opening.discover(Path.cwd(), Path.home())]
+        return [root for store in settings.stores for root in _roots_of(store)]
+    return [
+        Root(found.root, format=found.format.name)
+        for found in opening.discover(Path.cwd(), Path.home())
+    ]
 
 
 def _unknown(name: str, labels: Sequence[str]) -> StoreError:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from memtui.cli.applying import apply_planned
-from memtui.cli.options import dry_run_option, json_option, store_option
+from memtui.cli.options import (
+    dry_run_option,
+    filter_options,
+    json_option,
+    query_from,
+    store_option,
+)
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused
+from memtui.errors import QueryError, Refused
 from memtui.model import to_record
+from memtui.query import parse_time, parse_time_end
 from memtui.text import date, one_line, visible
-from memtui.text.word_diff import diff_words, mark_words
+from memtui.text.word_diff import diff_words, mark_piece, mark_words
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
+    from memtui.insight.comparison import Difference
     from memtui.insight.versions import TextVersion, VersionHistory
 
 _NOT_OPEN = "not in any open store"
@@ -119,3 +127,81 @@ def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
 
 def _iso(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat().replace("+00:00", "Z")
+
+
+@click.command("diff")
+@filter_options
+@click.option("--markdown", "as_markdown", is_flag=True, help="Output Markdown, for a report.")
+@store_option
+@json_option
+def diff(
+    since: str | None,
+    until: str | None,
+    as_markdown: bool,
+    stores: Sequence[str],
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Show what was added, changed, superseded, removed and restored between two times.
+
+    --since takes a time, or `last`: since these stores were last open on the screen; default: 7d.
+    --until takes a time; default: now. Other options filter the memories.
+    """
+    from memtui.insight.comparison import to_markdown
+    from memtui.library.past_library import PastViews
+    from memtui.library.time_comparison import compare_times
+
+    now = datetime.now(UTC)
+    start = _last_seen(stores) if since == "last" else parse_time(since or "7d", now).time
+    end = parse_time_end(until, now).time if until else None
+    if end is not None and end < start:
+        raise QueryError("--until is before --since", do="exchange the two times")
+    query = query_from("", since=None, until=None, **filters)
+    library = load_library(stores)
+    found = compare_times(PastViews(library), start, end, None if query.is_empty else query)
+    if as_json:
+        record = {
+            "since": _iso(start),
+            "until": _iso(end or now),
+            "differences": [each.as_record() for each in found],
+        }
+        print_json(record)
+    elif as_markdown:
+        print(to_markdown(found, start, end or now))
+    else:
+        _print_differences(found)
+        if not found:
+            click.echo("no changes", err=True)
+
+
+def _last_seen(stores: Sequence[str]) -> datetime:
+    from memtui import paths
+    from memtui.config import session
+
+    key = session.key_for(Path(name).absolute() for name in stores)
+    seen = session.load(paths.state_folder(), key).seen
+    try:
+        return datetime.fromisoformat(seen)
+    except ValueError:
+        raise Refused(
+            "these stores have not been open on the screen yet", do="give a time, such as 7d"
+        ) from None
+
+
+_SIGNS = {"added": "+", "changed": "~", "superseded": ">", "removed": "-", "restored": "^"}
+
+
+def _print_differences(found: Sequence[Difference]) -> None:
+    for each in found:
+        memory = each.memory
+        by = f"by {one_line(each.by)}" if each.by else ""
+        parts = (str(each.kind), one_line(memory.ref), one_line(memory.entity), date(each.time), by)
+        print(f"{_SIGNS[each.kind]} {'  '.join(part for part in parts if part)}")
+        if each.kind == "changed":
+            shown = "".join(mark_piece(kind, piece) for kind, piece in each.text_diff())
+            if each.fields:
+                print(f"    changed: {', '.join(each.fields)}")
+        else:
+            shown = memory.headline
+        for line in visible(shown).split("\n"):
+            print(f"    {line}")

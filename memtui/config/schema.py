@@ -187,12 +187,13 @@ def _keys(value: Any) -> tuple[str, ...]:
 def _store(value: Any) -> StorePath:
     block = {"path": value} if isinstance(value, str) else value
     if not isinstance(block, dict) or not isinstance(block.get("path"), str) or not block["path"]:
-        raise ValueError("must be a path in quotes, or a block with path and label")
-    label = block.get("label", "")
-    if set(block) - {"path", "label"} or not isinstance(label, str):
-        raise ValueError("has a path and a label, both text in quotes, and nothing else")
+        raise ValueError("must be a path in quotes, or a block with path, label and format")
+    label, format = block.get("label", ""), block.get("format", "")
+    is_text = isinstance(label, str) and isinstance(format, str)
+    if set(block) - {"path", "label", "format"} or not is_text:
+        raise ValueError("has a path, a label and a format, text in quotes, and nothing else")
     try:
-        return StorePath(Path(block["path"]).expanduser(), label)
+        return StorePath(Path(block["path"]).expanduser(), label, format)
     except RuntimeError:
         raise ValueError("names the home of somebody who is not known here") from None
 
@@ -240,7 +241,8 @@ SCHEMA: tuple[Setting, ...] = (
         "stores",
         "stores",
         _store,
-        "Stores to open when none is named: paths, or [[stores]] blocks with path and label.\n"
+        "Stores to open when none is named: paths, or [[stores]] blocks with path, label\n"
+        "and format (a name, or name:profile, where another one is recognised).\n"
         "Without them memtui looks in this folder and in the known places.",
         '["~/notes/memory"]',
         each=True,

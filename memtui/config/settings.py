@@ -21,6 +21,8 @@ class StorePath:
     path: Path
     label: str = ""
     """Its name in memtui; empty: the folder's name."""
+    format: str = ""
+    """Name of the format, or `name:profile`; empty: as it is recognised."""
 
 
 EMBEDDING_KINDS = ("static", "ollama", "openai", "off")

@@ -71,7 +71,8 @@ class _Memories:
 
     def with_words(self, words: str) -> list[int]:
         """Slots that hold one of these words, whatever the task."""
-        return list(self.task.search(words, Sort.RELEVANCE).slots)
+        # Not by relevance, which also finds what only stands near such a word.
+        return list(self.task.search(words, Sort.NEW).slots)
 
     def linked_from(self, sections: Iterable[Section]) -> list[int]:
         """Slots of memories that the entries of these sections link to."""

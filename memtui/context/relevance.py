@@ -20,6 +20,10 @@ from memtui.query import Sort
 from memtui.search.diversity import choose_diverse, text_words
 from memtui.search.pack_ranking import rank_by_salience, rank_by_type
 
+COMPARED = 1000
+"""Characters of a text that decide how similar it is to another; a long note begins with its
+subject, and all of sixty long notes would take half a second."""
+
 
 def build_typed(task: Task) -> list[Section]:
     """The best by text, wanted types raised and other types lowered, grouped by type."""
@@ -87,7 +91,7 @@ def build_prime(task: Task) -> list[Section]:
     ranked = rank_by_salience(found.hits, found.columns, task.now, candidates)
     best = ranked[0].score if ranked else 1.0
     memories = [found.rows[one.slot] for one in ranked]
-    words = [text_words(f"{memory.title} {memory.content}") for memory in memories]
+    words = [text_words(f"{memory.title} {memory.content}"[:COMPARED]) for memory in memories]
     shares = [one.score / (best or 1.0) for one in ranked]
     chosen = choose_diverse(shares, words, limit, task.constants.diversity)
     entries = []

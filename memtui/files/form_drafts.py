@@ -147,14 +147,14 @@ def _read(path: Path) -> FormDraft | None:
     try:
         if path.stat().st_size > MOST_BYTES:
             return None
-        said: Any = json.loads(path.read_bytes())
+        record: Any = json.loads(path.read_bytes())
         return FormDraft(
-            Act(said["act"]),
-            str(said["root"]),
-            tuple((str(root), str(id)) for root, id in said["about"]),
-            {str(name): str(words) for name, words in said["values"].items()},
-            {str(name): str(words) for name, words in said["before"].items()},
-            float(said["time"]),
+            Act(record["act"]),
+            str(record["root"]),
+            tuple((str(root), str(id)) for root, id in record["about"]),
+            {str(name): str(words) for name, words in record["values"].items()},
+            {str(name): str(words) for name, words in record["before"].items()},
+            float(record["time"]),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -150,6 +150,20 @@ class GitHistory:
                     )
         return found
 
+    def remote(self) -> str:
+        """The address of the remote `origin`, as the config has it; "" if there is none."""
+        said = self._run("config", "--local", "--get", "remote.origin.url")
+        return "" if said is None else os.fsdecode(said).strip()
+
+    def merged_branches(self) -> frozenset[str]:
+        """Branches that are merged into the current one, without that one (`git branch
+        --merged`, and what Ambient leaves out: src/memory/lifecycle.ts:15-54)."""
+        current = self._run("symbolic-ref", "--short", "HEAD")
+        said = self._run("for-each-ref", "--merged=HEAD", "--format=%(refname:short)", "refs/heads")
+        if said is None or current is None:
+            return frozenset()
+        return frozenset(os.fsdecode(said).split("\n")) - {os.fsdecode(current).strip(), ""}
+
     def _name(self, path: Path) -> str | None:
         try:
             name = os.path.relpath(os.path.realpath(path), os.path.realpath(self.top))

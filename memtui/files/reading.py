@@ -160,8 +160,8 @@ def _file_state(path: Path | str) -> str:
 
 
 def _state_digest(states: Iterable[tuple[Path | str, str]]) -> str:
-    said = b"".join(os.fsencode(path) + f"\0{state}\0".encode() for path, state in states)
-    return hashlib.blake2b(said, digest_size=12).hexdigest()
+    data = b"".join(os.fsencode(path) + f"\0{state}\0".encode() for path, state in states)
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
 def walk(

@@ -1,4 +1,4 @@
-"""Count memories per day, ISO week or month, empty ones included."""
+"""Count memories per day, ISO week, month or year, empty ones included."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal
 
-Unit = Literal["day", "week", "month"]
-UNITS: tuple[Unit, ...] = ("day", "week", "month")
+Unit = Literal["day", "week", "month", "year"]
+UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
 
 MAX_BARS = 1_200
 """A hundred years of months. If there are more (one date in the year 1), the range with the most
@@ -54,6 +54,8 @@ def build(
     unit: Unit | None = None,
     *,
     width: int = DEFAULT_WIDTH,
+    since: date | None = None,
+    until: date | None = None,
 ) -> Timeline:
     """Build a timeline.
 
@@ -62,9 +64,13 @@ def build(
         undated: Memories without a time.
         unit: None: the finest whose bars fit into `width`.
         width: How many bars fit.
+        since, until: First and last day to show, for panning; bars outside of them are counted in
+            `earlier` and `later`.
     """
     known = Counter({day: days[day] for day in days if _FIRST <= day <= _LAST})
     undated += sum(days.values()) - known.total()
+    if since is not None or until is not None:
+        return _build_range(known, undated, unit, width, since, until)
     if not known:
         return Timeline(unit or "day", (), undated)
     if unit is None:
@@ -77,12 +83,57 @@ def build(
     return Timeline(unit, bars, undated, earlier, later)
 
 
+def _build_range(
+    known: Counter[int],
+    undated: int,
+    unit: Unit | None,
+    width: int,
+    since: date | None,
+    until: date | None,
+) -> Timeline:
+    """A timeline of exactly these days, empty bars at both ends included."""
+    low = since.toordinal() - _EPOCH if since is not None else min(known, default=_FIRST)
+    high = until.toordinal() - _EPOCH if until is not None else max(known, default=_LAST)
+    inside = Counter({day: number for day, number in known.items() if low <= day <= high})
+    earlier = sum(number for day, number in known.items() if day < low)
+    later = sum(number for day, number in known.items() if day > high)
+    unit = unit or _finest_unit(low, high, width)
+    counts: Counter[int] = Counter()
+    for day, number in inside.items():
+        counts[_bucket(day, unit)] += number
+    first, last = _bucket(low, unit), _bucket(high, unit)
+    if last - first >= MAX_BARS:
+        earlier += sum(number for at, number in counts.items() if at <= last - MAX_BARS)
+        first = last - MAX_BARS + 1
+    bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
+    return Timeline(unit, bars, undated, earlier, later)
+
+
+def _finest_unit(low: int, high: int, width: int) -> Unit:
+    for unit in UNITS:
+        if _bucket(high, unit) - _bucket(low, unit) < width:
+            return unit
+    return "year"
+
+
+def pan(since: date, until: date, unit: Unit, bars: int) -> tuple[date, date]:
+    """Move a range by so many bars of a unit; at an end of the calendar it stays."""
+    low, high = _bucket(since.toordinal() - _EPOCH, unit), _bucket(until.toordinal() - _EPOCH, unit)
+    try:
+        start = _start(low + bars, unit)
+        return start, find_bar_range(_start(high + bars, unit), unit)[1]
+    except (ValueError, OverflowError):
+        return since, until
+
+
 def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
     """First and last day, inclusive, of the bar that starts on this day."""
     if unit == "day":
         return start, start
     if unit == "week":
         return start, start + min(timedelta(days=6), date.max - start)
+    if unit == "year":
+        return start, date(start.year, 12, 31)
     if (start.year, start.month) == (date.max.year, date.max.month):
         return start, date.max
     following = date(start.year + start.month // 12, start.month % 12 + 1, 1)
@@ -94,7 +145,7 @@ def _choose_unit(days: Counter[int], width: int) -> Unit:
     total = sum(days.values())
     low = _find_end(ordered, days, total * OUTLIER_SHARE)
     high = _find_end(ordered[::-1], days, total * OUTLIER_SHARE)
-    for unit in UNITS:
+    for unit in UNITS[:-1]:  # years only if they are asked for
         if _bucket(high, unit) - _bucket(low, unit) < width:
             return unit
     return "month"
@@ -117,6 +168,8 @@ def _bucket(day: int, unit: Unit) -> int:
     if unit == "week":
         return (day + _EPOCH - 1) // 7
     on = date.fromordinal(day + _EPOCH)
+    if unit == "year":
+        return on.year
     return on.year * 12 + on.month - 1
 
 
@@ -125,6 +178,8 @@ def _start(bucket: int, unit: Unit) -> date:
         return date.fromordinal(bucket + _EPOCH)
     if unit == "week":
         return date.fromordinal(bucket * 7 + 1)
+    if unit == "year":
+        return date(bucket, 1, 1)
     return date(bucket // 12, bucket % 12 + 1, 1)
 
 

@@ -15,10 +15,19 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
-from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
+from memtui.search import (
+    aggregates,
+    analysis,
+    finder,
+    fusion,
+    hidden_matches,
+    salience,
+    similar_words,
+    sort_orders,
+)
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
-from memtui.search.columns import Columns, build
+from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
@@ -29,7 +38,7 @@ from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.search.row_filters import RowFilters
+from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -99,6 +108,7 @@ class Searchable:
     exact: ExactLookup | None = None
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
+    linked_to: LinkedTo = lambda _: None
     now: datetime | None = None
     """What `yesterday` in a query is counted from; None: no dates are looked for."""
 
@@ -130,7 +140,7 @@ def find(
         words=words,
         hint=query.hint
         or "; ".join(leaves.rows.remarks)
-        or _meaning_hint(query, match)
+        or _meaning_hint(query, match, scope)
         or describe_unknown_value(scope.columns, query, is_near=True)
         or _word_hint(match)
         or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
@@ -155,7 +165,7 @@ class _Leaves:
         self.scope = scope
         self.cancelled = cancelled
         alive = scope.columns.alive
-        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled)
+        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
 
     def condition(self, part: Condition) -> Mask:
         """The slots with one of the values. Raises Cancelled."""
@@ -207,10 +217,14 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
         scope.weights,
         scope.semantic.choice.fusion,
         leaves,
+        scope.semantic.floor,
     )
 
 
-def _meaning_hint(query: Query, match: Match | None) -> str:
+def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
+    if match is not None and match.too_far is not None and scope.semantic is not None:
+        least, nearest = scope.semantic.floor, match.too_far
+        return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
     if (
         match is None
         or match.meaning is not None
@@ -332,10 +346,12 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
     return find_passage(found.rows[slot].content, found.words) if found.words else None
 
 
-def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> Statistics:
+def statistics(
+    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+) -> Statistics:
     """Summarize a search result; `disk` is the bytes of each open store.
 
-    Without `counted` the values of each field are not counted.
+    Without `counted` neither the values of each field are counted nor is salience measured.
     """
     columns = found.columns
     totals = aggregates.aggregate(columns, found.slots)
@@ -346,8 +362,18 @@ def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> S
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
+        salience=_salience(found, now) if counted else {},
         disk=disk,
     )
+
+
+def _salience(found: SearchResult, now: datetime) -> dict[str, float]:
+    values = sort_orders.salience_now(found.columns, to_array(found.slots), now)
+    spread = salience.describe_range(values)
+    if spread is None:
+        return {}
+    named = {"min": spread.least, "median": spread.median, "p90": spread.p90, "max": spread.most}
+    return {name: round(value, 3) for name, value in named.items()}
 
 
 def _to_datetime(seconds: float | None) -> datetime | None:

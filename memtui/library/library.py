@@ -71,6 +71,7 @@ class Library(LibraryReader):
         state: Path | None = None,
         now: Callable[[], datetime] = utc_now,
         labels: Sequence[str] = (),
+        formats: Sequence[str] = (),
         weights: Weights = DEFAULTS,
         rules: opening.Rules | None = None,
         embedding: Embedding = NO_EMBEDDING,
@@ -80,6 +81,8 @@ class Library(LibraryReader):
         Args:
             roots: a path for each store.
             labels: wanted labels, in the order of `roots`; else the names of the formats.
+            formats: names of the formats, or `name:profile`, in the order of `roots`; empty, or too
+                few: as they are recognised.
             rules: constants of each format's rules, as the settings have them.
             cache, state, now, weights, embedding: see `Library`.
 
@@ -87,7 +90,8 @@ class Library(LibraryReader):
             StoreError: there is no store at a path.
             ConfigError: a rule is unknown or of the wrong type.
         """
-        detected = [opening.detect_store(path) for path in roots]
+        named = [*formats, *("" for _ in roots)]
+        detected = [opening.detect_store(path, named[n]) for n, path in enumerate(roots)]
         stores = opening.open_stores(detected, labels, rules)
         return cls(stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding)
 

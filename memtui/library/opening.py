@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,26 @@ class FoundStore:
 
     format: Format
     root: Path
+    profile: str = ""
+    """One of the format's profiles, if a person chose it."""
 
 
-def detect_store(path: Path) -> FoundStore:
-    """Detect the store at this path. Raises StoreError."""
+def detect_store(path: Path, format: str = "") -> FoundStore:
+    """Detect the store at this path.
+
+    Args:
+        path: of the store, or of the folder that holds it.
+        format: name of its format, or `name:profile`; empty: the first that recognises it.
+
+    Raises:
+        StoreError: there is no store, or no such format or profile.
+    """
     path = path.absolute()
     if not path.exists():
         raise StoreError("there is nothing here", where=str(path), do="check the path")
-    detected = registry.detect(path)
+    if format:
+        return _store_of(path, format)
+    detected = registry.detect_named(path)
     if detected is None:
         raise StoreError(
             "no memory store is recognised here",
@@ -42,6 +54,22 @@ def detect_store(path: Path) -> FoundStore:
             do=f"memtui reads {', '.join(f.name for f in registry.formats())}",
         )
     return FoundStore(*detected)
+
+
+def _store_of(path: Path, format: str) -> FoundStore:
+    """The store at this path in the format that a person named. Raises StoreError."""
+    name, _, profile = format.partition(":")
+    known = registry.format_of(name)
+    if known is None or (profile and profile not in known.profiles):
+        names = [each.name for each in registry.formats()]
+        names += [f"{each.name}:{one}" for each in registry.formats() for one in each.profiles]
+        raise StoreError(f"there is no format {format!r}", do=f"known: {', '.join(names)}")
+    root = known.detect(path)
+    if root is None and known.fallback is not None:
+        root = known.fallback(path)
+    if root is None:
+        raise StoreError(f"no store of the format {name} is here", where=str(path))
+    return FoundStore(known, root, profile)
 
 
 def roots_within(path: Path) -> list[Path]:
@@ -90,6 +118,9 @@ def _opened(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> St
     """The open store; one that lists its fault when the format's own code fails."""
     try:
         store = item.format.open(item.root, label)
+        if item.profile:
+            choose: Callable[[str], None] = getattr(store, "choose", lambda _: None)
+            choose(item.profile)
         if rules:
             _configure(item.format, store, rules)
     except MemtuiError:

@@ -40,7 +40,8 @@ class PastViews:
     """Makes libraries as of a time; may be used from any thread."""
 
     def __init__(self, library: Library) -> None:
-        self._library = library
+        self.library = library
+        """The present."""
         self._lock = RLock()
         self._revision = -1
         self._ends: Any = None
@@ -59,16 +60,16 @@ class PastViews:
             at: The time; aware.
             cancelled: Asked while git is read; what it knows is left out then.
         """
-        former = find_former_states(self._library, at, cancelled)
+        former = find_former_states(self.library, at, cancelled)
         with self._lock:
-            state = self._library.loaded.state
+            state = self.library.loaded.state
             if state.snapshot.revision != self._revision:
                 self._read_ends(state)
-            return PastLibrary(self._library, self._past_stores(state, at, former), at)
+            return PastLibrary(self.library, self._past_stores(state, at, former), at)
 
     def _read_ends(self, state: LoadedState) -> None:
         rows, columns = state.snapshot.rows, state.columns
-        slots = self._library.loaded.slots()
+        slots = self.library.loaded.slots()
 
         def find(store: str, id: str) -> Memory | None:
             slot = slots.get(f"{store}:{id}")
@@ -87,7 +88,7 @@ class PastViews:
 
     def _past_stores(self, state: LoadedState, at: datetime, former: FormerStates) -> PastStores:
         rows = state.snapshot.rows
-        slots = self._library.loaded.slots()
+        slots = self.library.loaded.slots()
         known = dict(former.memories)
         for slot in self._versioned:
             memory = rows[slot]
@@ -100,7 +101,7 @@ class PastViews:
         columns, revived = past_columns.columns_at(
             state.columns, at.timestamp(), self._ends, hidden
         )
-        return PastStores(self._library.loaded, state, columns, revived, tuple(known.values()))
+        return PastStores(self.library.loaded, state, columns, revived, tuple(known.values()))
 
 
 def _has_versions(rows: Rows, slot: int) -> bool:

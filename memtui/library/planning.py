@@ -47,6 +47,7 @@ _VERBS = {
     Act.REVIEW: "review",
     Act.ACCEPT: "accept",
     Act.DECLINE: "decline",
+    Act.ARCHIVE: "archive",
 }
 
 

@@ -28,7 +28,10 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
 from memtui.search import numbering
+from memtui.search.documents import to_document
+from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
 from memtui.text import Passage, one_line, visible
 
@@ -206,6 +209,14 @@ class LibraryReader:
         """Return the parts that add up to the score of the hit at this position."""
         return finding.explain(found, found.slots[position], self._weights, self.now())
 
+    def near_words(self, found: SearchResult, position: int) -> NearWords:
+        """Return the words that make the hit at this position near in meaning; mostly none."""
+        slot = found.slots[position]
+        if found.hits is None or found.hits.match is None or found.hits.match.meaning is None:
+            return ()
+        text = embedded_text(to_document(found.rows[slot]))
+        return self._semantic.find_near_words(found.query, self._index.state.segments, text)
+
     def embed_query(self, query: Query, cancelled: IsCancelled = never) -> bool:
         """Get the embedding of a query from the embedding server, if one is configured.
 
@@ -241,6 +252,7 @@ class LibraryReader:
             exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
             weights=self._weights,
             semantic=self._semantic,
+            linked_to=lambda name: self.links.linked_to(name),
         )
         return scope, loaded.snapshot.revision
 
@@ -254,7 +266,7 @@ class LibraryReader:
         Returns:
             Counts over the result, and the bytes on disk of every open store.
         """
-        return finding.statistics(found, self._loaded.bytes_on_disk(), counted)
+        return finding.statistics(found, self._loaded.bytes_on_disk(), counted, self.now())
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH

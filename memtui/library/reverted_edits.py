@@ -115,7 +115,7 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     here = [history for history in histories if os.path.lexists(history.steps[0].store)]
     edits = [history.edits for history in here]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
-    statuses = [*find_statuses(edits), *registry.rows_standing(rows)]
+    statuses = [*find_statuses(edits), *registry.find_row_statuses(rows)]
     reapply = {id(each[0]): status.reapply for each, status in statuses}
     found = []
     for history in here:

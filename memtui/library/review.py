@@ -20,6 +20,7 @@ from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
@@ -81,17 +82,20 @@ class ReviewQueue:
         self,
         library: Library,
         settings: ReviewSettings | None = None,
+        clones: Sequence[Path] = (),
     ) -> None:
         """Make the queue of a library; nothing is scanned yet.
 
         Args:
             library: Of the stores to review.
             settings: The constants of the findings; the defaults unless given.
+            clones: Folders in git repositories whose merged branches may be archived.
         """
         self._library = library
         self._state = library.state_folder
         self._cache = library.cache_folder
         self._settings = settings or ReviewSettings()
+        self._merged = _read_merged(clones)
         self._groups: dict[str, ScannedGroup] | None = None
         self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
 
@@ -103,6 +107,7 @@ class ReviewQueue:
             settings=self._settings,
             can=self._can,
             rules_of=lambda label: self._rules.get(label, GENERAL_RULES),
+            merged=self._merged,
         )
 
     def scan(
@@ -275,6 +280,18 @@ def _rules_of(library: Library, label: str) -> UpkeepRules:
     if known is None or known.upkeep is None:
         return GENERAL_RULES
     return known.upkeep(store)
+
+
+def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:
+    """Address of each clone's remote -> its merged branches. Raises Refused."""
+    found: dict[str, frozenset[str]] = {}
+    for clone in clones:
+        git = GitHistory.of(clone)
+        remote = git.remote() if git is not None else ""
+        if git is None or not remote:
+            raise Refused("not a git clone with a remote, or there is no git", where=str(clone))
+        found[remote] = git.merged_branches()
+    return found
 
 
 def _is_later(text: object, now: datetime) -> bool:

@@ -24,7 +24,7 @@ from memtui.search.array_types import Floats
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder
 from memtui.search.postings import Segment
-from memtui.search.vector_search import VectorIndex
+from memtui.search.vector_search import NearWords, VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +74,12 @@ class SemanticSearch:
                 log.warning("no vectors: %s", error)
             self._was_chosen = True
         return self._embedder
+
+    @property
+    def floor(self) -> float:
+        """The cosine below which nothing is near; 0 for a server, whose scale is unknown."""
+        embedder = self.embedder
+        return 0.0 if embedder is None or embedder.remote else fusion.STATIC_FLOOR
 
     def load(self, caches: Sequence[StoreCache], slots: int) -> None:
         """Load the cached vectors for a table of this many slots."""
@@ -142,6 +148,17 @@ class SemanticSearch:
         cosines = state.compute_cosines(vectors, slots)
         self._last = (state, text, cosines)
         return cosines
+
+    def find_near_words(self, query: Query, segments: Sequence[Segment], text: str) -> NearWords:
+        """The words of a text that are nearest to the query in meaning, with their cosines.
+
+        Empty without vectors, and for a server's model, which would have to be asked.
+        """
+        embedder, state = self.embedder, self.state
+        asked = self._text_to_embed(query, segments)
+        if embedder is None or embedder.remote or not state.parts or not asked:
+            return ()
+        return vector_search.find_near_words(embedder, state.parts[0].counts, asked, text)
 
     def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
         return fusion.text_to_embed(

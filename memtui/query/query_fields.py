@@ -80,6 +80,7 @@ _TABLE = (
     Field("content", Matching.TEXT, "its text has this text"),
     Field("file", Matching.TEXT, "the path of its file has this text"),
     Field("source", Matching.TEXT, "its source has this text"),
+    Field("linked", Matching.TEXT, "linked to or from this memory or entity"),
     Field(
         "is",
         Matching.FLAG,

@@ -74,6 +74,36 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
 
 
+def count_days_by_store(
+    columns: Columns, slots: Sequence[int]
+) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
+    """Count these slots by store and by the day since 1970 (UTC) of their creation, else of their
+    last change; also returns how many of each store have no time."""
+    at = to_array(slots)
+    begun = columns.created.take(at)
+    times = np.where(np.isnan(begun), columns.when.take(at), begun)
+    codes = columns.store.take(at)
+    days: dict[str, dict[int, int]] = {}
+    undated: dict[str, int] = {}
+    for code in np.unique(codes).tolist():
+        own = times[codes == code]
+        dated = own[~np.isnan(own)]
+        numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
+        name = columns.stores[code]
+        days[name] = dict(zip(numbers.tolist(), found.tolist(), strict=True))
+        if len(own) > len(dated):
+            undated[name] = len(own) - len(dated)
+    return days, undated
+
+
+def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str]) -> Sequence[int]:
+    """Those of these slots that have one of the kinds."""
+    at = to_array(slots)
+    codes = [KINDS.index(kind) for kind in kinds]
+    found: list[int] = at[np.isin(columns.kind.take(at), codes)].tolist()
+    return found
+
+
 class FacetCounts(Mapping[str, int]):
     """Value -> count, most frequent first; sorted and named when first read.
 

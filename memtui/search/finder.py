@@ -86,6 +86,7 @@ def add_meaning(
     weights: Weights = DEFAULTS,
     method: str = fusion.SUM,
     leaves: filters.LeafMasks | None = None,
+    floor: float = 0.0,
 ) -> Match:
     """Add the scores of the vectors, and the memories that only they find, to a match.
 
@@ -98,15 +99,16 @@ def add_meaning(
         weights: `weights.meaning` is the share of the cosines.
         method: One of `fusion.METHODS`.
         leaves: As in `filters.compile_filters`.
+        floor: The cosine from which a memory without the words is added.
     """
     allowed = filters.filter_mask(columns, query, leaves)
     if excluded is not None:
         allowed &= excluded.found
     if match is None or fusion.is_meaning_only(query.wanted_terms):
-        return fusion.match_by_meaning(cosines, allowed)
+        return fusion.match_by_meaning(cosines, allowed, floor)
     if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
         allowed &= match.found
-    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method)
+    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method, floor)
 
 
 def find_hits(

@@ -284,6 +284,8 @@ class Match:
     meaning: Floats | None = None
     """The score that the vectors add to each of `slots`; None without vectors
     (`memtui.search.fusion`)."""
+    too_far: float | None = None
+    """The best cosine, if the query asks for meaning and no memory is near enough."""
     added: tuple[AddedScore, ...] = ()
     """Further parts of the score: length, passage, as typed, date."""
     substituted: tuple[Substitution, ...] = ()

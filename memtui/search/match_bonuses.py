@@ -18,22 +18,23 @@ from dataclasses import replace
 import numpy as np
 
 from memtui.search import analysis
-from memtui.search.array_types import Floats, Ints, Longs
+from memtui.search.array_types import Floats, Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import AddedScore, Match
 from memtui.search.literals import LiteralSearch
-from memtui.search.postings import Segment
+from memtui.search.postings import LENGTH_WORDS, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms
 
 LENGTH_WEIGHT = 0.2
-LENGTH_WORDS = 8.0
-"""The weight and the words of `length`, as measured."""
+"""The weight of `length`, as measured (with `postings.LENGTH_WORDS`)."""
 PASSAGE_WORDS = 40
 """Words from the first to the last of the query's words that are one passage: a paragraph."""
-MAX_PASSAGE_TOKENS = 60_000
-"""Words of texts that are searched for passages; the best texts first. Two milliseconds."""
-AS_TYPED_WEIGHT = 0.5
-"""Of the text score. Half as much as the text: more than any length takes from a short note."""
+MAX_PASSAGES = 64
+MAX_PASSAGE_TOKENS = 8_000
+"""Long memories that are searched for passages, the best ones, and their words in all: a tenth of a
+millisecond."""
+AS_TYPED_WEIGHT = 1.5
+"""Of the text score: more than length takes and session and subject add together."""
 WRITTEN_DATE_WEIGHT = 0.3
 """For a date of the query that stands in the text: a little more than for one that is only the time
 of the memory (`Weights.date`, .2); twice as much where it is the title, as of a daily note."""
@@ -53,12 +54,12 @@ def add_bonuses(
     if not len(held):
         return match
     slots, text = match.slots[held], match.text[held]
-    lengths = _loss(_word_counts(segments, slots))
+    lengths = _losses(segments, slots)
     added = [AddedScore("length", slots, -lengths * text)]
     words = [term for term in (*asked.wanted, *asked.required) if term.parts]
     if sum(len(term.parts) for term in words) > 1:
         long = np.flatnonzero(lengths > _loss(np.float32(PASSAGE_WORDS)))
-        long = long[np.argsort(-text[long], kind="stable")]
+        long = long[np.argsort(-text[long], kind="stable")[:MAX_PASSAGES]]
         widths = _passage_widths(segments, slots[long], words)
         there = widths <= PASSAGE_WORDS
         at = long[there]
@@ -81,12 +82,15 @@ def _loss(words: Floats | np.float32) -> Floats:
     return lost
 
 
-def _word_counts(segments: Sequence[Segment], slots: Longs) -> Floats:
-    counts = np.zeros(len(slots), np.float32)
+def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:
+    """The share of the text score that each of these memories loses."""
+    lost = np.zeros(len(slots), np.float32)
     for segment in segments:
+        if segment.first == 0 and int(slots.max()) < segment.count:
+            return segment.lengths.take(slots) * np.float32(LENGTH_WEIGHT)
         inside = (slots >= segment.first) & (slots < segment.first + segment.count)
-        counts[inside] = segment.word_counts[slots[inside] - segment.first]
-    return counts
+        lost[inside] = segment.lengths[slots[inside] - segment.first]
+    return lost * np.float32(LENGTH_WEIGHT)
 
 
 def _as_typed(
@@ -113,42 +117,44 @@ def _passage_widths(
         inside = np.flatnonzero((slots >= segment.first) & (slots < segment.first + segment.count))
         memories = slots[inside] - segment.first
         sizes = segment.starts[memories + 1] - segment.starts[memories]
-        fitting = int(np.searchsorted(np.cumsum(sizes), left, side="right"))
-        inside, memories, sizes = inside[:fitting], memories[:fitting], sizes[:fitting]
+        fits = sizes <= left
+        fits &= np.cumsum(np.where(fits, sizes, 0)) <= left
+        inside, memories, sizes = inside[fits], memories[fits], sizes[fits]
         if not len(memories):
             continue
         left -= int(sizes.sum())
         ends = np.cumsum(sizes)
-        first_of = np.repeat(ends - sizes, sizes)
-        tokens = segment.stream[
-            np.arange(int(ends[-1])) - first_of + np.repeat(segment.starts[memories], sizes)
-        ]
-        narrowest = _narrowest(tokens, segment, terms)
-        narrowest[np.arange(len(tokens)) - narrowest + 1 < first_of] = np.inf
-        widths[inside] = np.minimum.reduceat(narrowest, ends - sizes)
+        begins = ends - sizes
+        places = np.arange(int(ends[-1]))
+        tokens = segment.stream.take(places + np.repeat(segment.starts[memories] - begins, sizes))
+        earliest = _earliest(tokens, segment, terms)
+        width = (places + 1 - earliest).astype(np.float32)
+        width[earliest < np.repeat(begins, sizes)] = np.inf
+        widths[inside] = np.minimum.reduceat(width, begins)
     return widths
 
 
-def _narrowest(tokens: Ints, segment: Segment, terms: Sequence[QueryTerm]) -> Floats:
-    """For each token the words back to where all terms have occurred; inf if they have not."""
-    places = np.arange(len(tokens))
-    earliest = places.copy()
+def _earliest(tokens: Ints, segment: Segment, terms: Sequence[QueryTerm]) -> Ints:
+    """For each token the place back to which all terms have occurred; -1 if they have not."""
+    places = np.arange(len(tokens), dtype=np.int32)
+    earliest = places
     for term in terms:
         for part in term.parts:
-            numbers = _word_numbers(segment, part, term)
-            last_at = np.where(np.isin(tokens, numbers), places, -len(tokens) - 1)
+            last_at = np.where(_holds(tokens, segment, part, term), places, np.int32(-1))
             np.maximum.accumulate(last_at, out=last_at)
-            np.minimum(earliest, last_at, out=earliest)
-    found = (places - earliest + 1).astype(np.float32)
-    found[earliest < 0] = np.inf
-    return found
+            earliest = np.minimum(earliest, last_at)
+    return earliest
 
 
-def _word_numbers(segment: Segment, part: str, term: QueryTerm) -> Ints | Longs:
+def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
+    """Whether each token is this word, or another form or completion of it."""
     if term.last_is_prefix and part == term.parts[-1]:
-        return np.arange(*segment.prefix_range(part))
-    forms = segment.words_with_stem(analysis.stem(part))
-    if len(forms):
-        return forms
-    number = segment.find_word(part)
-    return np.array([] if number is None else [number], np.int64)
+        first, last = segment.prefix_range(part)
+        return (tokens >= first) & (tokens < last)
+    forms = segment.words_with_stem(analysis.stem(part)).tolist()
+    if not forms and (number := segment.find_word(part)) is not None:
+        forms = [number]
+    found = np.zeros(len(tokens), np.bool_)
+    for form in forms:
+        found |= tokens == form
+    return found

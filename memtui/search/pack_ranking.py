@@ -37,6 +37,9 @@ _TEXT_ONLY = Weights(
     salience=0,
 )
 
+_OF_ALL_WORDS = frozenset({"length", "passage"})
+"""Parts that order only the memories with all words among themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class RankedSlot:
@@ -55,7 +58,12 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
         return slots, np.zeros(len(slots))
     place = np.zeros(match.size, np.int64)
     place[match.slots] = np.arange(len(match.slots))
-    bare = replace(match, all_words=np.zeros(len(match.slots), np.bool_), title=NO_SLOTS)
+    bare = replace(
+        match,
+        all_words=np.zeros(len(match.slots), np.bool_),
+        title=NO_SLOTS,
+        added=tuple(part for part in match.added if part.name not in _OF_ALL_WORDS),
+    )
     scores = ranking.score_matches(bare, columns, place[slots], now, _TEXT_ONLY)
     best = float(scores.max(initial=0.0))
     return slots, np.maximum(0.0, scores) / (best or 1.0)

@@ -59,3 +59,31 @@ def live_slots(columns: Columns, store: int | None = None) -> Sequence[int]:
     mask = columns.alive if store is None else columns.alive & (columns.store == store)
     slots: list[int] = np.flatnonzero(mask).tolist()
     return slots
+
+
+def find_differences(
+    before: Columns, after: Columns, shared: int, since: float, until: float
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Slots of rows that may differ between two views of the same rows.
+
+    Args:
+        before: Columns of the first view.
+        after: Columns of the second.
+        shared: Rows of the present, which both have in the same slots; later ones are their own.
+        since: Unix seconds of the first view.
+        until: Unix seconds of the second.
+
+    Returns:
+        The slots that were there in the first view, and those that were there in the second.
+    """
+    when = after.when[:shared]
+    one, other = before.alive[:shared], after.alive[:shared]
+    differ = (one != other) | (before.status[:shared] != after.status[:shared])
+    differ |= (when > since) & (when <= until)
+    found = []
+    for columns in (before, after):
+        mask = columns.alive.copy()
+        mask[:shared] &= differ
+        slots: list[int] = np.flatnonzero(mask).tolist()
+        found.append(slots)
+    return found[0], found[1]

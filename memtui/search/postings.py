@@ -38,6 +38,8 @@ from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
 from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings, build_prefix_postings
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
+LENGTH_WORDS = 8.0
+"""Words from which a memory counts as long; see `memtui.search.match_bonuses`."""
 FIELD_END = -1
 _LAST_CHARACTER = "\U0010ffff"
 _BATCH = 256
@@ -83,9 +85,10 @@ class Segment:
         return at if at < len(self.terms) and self.terms[at] == word else None
 
     @cached_property
-    def word_counts(self) -> NDArray[np.float32]:
-        """How many words each memory has, in all fields."""
-        return (np.diff(self.starts) - len(FIELD_WEIGHTS)).astype(np.float32)
+    def lengths(self) -> NDArray[np.float32]:
+        """log2(1 + words / 8) of each memory, over all its fields."""
+        words = np.diff(self.starts) - len(FIELD_WEIGHTS)
+        return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
 
     @cached_property
     def _joined_terms(self) -> tuple[str, Longs]:

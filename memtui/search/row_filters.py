@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from memtui.search.literals import SearchedRows
 SlotsOf = Callable[[], Mapping[str, int]]
 """Gives ref -> slot of all living memories."""
 HasSecret = Callable[[str], bool]
+LinkedTo = Callable[[str], Iterable[str] | None]
+"""Gives the refs of the memories linked to or from what a folded name means; None: nothing has
+that name."""
 
 _BATCH = 256
 """Memories between two checks of `cancelled`."""
@@ -43,7 +46,7 @@ _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
     "file": lambda memory: (memory.origin.file, *(place.file for place in memory.also)),
     "source": lambda memory: (memory.source,),
 }
-ROW_FIELDS = frozenset({*_TEXTS, "id", "ref", "is", "has", "confidence", REGEX})
+ROW_FIELDS = frozenset({*_TEXTS, "id", "ref", "is", "has", "linked", "confidence", REGEX})
 """Fields that are evaluated here."""
 
 _kept: tuple[object, dict[Condition, Mask]] = (None, {})
@@ -60,7 +63,9 @@ class RowFilters:
         slots_of: SlotsOf,
         has_secret: HasSecret,
         cancelled: IsCancelled = never,
+        linked_to: LinkedTo = lambda _: None,
     ) -> None:
+        self._linked_to = linked_to
         self._rows = rows
         self._alive = alive
         self._slots_of = slots_of
@@ -94,6 +99,8 @@ class RowFilters:
             return self._check(_HAS_CONFIDENCE, lambda memory: _in_ranges(memory, part))
         if part.field in _TEXTS:
             return self._find_texts(part)
+        if part.field == "linked":
+            return self._find_linked_to(part)
         return self._find_flags(part)
 
     def _check(
@@ -165,6 +172,16 @@ class RowFilters:
                     other = slots_of.get(f"{memory.store}:{target}", len(self._alive))
                     if other < len(self._alive):
                         yield other
+
+    def _find_linked_to(self, part: Condition) -> Iterator[int]:
+        slots_of = self._slots_of()
+        for value in part.values:
+            refs = self._linked_to(value)
+            if refs is None:
+                self.remarks.append(f"no memory and no entity is called {value!r}")
+            for ref in refs or ():
+                if slots_of.get(ref, len(self._alive)) < len(self._alive):
+                    yield slots_of[ref]
 
     def _find_regex(self, pattern: str) -> Iterator[int]:
         slots = list(self._living(_ALL))

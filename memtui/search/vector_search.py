@@ -13,9 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs
 from memtui.search.embedding import Embedder, PieceCounts
 from memtui.search.vectors import Keys
+
+NEAR_WORDS = 4
+"""Words that show why a memory is near."""
+MAX_WORDS_COMPARED = 400
+NearWords = tuple[tuple[str, float], ...]
+"""Words with their cosines to the query, the nearest first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,3 +148,18 @@ def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
         return None
     same_length = all(part.rows.shape[1] == len(vector) for part in index.parts)
     return index.compute_cosines([vector] * len(index.parts), slots) if same_length else None
+
+
+def find_near_words(
+    embedder: Embedder, counts: PieceCounts | None, asked: str, text: str
+) -> NearWords:
+    """The words of a text that are nearest in meaning to what was asked."""
+    words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
+    vectors = embedder.embed([asked, *words[:MAX_WORDS_COMPARED]], counts)
+    cosines = vectors[1:] @ vectors[0]
+    best = np.argsort(-cosines, kind="stable")[:NEAR_WORDS].tolist()
+    return tuple((words[at], float(cosines[at])) for at in best if cosines[at] > 0)
+
+
+def _says_something(word: str) -> bool:
+    return len(word) > 2 and not word.isdigit() and word not in analysis.QUESTION_WORDS

@@ -48,6 +48,12 @@ class Format:
     """Further places that the settings of its program name. Given the folder memtui was started in,
     the home folder and the environment; reads known files only, walks nothing. None: there are
     none."""
+    fallback: Callable[[Path], Path | None] | None = None
+    """The root if a person names this path and no format recognises it; never used in a search for
+    stores. None: there is none."""
+    profiles: tuple[str, ...] = ()
+    """Names of the variants that a person can choose instead of the one that is recognised. The
+    stores then have a method `choose(name)`, which raises ConfigError."""
     configure: Callable[[Store, Mapping[str, Any]], None] | None = None
     """Set constants of an open store's rules by name. Raises ConfigError. None: there are none."""
     database: DatabaseSupport | None = None
@@ -188,8 +194,9 @@ class DatabaseSupport:
     row_digest: Callable[[str], str | None]
     """Current digest of the row with this recorder name, or of all rows if the name is the path
     and `WHOLE`; None if it is not of this format. Used to recover after a crash."""
-    standing: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
-    """Whether edits of rows still stand; `memtui.files.revert_detection.standing` for rows."""
+    find_statuses: Callable[[Sequence[EditSequence]], list[tuple[EditSequence, EditStatus]]]
+    """Whether other programs have reverted edits of rows, as
+    `memtui.files.revert_detection.find_statuses` tells of edits of files."""
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
     than these, or another program has it open."""

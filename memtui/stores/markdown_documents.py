@@ -5,25 +5,63 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import TextEdit
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.files.reading import decode, error_text, read_bytes, safe_join, walk
 from memtui.model import Memory
-from memtui.stores.base import StoreView
+from memtui.stores.base import StoreView, Unreadable
 from memtui.stores.markdown import MarkdownFile, outline, parse_document, with_body
 from memtui.stores.plans import planned_before
-from memtui.stores.scanning import as_refused
+from memtui.stores.scanning import FoundShard, as_refused
 
 LONGEST_STEM = 80
 """Characters of a file name that is made from a title."""
 
 _NOT_IN_NAMES = re.compile(r"[^\w]+")
 _HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
+
+
+# ---- files --------------------------------------------------------------------------------------
+
+SUFFIX = ".md"
+
+
+class _Skipped(frozenset[str]):
+    """Names of files and folders without documents: these, and all that are hidden."""
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).startswith(".") or super().__contains__(name)
+
+
+SKIPPED = _Skipped({"node_modules", "__pycache__"})
+
+
+def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
+    """Find every document below `root`; the key is its relative path with slashes. One stat each.
+
+    Folders that cannot be listed are added to `faults`.
+    """
+
+    def unreadable(folder: str, why: str) -> None:
+        faults.append(Unreadable(folder, why))
+
+    start = len(os.path.join(os.fspath(root), ""))
+    for entry in walk(root, (SUFFIX,), SKIPPED, unreadable):
+        path = entry.path[start:]
+        if os.sep != "/":
+            path = path.replace(os.sep, "/")
+        try:
+            seen = entry.stat()
+        except OSError as error:
+            yield FoundShard(path, (entry.path,), error_text(error))
+        else:
+            mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
+            yield FoundShard(path, (entry.path,), mark)
 
 
 # ---- values of the frontmatter ------------------------------------------------------------------

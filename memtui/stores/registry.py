@@ -17,7 +17,15 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from memtui.stores import agent_memory, ambient, claude_code, engram, simple_memory, workspace
+from memtui.stores import (
+    agent_memory,
+    ambient,
+    claude_code,
+    engram,
+    markdown_folder,
+    simple_memory,
+    workspace,
+)
 from memtui.stores.format import Format
 from memtui.text import one_line
 
@@ -35,6 +43,7 @@ FORMATS: tuple[Format, ...] = (
     simple_memory.FORMAT,
     workspace.FORMAT,
     claude_code.FORMAT,
+    markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
 
@@ -164,6 +173,17 @@ def detect(path: Path) -> tuple[Format, Path] | None:
     return next(iter(detect_all(path)), None)
 
 
+def detect_named(path: Path) -> tuple[Format, Path] | None:
+    """As `detect` for a path that a person names: also what a format opens only then."""
+    found = detect(path)
+    for known in formats() if found is None else ():
+        if known.fallback is not None:
+            root = _attempt(known, partial(known.fallback, path), None)
+            if isinstance(root, Path):
+                return known, root
+    return found
+
+
 def detect_all(path: Path) -> list[tuple[Format, Path]]:
     """Every store that this path is or directly holds: one folder may hold two formats."""
     found = []
@@ -256,10 +276,10 @@ def row_digest(name: str) -> str | None:
     return None
 
 
-def rows_standing(trails: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
-    """How these trails of row edits stand, as the format that owns the rows tells."""
+def find_row_statuses(sequences: Sequence[EditSequence]) -> list[tuple[EditSequence, EditStatus]]:
+    """The status of each sequence of row edits, as the format that owns the rows finds it."""
     found: list[tuple[EditSequence, EditStatus]] = []
     for known in formats():
-        if known.database is not None and trails:
-            found += _attempt(known, partial(known.database.standing, trails), [])
+        if known.database is not None and sequences:
+            found += _attempt(known, partial(known.database.find_statuses, sequences), [])
     return found

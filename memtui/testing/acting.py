@@ -179,6 +179,8 @@ def _holds(change: Change, memory: Memory, before: Memory, now: dict[str, Memory
             return all(other is None or other.status not in CURRENT for other in others)
         case Act.RATE:
             return memory.extra.get("rating") == RATING != before.extra.get("rating")
+        case Act.ARCHIVE:
+            return memory.extra.get("archived") is True
         case Act.REVIEW:
             return memory.extra != before.extra
         case _:

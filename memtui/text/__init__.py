@@ -7,7 +7,7 @@ expect such text.
 
 from memtui.text.cells import cut, pad, width, wrap
 from memtui.text.highlights import fold, highlights
-from memtui.text.humanized import ago, date, number, short_ago, size
+from memtui.text.humanized import ago, date, number, scored_words, short_ago, size
 from memtui.text.passages import (
     MAX_PASSAGE_CHARS,
     Passage,
@@ -46,6 +46,7 @@ __all__ = [
     "number",
     "one_line",
     "pad",
+    "scored_words",
     "short_ago",
     "size",
     "visible",

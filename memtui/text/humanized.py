@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
+
+from memtui.text.safe_text import one_line
 
 NO_TIME = "–"
 """Shown where a memory has no time."""
@@ -74,3 +77,8 @@ def size(count: int) -> str:
 def number(count: int) -> str:
     """33000 as "33,000"."""
     return f"{count:,}"
+
+
+def scored_words(words: Sequence[tuple[str, float]]) -> str:
+    """Words of a store with their scores on one line: `heat .61, coil .52`."""
+    return ", ".join(f"{one_line(word)} {score:.2f}".replace(" 0.", " .") for word, score in words)

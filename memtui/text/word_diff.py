@@ -41,8 +41,15 @@ def _removed_and_added(gone: str, added: str) -> list[tuple[str, str]]:
     return [(kind, piece) for kind, piece in pieces if piece]
 
 
+_MARKS = {"same": ("", ""), "gone": ("[-", "-]"), "new": ("{+", "+}")}
+
+
+def mark_piece(kind: str, piece: str) -> str:
+    """A piece of `diff_words` as `git diff --word-diff` writes it: [-gone-] or {+new+}."""
+    left, right = _MARKS[kind]
+    return f"{left}{piece}{right}"
+
+
 def mark_words(before: str, after: str) -> str:
-    """The same as plain text, as `git diff --word-diff` writes it: [-gone-] and {+new+}."""
-    marks = {"same": ("", ""), "gone": ("[-", "-]"), "new": ("{+", "+}")}
-    pieces = (marks[kind][0] + piece + marks[kind][1] for kind, piece in diff_words(before, after))
-    return "".join(pieces)
+    """The difference of two texts as plain text with such marks."""
+    return "".join(mark_piece(kind, piece) for kind, piece in diff_words(before, after))

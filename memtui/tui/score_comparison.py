@@ -18,6 +18,8 @@ class Hit:
     """Rank in the results, from 1."""
     parts: Mapping[str, float]
     """Name -> value; their sum is the score."""
+    near_words: tuple[tuple[str, float], ...] = ()
+    """The words that are nearest to the query in meaning, with their cosines."""
 
     @property
     def score(self) -> float:

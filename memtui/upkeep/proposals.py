@@ -120,6 +120,8 @@ class UpkeepContext:
     """Whether the store can do an act on a memory."""
     rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
     """The rules of a store, by its label."""
+    merged: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """Address of a clone's remote -> its merged branches, of the clones that were named."""
 
 
 def fingerprint(memories: Iterable[Memory]) -> str:

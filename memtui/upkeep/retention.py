@@ -1,8 +1,9 @@
-"""Compaction and expiry of events, by the rules of the store's program.
+"""Compaction, expiry and merged branches, by the rules of the store's program.
 
 Compaction: past a number of events the oldest low and medium ones become one summary; high ones
 never. Without a summariser only the low ones are dropped, as the guide says. Expiry: what the
-program no longer reads, or will delete, is proposed for removal, a branch at a time.
+program no longer reads, or will delete, is proposed for removal, a branch at a time. Merged
+branches: those that git calls merged in a clone that was named are archived.
 """
 
 from __future__ import annotations
@@ -122,6 +123,25 @@ def propose_summary(
         summary_changes(batch, entity, summary, context),
         also=f"{entity}\0{summary}",
     )
+
+
+def find_merged_branches(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Branches whose remote is that of a named clone, in which they are merged."""
+    current = [memory for memory in memories if memory.status in CURRENT]
+    for entity, group in _by_entity(current).items():
+        first = group[0]
+        merged = context.merged.get(str(first.extra.get("remote", "")), frozenset())
+        branch = entity.partition("/")[2]
+        if branch not in merged or not context.can(Act.ARCHIVE, first):
+            continue
+        yield propose(
+            ProposalKind.MERGED_BRANCH,
+            group,
+            f"{entity}: archive the merged branch, {number(len(group))} memories",
+            "git branch --merged lists it; its high decisions are copied to the project",
+            [Change(Act.ARCHIVE, first.store, first.ref, {"entity": entity})],
+            also=entity,
+        )
 
 
 def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:

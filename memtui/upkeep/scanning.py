@@ -16,7 +16,7 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 from memtui.upkeep.contradictions import find_contradictions, find_opposed, find_superseded
 from memtui.upkeep.duplicates import find_clusters, find_duplicates
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
-from memtui.upkeep.retention import find_compactions, find_expired
+from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
 from memtui.upkeep.staleness import (
     find_long_history,
     find_outdated_schema,
@@ -37,6 +37,7 @@ BY_ENTITY: Mapping[ProposalKind, Find] = {
 BY_STORE: Mapping[ProposalKind, Find] = {
     ProposalKind.CLUSTER: find_clusters,
     ProposalKind.COMPACTION: find_compactions,
+    ProposalKind.MERGED_BRANCH: find_merged_branches,
     ProposalKind.EXPIRY: find_expired,
     ProposalKind.PATTERN: find_patterns,
     ProposalKind.STALE_SUMMARY: find_stale_summaries,
@@ -103,6 +104,8 @@ def scan(
             if kind not in wanted:
                 continue
             stamp = f"{mark} {context.now:%Y-%m-%d}" if kind in _DAILY else mark
+            if kind is ProposalKind.MERGED_BRANCH:
+                stamp += "".join(f" {one}:{sorted(context.merged[one])}" for one in context.merged)
             key = f"{kind}\0{name}"
             before = known.get(key)
             if before is None or before.fingerprint != stamp:

@@ -206,7 +206,7 @@ async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:
         await on.press("f")
-        await on.sees("Nothing to save: search or filter first.")
+        await on.sees("Nothing to save: search")
         await on.press("escape", "/")
         await on.type("type:decision")
         await on.press("enter", "f", "enter")

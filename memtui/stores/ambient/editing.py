@@ -6,13 +6,17 @@ Retiring and superseding remove the event as Ambient would, and memtui keeps it.
 
 from __future__ import annotations
 
+import os
+import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
+from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.ambient.adding import new_event, plan_add
+from memtui.stores.ambient import layout
+from memtui.stores.ambient.adding import DECISION, new_event, plan_add
 from memtui.stores.ambient.project_files import (
     EventContext,
     ProjectFiles,
@@ -34,6 +38,7 @@ from memtui.stores.change_validation import (
     word_of,
 )
 from memtui.stores.importing import texts_in
+from memtui.stores.json_file import with_members
 from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import SIDECAR_ACTS, plan_merge, plan_one, successor_warnings, tag_edits
 from memtui.stores.sidecar import entry_ids
@@ -56,6 +61,10 @@ def _not_on(act: Act, memory: Memory) -> str:
         return "Ambient no longer holds it, only memtui does: restore it first"
     if act is Act.RESTORE and not _is_kept(memory):
         return "it is active already"
+    if act is Act.ARCHIVE and not ("/" in memory.entity or memory.also_entities):
+        return "it is on no branch"
+    if act is Act.ARCHIVE and memory.extra.get("archived"):
+        return "its branch is archived already"
     return ""
 
 
@@ -257,6 +266,56 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
     )
 
 
+def _branch_of(change: Change, memory: Memory, files: ProjectFiles) -> EventFile | None:
+    """The branch file that an ARCHIVE means: the one named, else the memory's own."""
+    entity = text_of(change.fields.get("entity")) or memory.entity
+    for copy in files.copies(memory.id):
+        path = f"{files.project.path}/{copy.where.branch}"
+        if not copy.where.is_project and not copy.where.is_archived and path == entity:
+            return copy.where
+    return None
+
+
+def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
+    """Copy a merged branch's high decisions to the project, and move its file to `archived`.
+
+    As processMergedBranches does (src/memory/lifecycle.ts:61-92, store.ts:737): a decision whose
+    text the project has already is not copied; a copy gets an id of its own and `promotedFrom`.
+    """
+    files = context.open(key_of(memory))
+    branch = _branch_of(change, memory, files)
+    if branch is None:
+        raise Refused("it is on no branch that could be archived", where=memory.ref)
+    target = safe_join(files.folder / layout.ARCHIVED, branch.file.path.name)
+    if os.path.lexists(target):
+        raise Refused("a branch of this name is archived already", where=str(target))
+    known = {text_of(one.value.get("content")) for one in files.own.records} if files.own else set()
+    edits: list[Edit] = [
+        TextEdit(str(target), None, with_members(branch.file.text, {"archived": True})),
+        TextEdit(str(branch.file.path), branch.file.text, None),
+    ]
+    promoted = 0
+    for named in branch.records:
+        value = named.value
+        is_high = value.get("type") == DECISION and value.get("importance") == "high"
+        if files.own is None or not is_high or text_of(value.get("content")) in known:
+            continue
+        given = value.get("metadata")
+        metadata = {**(given if isinstance(given, dict) else {}), "promotedFrom": branch.branch}
+        edits += insert_into(files.own, {**value, "id": str(uuid.uuid4()), "metadata": metadata})
+        promoted += 1
+    if promoted and files.own is not None:
+        edits += last_active_edits([files.own], context.milliseconds)
+    moved = f"archived {branch.branch}, {len(branch.records)} events"
+    return Plan(
+        changes=(change,),
+        edits=tuple(edits),
+        reason=f"{moved}; {promoted} decisions copied to the project",
+        refs=(memory.ref,),
+        warnings=(*files.warnings, "Ambient deletes archived branches after 7 days"),
+    )
+
+
 ACTS = ActionSupport(
     editable=EDITABLE,
     add=plan_add,
@@ -268,6 +327,7 @@ ACTS = ActionSupport(
         Act.RESTORE: _restore,
         Act.DELETE: _delete,
         Act.MERGE: _merge,
+        Act.ARCHIVE: _archive,
     },
     unsupported=dict.fromkeys((Act.ACCEPT, Act.DECLINE), "Ambient has no proposals to decide on"),
     shard_of=shard_of,

@@ -47,7 +47,7 @@ FORMAT = Format(
         lazy_function("memtui.stores.engram.store", "dump_store"),
         lazy_function("memtui.stores.engram.rebuild", "rebuild"),
         lazy_function("memtui.stores.engram.rows", "current_digest"),
-        lazy_function("memtui.stores.engram.rows", "standing"),
+        lazy_function("memtui.stores.engram.rows", "find_row_statuses"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
     ),
     upkeep=lazy_function("memtui.stores.engram.records", "upkeep_rules"),

@@ -129,9 +129,9 @@ class ImportPlanner:
         refs = (f"{self.label}:{SESSION}{own}",)
         if self._has_session(own):
             return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
-        said = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
-        said |= {"id": own, "summary": _given(change, "content")}
-        row = adding.imported_session_row(self.schema, said)
+        columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
+        columns |= {"id": own, "summary": _given(change, "content")}
+        row = adding.imported_session_row(self.schema, columns)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 

@@ -46,6 +46,7 @@ _UNSUPPORTED = {
     Act.RATE: "Engram has no ratings; pin what matters",
     Act.ACCEPT: "Engram has no proposals",
     Act.DECLINE: "Engram has no proposals",
+    Act.ARCHIVE: "Engram keeps no branches",
 }
 _SESSION_READ_ONLY = "Engram writes session summaries itself"
 _NEEDS_LIVE_ROW = frozenset(

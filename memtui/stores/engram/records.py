@@ -260,16 +260,16 @@ def _status(row: Row, superseding: Sequence[Relation]) -> str:
 
 def _link(relation: Relation) -> Link:
     columns = relation.columns
-    said = [relation.status]
+    notes = [relation.status]
     if columns.get("confidence") is not None:
-        said.append(f"confidence {columns['confidence']}")
-    said += [text(columns[name]) for name in ("marked_by_actor", "reason") if columns.get(name)]
+        notes.append(f"confidence {columns['confidence']}")
+    notes += [text(columns[name]) for name in ("marked_by_actor", "reason") if columns.get(name)]
     return Link(
         relation=relation.relation,
         target=relation.target_name,
         valid_from=from_iso(columns.get("created_at")),
         valid_to=from_iso(columns.get("superseded_at")),
-        note="; ".join(said),
+        note="; ".join(notes),
     )
 
 

@@ -136,13 +136,13 @@ ENGRAM_COLUMNS = DERIVED | {"duplicate_count", "last_seen_at", "id"}
 Found = list[tuple[EditSequence, EditStatus]]
 
 
-def standing(trails: Sequence[EditSequence]) -> Found:
+def find_row_statuses(sequences: Sequence[EditSequence]) -> Found:
     """The status of each sequence of row edits, without those whose database cannot be read."""
     by_path: dict[str, list[tuple[EditSequence, list[RowEdit]]]] = {}
-    for trail in trails:
-        edits = [edit for edit in trail if isinstance(edit, RowEdit)]
+    for sequence in sequences:
+        edits = [edit for edit in sequence if isinstance(edit, RowEdit)]
         if edits and edits[0].table in MEMORY_TABLES:
-            by_path.setdefault(edits[0].path, []).append((trail, edits))
+            by_path.setdefault(edits[0].path, []).append((sequence, edits))
     found: Found = []
     for path, asked in by_path.items():
         try:
@@ -163,10 +163,10 @@ def _statuses(
         if row and edits[0].before is not None
     }
     found: Found = []
-    for row, (trail, edits) in zip(rows, asked, strict=True):
-        stand = _edit_status(edits, row, updated)
-        if stand is not None:
-            found.append((trail, stand))
+    for row, (sequence, edits) in zip(rows, asked, strict=True):
+        status = _edit_status(edits, row, updated)
+        if status is not None:
+            found.append((sequence, status))
     return found
 
 
@@ -178,16 +178,16 @@ def _row(connection: sqlite3.Connection, schema: Schema, edit: RowEdit) -> Row |
 
 
 def _edit_status(
-    trail: Sequence[RowEdit], row: Row | None, updated: set[tuple[str, Any]]
+    sequence: Sequence[RowEdit], row: Row | None, updated: set[tuple[str, Any]]
 ) -> EditStatus | None:
-    newest = trail[0]
+    newest = sequence[0]
     if newest.after is None:
         return _deletion_status(newest, row)
     if newest.before is None:
         # A later edit of the same row, by its number, has the last word.
         known = row is not None and (newest.table, row["id"]) in updated
         return HELD if known else _insertion_status(newest, row)
-    return CHANGED if row is None else _update_status(trail, row)
+    return CHANGED if row is None else _update_status(sequence, row)
 
 
 def _deletion_status(edit: RowEdit, row: Row | None) -> EditStatus:
@@ -210,10 +210,10 @@ def _insertion_status(edit: RowEdit, row: Row | None) -> EditStatus:
     return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, before, after))
 
 
-def _update_status(trail: Sequence[RowEdit], row: Row) -> EditStatus | None:
+def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
     wanted: dict[str, Any] = {}
     former: dict[str, list[Any]] = {}
-    for edit in trail:
+    for edit in sequence:
         before, after = edit.before or {}, edit.after or {}
         for name in after.keys() - ENGRAM_COLUMNS:
             if not _same(after[name], before.get(name)):
@@ -224,7 +224,7 @@ def _update_status(trail: Sequence[RowEdit], row: Row) -> EditStatus | None:
     if back:
         now = {name: to_json_value(row[name]) for name in back}
         again = {name: wanted[name] for name in back}
-        edit = trail[0]
+        edit = sequence[0]
         return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, again))
     if lost:
         return CHANGED

@@ -256,9 +256,9 @@ def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
 
 def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the person's, from the sidecar."""
-    for said in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
-        if said:
-            return said
+    for stated in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
+        if stated:
+            return stated
     if part is SCHEMA and value.get("kind") == "goal":
         return "high"
     affect = value.get("affect")

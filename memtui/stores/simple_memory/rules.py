@@ -199,13 +199,13 @@ def upkeep_rules(_store: object) -> UpkeepRules:
 
 
 def _contradicts(older: Memory, newer: Memory) -> str:
-    said, says = older.extra, newer.extra
+    old, new = older.extra, newer.extra
     if older.kind != FACTS.kind or newer.kind != FACTS.kind:
         return ""
-    if not said.get("s") or (said.get("s"), said.get("p")) != (says.get("s"), says.get("p")):
+    if not old.get("s") or (old.get("s"), old.get("p")) != (new.get("s"), new.get("p")):
         return ""
-    if said.get("o") == says.get("o"):
+    if old.get("o") == new.get("o"):
         return ""
-    if all(_NUMBER.fullmatch(text_of(value.get("o"))) for value in (said, says)):
+    if all(_NUMBER.fullmatch(text_of(value.get("o"))) for value in (old, new)):
         return ""  # measurements of different days
-    return f"both say what {text_of(says.get('s'))} {text_of(says.get('p'))}, and differ"
+    return f"both say what {text_of(new.get('s'))} {text_of(new.get('p'))}, and differ"

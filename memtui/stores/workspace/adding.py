@@ -11,10 +11,9 @@ from memtui.model import IMPORTANCES
 from memtui.stores.change_validation import content_of, created_of, word_of
 from memtui.stores.importing import texts_in
 from memtui.stores.markdown import outline
-from memtui.stores.markdown_documents import file_stem, new_file
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX, file_stem, new_file
 from memtui.stores.plans import planned_before
 from memtui.stores.values import to_iso_seconds
-from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.records import TASKS, DocumentContext
 
 JOURNAL = "journal"

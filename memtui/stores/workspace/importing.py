@@ -29,9 +29,9 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.markdown import outline
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import from_iso, to_iso_seconds
-from memtui.stores.workspace.layout import SKIPPED, SUFFIX
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _WRITTEN_ELSEWHERE = frozenset(
@@ -69,8 +69,8 @@ def _file(root: Path, path: str) -> Path:
 def _text(change: Change, context: DocumentContext) -> str:
     body = content_of(change)
     title = str(change.fields.get("title") or "")
-    said = outline(body)
-    if title and "created_from" not in extra_in(change) and said.title != title:
+    parsed = outline(body)
+    if title and "created_from" not in extra_in(change) and parsed.title != title:
         body = f"# {title}\n\n{body}"
     text = body if body.endswith("\n") else body + "\n"
     for key, value in _front(change, context).items():

@@ -9,55 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
 from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, error_text, read_bytes, walk
-from memtui.stores.base import Unreadable
-from memtui.stores.scanning import FoundShard
+from memtui.files.reading import decode, read_bytes
 
-SUFFIX = ".md"
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 LOG_PATH = "state/ambient-memory/injections.jsonl"
 """Relative to the root of the workspace, like `MAP_PATH`."""
-
-
-class _Skipped(frozenset[str]):
-    """Names of files and folders without documents: these, and all that are hidden."""
-
-    def __contains__(self, name: object) -> bool:
-        return str(name).startswith(".") or super().__contains__(name)
-
-
-SKIPPED = _Skipped({"node_modules", "__pycache__"})
-
-
-def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
-    """Find every document below `root`; the key is its relative path with slashes. One stat each.
-
-    Folders that cannot be listed are added to `faults`.
-    """
-
-    def unreadable(folder: str, why: str) -> None:
-        faults.append(Unreadable(folder, why))
-
-    start = len(os.path.join(os.fspath(root), ""))
-    for entry in walk(root, (SUFFIX,), SKIPPED, unreadable):
-        path = entry.path[start:]
-        if os.sep != "/":
-            path = path.replace(os.sep, "/")
-        try:
-            seen = entry.stat()
-        except OSError as error:
-            yield FoundShard(path, (entry.path,), error_text(error))
-        else:
-            mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
-            yield FoundShard(path, (entry.path,), mark)
-
 
 PROMPT_FILE = "gptme.toml"
 """Names the files of every prompt under `prompt.files` (gptme's project configuration)."""
@@ -76,7 +39,7 @@ def prompt_files(root: Path) -> tuple[str, ...]:
     named = (
         tuple(name for name in files if isinstance(name, str)) if isinstance(files, list) else ()
     )
-    return tuple(name for name in named if name.endswith(SUFFIX)) or CORE
+    return tuple(name for name in named if name.endswith(".md")) or CORE
 
 
 def detect(path: Path) -> Path | None:

@@ -48,7 +48,7 @@ from memtui.stores.plan_context import PlanContext
 from memtui.stores.scanning import ParsedFile
 from memtui.stores.values import from_iso, lower_word
 from memtui.stores.workspace import layout
-from memtui.stores.workspace.rules import Ruling, TypeMap
+from memtui.stores.workspace.rules import DocumentType, TypeMap
 
 RETIRED_STATES = frozenset({"done", "cancelled", "expired"})
 """Task states that end a task (gptodo, VALID_TRANSITIONS: the first two terminal, expired idle)."""
@@ -82,7 +82,7 @@ _OWN_KEYS = frozenset(
 
 def memory_of(
     document: MarkdownFile,
-    ruling: Ruling,
+    document_type: DocumentType,
     *,
     label: str,
     by_stem: Callable[[str], str],
@@ -97,8 +97,8 @@ def memory_of(
     if found.headings:
         extra["headings"] = list(found.headings)
     extra["created_from"] = created_from
-    if ruling.ignored:
-        extra["ignored_type"] = ruling.ignored
+    if document_type.ignored:
+        extra["ignored_type"] = document_type.ignored
     if injections:
         extra["injections"] = dict(injections)
     return Memory(
@@ -106,7 +106,7 @@ def memory_of(
         id=document.path,
         store=label,
         kind="document",
-        type=ruling.type,
+        type=document_type.type,
         title=_title(document, found),
         content=document.body,
         entity=posixpath.dirname(document.path),
@@ -139,11 +139,10 @@ def status_of(document: MarkdownFile) -> str:
 
 
 def _importance(document: MarkdownFile, status: str, rating: object) -> str:
-    said = PRIORITIES.get(lower_word(document.frontmatter.get("priority"))) or importance_of_rating(
-        rating
-    )
-    if said:
-        return said
+    priority = PRIORITIES.get(lower_word(document.frontmatter.get("priority")))
+    stated = priority or importance_of_rating(rating)
+    if stated:
+        return stated
     if document.path in layout.CORE:
         return "high"
     if status == "retired" or not ARCHIVES.isdisjoint(document.folders):

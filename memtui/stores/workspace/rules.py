@@ -35,7 +35,7 @@ MOST_PATTERNS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class DocumentType:
     """The type that the map gives a document."""
 
     type: str = ""
@@ -44,7 +44,7 @@ class Ruling:
     """The first other word a matching rule names."""
 
 
-NO_RULING = Ruling()
+NO_DOCUMENT_TYPE = DocumentType()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +80,22 @@ class TypeMap:
     tasks: TaskRules
     faults: tuple[str, ...] = ()
 
-    def of(self, path: str, frontmatter: Mapping[str, Any]) -> Ruling:
+    def of(self, path: str, frontmatter: Mapping[str, Any]) -> DocumentType:
         """The type of the document at `path` (relative, with slashes)."""
-        ruling = self.by_path(path)
-        if ruling.type or not path.startswith(TASKS_FOLDER):
-            return ruling
+        found = self.by_path(path)
+        if found.type or not path.startswith(TASKS_FOLDER):
+            return found
         word = self.tasks.type_of(frontmatter)
-        return Ruling(word) if word in TYPES else Ruling("", ruling.ignored or word)
+        return DocumentType(word) if word in TYPES else DocumentType("", found.ignored or word)
 
-    def by_path(self, path: str) -> Ruling:
+    def by_path(self, path: str) -> DocumentType:
         """The type by path alone, without the task rules."""
         ignored = ""
         for word in self._words(path):
             if word in TYPES:
-                return Ruling(word, ignored)
+                return DocumentType(word, ignored)
             ignored = ignored or word
-        return Ruling("", ignored) if ignored else NO_RULING
+        return DocumentType("", ignored) if ignored else NO_DOCUMENT_TYPE
 
     def _words(self, path: str) -> Iterable[str]:
         if path in self.exact:

@@ -19,6 +19,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
@@ -27,17 +28,15 @@ from memtui.stores.workspace import editing, layout, rules
 from memtui.stores.workspace.layout import (
     LOG_PATH,
     MAP_PATH,
-    SUFFIX,
     DocumentUsage,
     InjectionLog,
-    documents,
 )
 from memtui.stores.workspace.records import DocumentContext, memory_of
 from memtui.stores.workspace.rules import TypeMap
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _SharedFiles:
     """What lies outside the documents and is said of them, as one scan found it."""
 
     types: ParsedFile[TypeMap]
@@ -58,7 +57,7 @@ class WorkspaceStore(FileStore[DocumentContext]):
         super().__init__(root, label, now)
         self._map = CachedFile(root / MAP_PATH, root, rules.parse_type_map, rules.NO_TYPES)
         self._log = CachedFile(root / LOG_PATH, root, layout.parse_log, layout.NO_LOG)
-        self._around: _Surroundings | None = None
+        self._shared: _SharedFiles | None = None
         self._paths: list[str] = []
         self._marked_by: ParsedFile[TypeMap] | None = None
         self._marks: dict[str, str] = {}
@@ -80,17 +79,17 @@ class WorkspaceStore(FileStore[DocumentContext]):
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         """Each document, by one stat, its mark made of all that is said of it."""
-        around = self._look_around()
-        yield from self._faults(around)
-        usage = around.log.value.usage
-        type_marks = self._type_marks(around.types)
+        shared = self._read_shared_files()
+        yield from self._faults(shared)
+        usage = shared.log.value.usage
+        type_marks = self._type_marks(shared.types)
         faults: list[Unreadable] = []
         paths: list[str] = []
         for each in documents(self.root, faults):
             path = each.key
             type_mark = type_marks.get(path)
             if type_mark is None:
-                type_mark = type_marks[path] = _type_mark(around.types, path)
+                type_mark = type_marks[path] = _type_mark(shared.types, path)
             paths.append(path)
             yield FoundShard(
                 path, each.files, f"{each.mark}|{type_mark}|{_usage_mark(usage.get(path))}|"
@@ -105,13 +104,13 @@ class WorkspaceStore(FileStore[DocumentContext]):
             self._marked_by, self._marks = types, {}
         return self._marks
 
-    def _look_around(self) -> _Surroundings:
-        now = _Surroundings(self._map.current(), self._log.current(), self.sidecar.current())
-        self._around = now
+    def _read_shared_files(self) -> _SharedFiles:
+        now = _SharedFiles(self._map.current(), self._log.current(), self.sidecar.current())
+        self._shared = now
         return now
 
-    def _faults(self, around: _Surroundings) -> Iterator[Unreadable]:
-        types, log = around.types, around.log
+    def _faults(self, shared: _SharedFiles) -> Iterator[Unreadable]:
+        types, log = shared.types, shared.log
         for fault in [types.fault] if types.fault else types.value.faults:
             yield Unreadable(str(self._map.path), fault)
         log_fault = log.fault or log.value.fault
@@ -120,21 +119,21 @@ class WorkspaceStore(FileStore[DocumentContext]):
 
     def sidecar_read(self) -> Sidecar:
         """As of the last scan: one look at it is enough for 33,000 documents."""
-        return (self._around or self._look_around()).sidecar
+        return (self._shared or self._read_shared_files()).sidecar
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """One document."""
-        around = self._around or self._look_around()
+        shared = self._shared or self._read_shared_files()
         path = Path(shard.files[0])
         try:
             text = decode(read_bytes(path, self.root))
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
         document = parse_document(shard.key, str(path), text, _time_of_change(path))
-        usage = around.log.value.usage.get(shard.key)
+        usage = shared.log.value.usage.get(shard.key)
         memory = memory_of(
             document,
-            around.types.value.of(shard.key, document.frontmatter),
+            shared.types.value.of(shard.key, document.frontmatter),
             label=self.label,
             by_stem=self._by_stem,
             injections=usage.record() if usage else None,
@@ -174,8 +173,8 @@ def _stems(paths: list[str]) -> dict[str, str]:
 def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
     if path.startswith(rules.TASKS_FOLDER):
         return types.digest
-    ruling = types.value.by_path(path)
-    return f"{ruling.type} {ruling.ignored}" if ruling.type or ruling.ignored else ""
+    found = types.value.by_path(path)
+    return f"{found.type} {found.ignored}" if found.type or found.ignored else ""
 
 
 def _usage_mark(usage: DocumentUsage | None) -> str:

@@ -49,7 +49,8 @@ def _both(found: SearchResult, position: int) -> range:
 
 def _hit(library: Library, found: SearchResult, position: int) -> Hit:
     memory = found.rows[found.slots[position]]
-    return Hit(memory.headline, position + 1, dict(library.explain(found, position)))
+    parts, near = library.explain(found, position), library.near_words(found, position)
+    return Hit(memory.headline, position + 1, dict(parts), near)
 
 
 MOST = 20

@@ -53,6 +53,9 @@ class _Page:
             [Segment(f" {line}", self.palette.text)]
             for line in text.wrap(explain_rank(hit, after), self.width - 2)
         ]
+        if hit.near_words:
+            near = text.wrap(f"nearest words: {text.scored_words(hit.near_words)}", self.width - 2)
+            lines += [[Segment(f" {line}", self.palette.dim)] for line in near]
         lines += [[], self._named("this", hit, total)]
         if after is None:
             return [*lines, [], *self._alone(hit.score, [(p.name, p.value) for p in weighed])]

@@ -35,6 +35,8 @@ LABEL_ROOM = 2
 
 def span_words(start: date, unit: Unit) -> str:
     """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    if unit == "year":
+        return f"{start.year}"
     if unit == "month":
         return f"{_MONTHS[start.month - 1]} {start.year}"
     end = find_bar_range(start, unit)[1]

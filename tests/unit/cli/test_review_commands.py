@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -133,6 +134,46 @@ def test_a_wrong_call_says_what_to_do(
 ) -> None:
     assert call("review", *arguments, "--store", facts) == code
     assert words in capsys.readouterr().err
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    subprocess.run(
+        ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
+    )
+
+
+def test_a_merged_branch_of_a_named_clone_is_archived_and_its_decisions_go_to_the_project(
+    call: Call, capsys: pytest.CaptureFixture[str], events: Path, tmp_path: Path
+) -> None:
+    branches = [
+        one for one in listed_memories(call, capsys, events) if not one["extra"].get("archived")
+    ]
+    memory = next(one for one in branches if "/" in one["entity"] and one["extra"].get("remote"))
+    branch = memory["entity"].partition("/")[2]
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    git(clone, "init", "-b", "trunk")
+    git(clone, "commit", "--allow-empty", "-m", "one")
+    git(clone, "branch", branch)
+    git(clone, "remote", "add", "origin", memory["extra"]["remote"])
+    before = without_sidecar(events)
+    wanted = ("--kind", "merged-branch", "--clone", clone)
+    (proposal,) = listed(call, capsys, events, *map(str, wanted))
+    assert proposal["changes"][0]["fields"] == {"entity": memory["entity"]}
+    assert call("review", "accept", proposal["id"], *wanted, "--store", events) == 0
+    names = set(without_sidecar(events)) ^ set(before)
+    assert {Path(name).parent.name for name in names} == {"tasks", "archived"}
+    assert listed(call, capsys, events, *map(str, wanted)) == []
+    assert call("undo", "--store", events) == 0
+    assert without_sidecar(events) == before
+
+
+def listed_memories(call: Call, capsys: pytest.CaptureFixture[str], root: Path) -> list[Any]:
+    capsys.readouterr()
+    assert call("list", "--all", "--json", "--store", root) == 0
+    found: list[Any] = json.loads(capsys.readouterr().out)
+    return found
 
 
 # --- the language model --------------------------------------------------------------------------

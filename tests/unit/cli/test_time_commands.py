@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from memtui.config import session
 from tests.unit.cli.test_link_commands import ask as ask
 from tests.unit.cli.test_link_commands import sample as sample
 
@@ -90,3 +91,51 @@ def test_as_of_in_search_show_stats_and_export(
     assert call("export", "--format", "bundle", "-o", sample / "x.zip", *then) == 1
     assert "as they are now" in capsys.readouterr().err
     assert call("retire", "a59fe3d8", *then) == 2  # no command that writes takes the option
+
+
+def test_diff_between_two_dates_of_the_sample(ask: Ask, sample: Path) -> None:
+    """Between 17 and 20 November agent-memory got two facts on Quarterbell: the freeze (19th), and
+    214 towers (20th), which replaced the 212 of October."""
+    only = ("--entity", "companies/quarterbell", "--store", sample / "agent-memory")
+    found = ask("diff", "--since", "2026-11-17", "--until", "2026-11-20", *only)["differences"]
+    assert [(d["kind"], d["ref"][13:21]) for d in found] == [
+        ("added", "af7c30bf"),
+        ("added", "18223da1"),
+        ("superseded", "08ca8055"),
+    ]
+    assert found[0]["by"] == "conversation session-0716"
+    assert found[2]["superseded_by"] == ["af7c30bf-5eb6-4333-8e6c-fb28d605fe68"]
+    same = ask("diff", "--since", "2026-11-20T12:00", "--until", "2026-11-20", *only)
+    assert same["differences"] == []
+
+
+def test_diff_tells_what_memtui_changed_with_the_text_before(
+    call: Call, ask: Ask, sample: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = ("--store", sample / "agent-memory")
+    assert call("edit", "af7c30bf", "--content", "Quarterbell looks after *no* towers", *store) == 0
+    assert call("retire", "18223da1", *store) == 0
+    only = ("--since", "1h", "--entity", "companies/quarterbell", *store)
+    changed, removed = ask("diff", *only)["differences"]
+    assert (changed["kind"], changed["fields"], changed["by"]) == ("changed", ["content"], "memtui")
+    assert changed["before"].startswith("Quarterbell looks after 214 towers")
+    assert ["gone", "214"] in changed["diff"] or "214" in str(changed["diff"])
+    assert (removed["kind"], removed["ref"][13:21]) == ("removed", "18223da1")
+    assert call("diff", "--markdown", *only) == 0
+    report = capsys.readouterr().out
+    assert "## Changed" in report
+    assert "~~214~~" in report or "~~214 " in report
+    assert r"\*no\*" in report
+
+
+def test_diff_since_last_needs_a_session_and_takes_its_time(
+    call: Call, ask: Ask, sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = sample / "agent-memory"
+    assert call("diff", "--since", "last", "--store", store) == 1
+    assert "have not been open" in capsys.readouterr().err
+    seen = session.Session(seen="2026-11-20T00:00:00+00:00")
+    session.save(tmp_path / "state", session.key_for([store]), seen)
+    found = ask("diff", "--since", "last", "--store", store)
+    assert found["since"] == "2026-11-20T00:00:00Z"
+    assert "af7c30bf" in str(found)

@@ -89,6 +89,32 @@ def test_what_means_the_same_is_found_once_there_are_vectors(
         assert sum(part.value for part in parts) == pytest.approx(found.scores[position])
 
 
+def test_each_hit_says_which_of_its_words_are_near(
+    home: Path, tmp_path: Path, carrier: Path
+) -> None:
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    found = one.find(parse_query("~vehicle", NOW))
+    near = {
+        found.rows[slot].content: one.near_words(found, at) for at, slot in enumerate(found.slots)
+    }
+    assert near["car in the harbour"][0][0] == "car"
+    assert near["automobile for bread"][0][0] == "automobile"
+    assert near["automobile for bread"][0][1] > 0.9
+    plain = one.find(parse_query("zzz", NOW))
+    assert not plain.total
+
+
+def test_what_nothing_is_near_to_finds_nothing_and_says_so(
+    home: Path, tmp_path: Path, carrier: Path
+) -> None:
+    one = library(home, tmp_path / "cache")
+    one.embed()
+    found = one.find(parse_query("~authentication -login", NOW))
+    assert not found.total
+    assert "near enough in meaning" in found.hint
+
+
 def test_the_next_start_takes_them_from_the_cache(
     home: Path, tmp_path: Path, carrier: Path
 ) -> None:

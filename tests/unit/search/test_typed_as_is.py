@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
-from memtui.search import columns, hidden_matches, matching, postings
+from memtui.search import catalog, columns, hidden_matches, matching, postings
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import ProvisionalIndex
@@ -75,6 +76,8 @@ def test_a_sign_that_stands_nowhere_lists_nothing(sign: str) -> None:
 
 
 @settings(max_examples=150, deadline=None)
+@example(["\xad"])
+@example(["\u200b", "\ufe0f"])
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
 def test_no_words_list_everything_by_accident(words: list[str]) -> None:
     found = ask_terms(texts("zzqx jjkw vvbq", "wwpf kkrt"), *words)
@@ -253,3 +256,15 @@ def test_a_match_of_marks_is_empty() -> None:
     segment = postings.build(map(to_document, texts("one", "two")))
     assert not matching.match_terms([segment], 2, (Term("*"), Term("?"))).found.any()
     assert hidden_matches.MAX_NAMED >= 1
+
+
+@pytest.mark.parametrize("sign", ["->", "🔔", '"', "\\", "ü&", "e.t"])
+def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign: str) -> None:
+    memories = texts("plain", f'in "quotes" \\ {sign} here', "und so weiter", f"{sign}")
+    home = tmp_path / "cache"
+    home.mkdir()
+    cached = catalog.save(home, (), map(catalog.encode_row, memories), columns.build(memories))
+    table, parts = [*memories, memory(4, f"x {sign}")], [cached.rows, [memory(4, f"x {sign}")]]
+    by_cache, by_memory = LiteralSearch(Rows(parts)), LiteralSearch(Rows([table]))
+    assert by_cache.find(sign).tolist() == by_memory.find(sign).tolist() != []
+    assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()

@@ -151,3 +151,15 @@ def test_without_weight_nothing_changes() -> None:
     assert fused.scores is not None
     assert plain.scores is not None
     assert fused.scores == plain.scores
+
+
+def test_nothing_is_added_below_the_floor() -> None:
+    near = np.array([0.1, 0.31, 0.2, 0.0, 0.4, -0.3], np.float32)
+    everything = np.ones(len(MEMORIES), np.bool_)
+    assert fusion.match_by_meaning(near, everything, 0.32).slots.tolist() == [4]
+    none = fusion.match_by_meaning(near, everything, 0.5)
+    assert not len(none.slots)
+    assert none.too_far == pytest.approx(0.4)
+    match = matching.match_terms([SEGMENT], len(MEMORIES), parse_query("flour", NOW).terms)
+    added = fusion.fuse_scores(match, near, everything, 1.0, floor=0.32)
+    assert set(added.slots.tolist()) == {3, 4}

@@ -17,7 +17,7 @@ NAMES = re.compile(
 )
 WORDS_OF_THE_SCREEN = {"workspace"}
 """Also a plain English word, so it counts only as a whole name."""
-EXAMPLES = {"config/schema.py", "upkeep/proposals.py"}
+EXAMPLES = {"config/schema.py", "context/building.py", "upkeep/proposals.py"}
 """Show a table of a format's rules as an example of what the settings file can hold; cite the
 document that a rule comes from."""
 

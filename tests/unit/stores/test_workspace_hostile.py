@@ -23,8 +23,8 @@ LIMIT = 2.0
 
 def read(text: str, path: str = "tasks/2026-01-01-a.md") -> Memory:
     document = parse_document(path, f"/w/{path}", text, None)
-    ruling = rules.NO_TYPES.of(path, document.frontmatter)
-    return memory_of(document, ruling, label="s", by_stem=lambda _: "")
+    document_type = rules.NO_TYPES.of(path, document.frontmatter)
+    return memory_of(document, document_type, label="s", by_stem=lambda _: "")
 
 
 @pytest.mark.parametrize("head", ["", "---\n", "---\na: "])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act
 from memtui.errors import Refused
+from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rules import redacted
 from memtui.stores.engram.store import EngramStore
 
@@ -100,3 +103,22 @@ def test_another_shape_of_versions_is_read_and_not_written(tmp_path: Path) -> No
     store = open_store(folder)
     assert everything(store).get("bells:2").extra["versions"][0]["content"] == "Stays of ash"
     assert "shape" in store.read_only
+
+
+def test_a_fault_in_a_file_written_this_moment_is_looked_at_again(tmp_path: Path) -> None:
+    """Two transactions within one step of the file times leave the stamps as they were."""
+    path = build(tmp_path / "fresh", "v3") / "engram.db"
+    calls: list[int] = []
+
+    def torn_at_first(connection: sqlite3.Connection) -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            raise sqlite3.DatabaseError("database disk image is malformed")
+        return int(connection.execute("SELECT count(*) FROM observations").fetchone()[0])
+
+    os.utime(path)
+    assert run_read(path, torn_at_first) == 8
+    calls.clear()
+    os.utime(path, (1e9, 1e9))
+    with pytest.raises(sqlite3.DatabaseError):
+        run_read(path, torn_at_first)

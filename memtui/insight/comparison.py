@@ -1,0 +1,208 @@
+"""What changed in memories between two times: added, changed, superseded, removed, restored."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from memtui.model import CURRENT, Memory
+from memtui.text import date, one_line, visible
+from memtui.text.word_diff import diff_words
+
+
+class DifferenceKind(StrEnum):
+    ADDED = "added"
+    CHANGED = "changed"
+    SUPERSEDED = "superseded"
+    REMOVED = "removed"
+    """Retired, deleted, or no longer in the store."""
+    RESTORED = "restored"
+
+
+COMPARED = ("title", "content", "type", "importance", "entity", "pinned", "tags", "confidence")
+"""Fields of a memory in use that count as a change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One memory that is not as it was."""
+
+    kind: DifferenceKind
+    before: Memory | None
+    after: Memory | None
+    fields: tuple[str, ...] = ()
+    """Of a changed memory: the fields that differ; () if the store only says that it changed."""
+    time: datetime | None = None
+    """When, as far as the store says."""
+    by: str = ""
+    """Who, as far as the store says; `memtui` for a change of its journal. Untrusted text."""
+
+    @property
+    def memory(self) -> Memory:
+        """The memory as it is after, or as it was."""
+        found = self.after or self.before
+        assert found is not None, "a difference has at least one side"
+        return found
+
+    def text_diff(self) -> list[tuple[str, str]]:
+        """The texts word by word, as (`same` | `gone` | `new`, piece) pairs."""
+        before = _text(self.before) if self.before is not None else ""
+        after = _text(self.after) if self.after is not None else ""
+        return diff_words(before, after)
+
+    def as_record(self) -> dict[str, Any]:
+        """A JSON object."""
+        memory = self.memory
+        return {
+            "kind": str(self.kind),
+            "ref": memory.ref,
+            "store": memory.store,
+            "entity": memory.entity,
+            "type": memory.type,
+            "status": memory.status,
+            "time": _iso(self.time),
+            "by": self.by,
+            "fields": list(self.fields),
+            "before": None if self.before is None else _text(self.before),
+            "after": None if self.after is None else _text(self.after),
+            "superseded_by": list(memory.superseded_by),
+            "diff": [list(piece) for piece in self.text_diff()],
+        }
+
+
+def compare(
+    before: Mapping[str, Memory],
+    after: Mapping[str, Memory],
+    *,
+    since: datetime,
+    by: Callable[[Memory], str] = lambda memory: memory.source,
+) -> list[Difference]:
+    """Compare memories at two times.
+
+    Args:
+        before: Ref -> memory, at the first time, of any status.
+        after: The same at the second time.
+        since: The first time: what the store says was changed later, is listed as changed even if
+            no former text is known.
+        by: Who is responsible for the present state of a memory.
+
+    Returns:
+        The differences by kind, then newest first.
+    """
+    found = []
+    for ref in dict.fromkeys([*before, *after]):
+        old, new = before.get(ref), after.get(ref)
+        kind, fields = _kind(old, new, since)
+        if kind is not None:
+            memory = new or old
+            assert memory is not None, "the ref is from one side"
+            found.append(Difference(kind, old, new, fields, _time(kind, memory), by(memory)))
+    order = list(DifferenceKind)
+    return sorted(
+        found,
+        key=lambda each: (
+            order.index(each.kind),
+            -(each.time.timestamp() if each.time else 0.0),
+            each.memory.ref,
+        ),
+    )
+
+
+def _kind(
+    old: Memory | None, new: Memory | None, since: datetime
+) -> tuple[DifferenceKind | None, tuple[str, ...]]:
+    was = old is not None and old.status in CURRENT
+    is_ = new is not None and new.status in CURRENT
+    if was and not is_:
+        superseded = new is not None and new.status == "superseded"
+        return (DifferenceKind.SUPERSEDED if superseded else DifferenceKind.REMOVED), ()
+    if is_ and not was:
+        return (DifferenceKind.ADDED if old is None else DifferenceKind.RESTORED), ()
+    if old is None or new is None or not is_:
+        return None, ()
+    fields = tuple(name for name in COMPARED if getattr(old, name) != getattr(new, name))
+    later = new.updated is not None and new.updated > since
+    return (DifferenceKind.CHANGED if fields or later else None), fields
+
+
+def _time(kind: DifferenceKind, memory: Memory) -> datetime | None:
+    return memory.created if kind is DifferenceKind.ADDED else memory.updated
+
+
+def _text(memory: Memory) -> str:
+    if memory.title and memory.title != memory.content:
+        return f"{memory.title}\n\n{memory.content}"
+    return memory.content
+
+
+def count_by_store(differences: Sequence[Difference]) -> dict[str, dict[str, int]]:
+    """Store -> kind -> number."""
+    counts: dict[str, Counter[str]] = {}
+    for each in differences:
+        counts.setdefault(each.memory.store, Counter())[str(each.kind)] += 1
+    return {store: dict(kinds) for store, kinds in counts.items()}
+
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&])")
+
+
+def to_markdown(differences: Sequence[Difference], since: datetime, until: datetime) -> str:
+    """A report; text of the stores is escaped, so that none of it becomes markup."""
+    lines = [f"# Memories from {date(since)} to {date(until)}", ""]
+    if not differences:
+        lines += ["No changes.", ""]
+    for store, kinds in count_by_store(differences).items():
+        said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        lines.append(f"* {_escaped(store)}: {said}")
+    if differences:
+        lines.append("")
+    shown = None
+    for each in differences:
+        if each.kind is not shown:
+            shown = each.kind
+            lines += [f"## {shown.capitalize()}", ""]
+        lines += _markdown_item(each)
+    return "\n".join(lines)
+
+
+def _markdown_item(each: Difference) -> list[str]:
+    memory = each.memory
+    said = [date(each.time), _escaped(memory.store), _escaped(memory.entity), _escaped(each.by)]
+    if each.fields:
+        said.append(f"changed: {', '.join(each.fields)}")
+    marks = {"same": ("", ""), "gone": ("~~", "~~"), "new": ("**", "**")}
+    if each.kind is not DifferenceKind.CHANGED:
+        pieces = [("same", _text(memory))]
+    else:
+        pieces = each.text_diff()
+    text = "".join(_marked(piece, *marks[kind]) for kind, piece in pieces)
+    head = " · ".join(word for word in said if word)
+    body = [f"  {line}" if line else "" for line in text.split("\n")]
+    return [f"* {head}", "", *body, ""]
+
+
+def _marked(piece: str, left: str, right: str) -> str:
+    """A piece with marks around its words; marks do not hold beside spaces or across lines."""
+    lines = []
+    for line in visible(piece).split("\n"):
+        words = line.strip()
+        if not words or not left:
+            lines.append(_escaped(line))
+            continue
+        start, end = line[: len(line) - len(line.lstrip())], line[len(line.rstrip()) :]
+        lines.append(f"{start}{left}{_escaped(words)}{right}{end}")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    shown = "\n".join(one_line(line) for line in text.split("\n")) if "\n" in text else text
+    return _MARKDOWN.sub(r"\\\1", visible(shown))
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")

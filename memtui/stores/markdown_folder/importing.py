@@ -1,0 +1,106 @@
+"""Import notes with their paths, and convert memories of other formats."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Refused
+from memtui.files.frontmatter import set_field
+from memtui.files.reading import real_path, safe_join
+from memtui.model import CURRENT, Memory
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import (
+    entity_parts,
+    extra_in,
+    lost_fields,
+    short_hash,
+    sidecar_values,
+    slug,
+)
+from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX
+from memtui.stores.markdown_folder.adding import note_text
+from memtui.stores.markdown_folder.records import NoteContext
+from memtui.stores.markdown_folder.rules import observations
+from memtui.stores.plans import plan_duplicate
+from memtui.stores.values import to_iso_seconds
+
+FRONTMATTER = "front"
+"""Key of `extra` of an ADD: keys for the frontmatter of a converted memory."""
+ARCHIVE = "archive"
+"""Folder of what is no longer current: a note has no status."""
+
+
+def plan_import(change: Change, context: NoteContext) -> Plan:
+    """Plan the import of one note. Raises Refused."""
+    path, _, line = str(change.fields["id"]).partition("#")
+    if line:
+        reason = "it is a line of a note, which holds it"
+        return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
+    file = context.root
+    for name in path.split("/"):
+        if name in SKIPPED:
+            raise Refused("notes in hidden folders are not read", where=path)
+        file = safe_join(file, name)
+    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(context.root)):
+        raise Refused("this is no place for a note", where=path)
+    if os.path.lexists(file):
+        return plan_duplicate(change, "a note of this name")
+    whole = change.fields.get("document")
+    text = whole if isinstance(whole, str) else _text(change, context, path)
+    edits: tuple[Edit, ...] = (TextEdit(str(file), None, text),)
+    edits += context.entry_edits(path, path, **_sidecar_values(change, context))
+    refs = [context.ref(path)]
+    if context.profile.observations:
+        body = parse_document(path, "", text, None).body
+        refs += [context.ref(f"{path}#{each.key}") for each in observations(body)]
+    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", tuple(refs))
+
+
+def _text(change: Change, context: NoteContext, path: str) -> str:
+    title = str(change.fields.get("title") or "") if context.profile.frontmatter else ""
+    text = note_text(change, context, path, " ".join(title.split()))
+    front = extra_in(change).get(FRONTMATTER)
+    if context.profile.tags and isinstance(front, dict):
+        for key, value in front.items():
+            text = set_field(text, key, value)
+    return text
+
+
+def _sidecar_values(change: Change, context: NoteContext) -> dict[str, Any]:
+    values = sidecar_values(change, links=change.fields.get("links") or ())
+    if context.profile.tags:
+        values["tags"] = None
+    return values | dict.fromkeys(("supersedes", "superseded_by"))
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a note; its file name ends in a hash of the original ref."""
+    folder = "/".join(entity_parts(memory))
+    if memory.status not in CURRENT:
+        folder = f"{ARCHIVE}/{folder}"
+    front: dict[str, Any] = {"source": memory.ref}
+    if memory.status != "active":
+        front["status"] = memory.status
+    if memory.updated and memory.updated != memory.created:
+        front["updated"] = to_iso_seconds(memory.updated)
+    if memory.importance != "medium":
+        front["importance"] = memory.importance
+    fields = {
+        "id": f"{folder}/{slug(memory.headline) or 'memory'}-{short_hash(memory.ref, 6)}{SUFFIX}",
+        "content": memory.content or memory.headline,
+        "title": memory.title,
+        "type": memory.type,
+        "entity": folder,
+        "created": memory.created,
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+        "extra": {FRONTMATTER: front},
+    }
+    changed: tuple[str, ...] = ()
+    if memory.status != "active":
+        changed += (f"status {memory.status} (stands in the frontmatter, if the notes have one)",)
+    names = ("confidence", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

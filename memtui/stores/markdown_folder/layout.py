@@ -1,0 +1,141 @@
+"""Recognise a folder of Markdown notes and the program that keeps it.
+
+Only folders with a mark of a program are recognised by themselves; any other folder with notes is
+opened as plain notes when a person names it (`plain_folder`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memtui.errors import UnreadableFile
+from memtui.files.frontmatter import parse
+from memtui.files.reading import decode, read_bytes
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX
+from memtui.stores.markdown_folder.rules import (
+    BANK,
+    BANK_NAMES,
+    BASIC,
+    MEMFS,
+    PLAIN,
+    SERENA,
+    VAULT,
+    Profile,
+)
+from memtui.stores.scanning import Entry, has_entry, list_folder
+
+FEWEST_OF_BANK = 2
+"""Files of a memory bank that must be there."""
+MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
+"""Folders, notes of each, and bytes of a note, that are read to recognise a program."""
+MOST_AGENTS = 200
+_VAULTS = (".obsidian", ".foam", "logseq")
+SETTINGS = Path("..", "project.yml")
+"""Serena's settings of a project, from its memories."""
+
+
+def detect(path: Path) -> Path | None:
+    """The folder of notes that this path is, or directly holds."""
+    folders = [path, path / ".serena" / "memories", path / "memory-bank"]
+    if path.name == ".serena":
+        folders.append(path / "memories")
+    if path.parent.name == "agents":
+        folders.append(path / "memory")
+    for folder in folders:
+        if profile_of(folder) is not PLAIN:
+            return folder
+    return None
+
+
+def plain_folder(path: Path) -> Path | None:
+    """The path itself, if it is a folder with notes in it or in one of its folders."""
+    if not os.path.isdir(path):
+        return None
+    return path if _has_notes(path) or has_entry(path, _holds_notes) else None
+
+
+def _holds_notes(entry: Entry) -> bool:
+    return entry.name not in SKIPPED and entry.is_dir() and _has_notes(Path(entry.path))
+
+
+def profile_of(folder: Path) -> Profile:
+    """The profile whose mark the folder has; plain if it has none."""
+    if not os.path.isdir(folder):
+        return PLAIN
+    if folder.name == "memories" and folder.parent.name == ".serena":
+        return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
+    if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= FEWEST_OF_BANK:
+        return BANK
+    if _has_notes(folder / "system") and (_is_agents(folder) or _is_described(folder / "system")):
+        return MEMFS
+    if any(os.path.isdir(folder / mark) for mark in _VAULTS):
+        return VAULT
+    if _has_permalinks(folder):
+        return BASIC
+    return PLAIN
+
+
+def _is_agents(folder: Path) -> bool:
+    """Whether it lies where Letta keeps an agent's memory: `agents/<id>/memory`."""
+    return folder.name == "memory" and folder.parent.parent.name == "agents"
+
+
+def _is_described(folder: Path) -> bool:
+    """Whether its first note has a `description` and no name, as Letta's hook demands."""
+    notes = [e.path for e in list_folder(folder)[0] if e.name.endswith(SUFFIX)]
+    front = _frontmatter(Path(notes[0])) if notes else {}
+    return "description" in front and not front.keys() & {"name", "title", "permalink"}
+
+
+def _has_notes(folder: Path) -> bool:
+    return has_entry(folder, lambda entry: entry.name.endswith(SUFFIX) and entry.is_file())
+
+
+def _has_permalinks(folder: Path) -> bool:
+    """Whether one of the first notes, here or in the first folders, has a permalink."""
+    entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
+    if _any_permalink(entries):
+        return True
+    folders = [entry for entry in entries[:MOST_AGENTS] if _is_folder(entry)]
+    return any(_any_permalink(list_folder(each.path)[0]) for each in folders[:MOST_FOLDERS])
+
+
+def _any_permalink(entries: list[Entry]) -> bool:
+    notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
+    return any("permalink" in _frontmatter(Path(e.path)) for e in notes[:MOST_LOOKED_INTO])
+
+
+def _is_folder(entry: Entry) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _frontmatter(note: Path) -> dict[str, Any]:
+    try:
+        if os.path.getsize(note) > LARGEST_LOOKED_INTO:
+            return {}
+        return parse(decode(read_bytes(note, note.parent)))
+    except (OSError, UnreadableFile, ValueError):
+        return {}
+
+
+def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:  # noqa: ARG001
+    """basic-memory's projects by its own settings, and the memory of each of Letta's agents."""
+    settings = home / ".basic-memory" / "config.json"
+    try:
+        value = json.loads(read_bytes(settings, settings.parent))
+    except (UnreadableFile, ValueError, RecursionError):
+        value = {}
+    projects = value.get("projects") if isinstance(value, dict) else None
+    for place in projects.values() if isinstance(projects, dict) else ():
+        path = place.get("path") if isinstance(place, dict) else place
+        if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:
+            yield home / path[2:] if path.startswith("~/") else Path(path)
+    for entry in list_folder(home / ".letta" / "agents")[0][:MOST_AGENTS]:
+        yield Path(entry.path, "memory")

@@ -1,0 +1,208 @@
+"""What the programs that keep Markdown folders do differently, as profiles; basic-memory's grammar.
+
+Sources: Serena's project template (`read_only_memory_patterns`, `ignored_memory_patterns`) and its
+page on memories; basic-memory's docs/NOTE-FORMAT.md (the format only; no code of it is used);
+Letta's page on memory file systems; the file names of Cline's memory bank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from memtui.files.frontmatter import BadYaml, read_yaml
+from memtui.stores.markdown_items import text_key
+from memtui.stores.values import texts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How one program uses its folder."""
+
+    name: str
+    title: str
+    frontmatter: bool = True
+    """Whether its files may have frontmatter; else tags are kept in the sidecar only."""
+    tags: bool = True
+    """Whether tags may be written into the frontmatter."""
+    observations: bool = False
+    """Whether lists hold observations and relations."""
+    described: bool = False
+    """Whether every file needs a `description`, and `read_only: true` forbids a change."""
+    commits: bool = False
+    """Whether every change is a commit of the git repository that the folder is."""
+    references: bool = False
+    """Whether `mem:` and a name refer to a note."""
+    loaded: tuple[str, ...] = ()
+    """Notes and folders (with a slash) that are given to every session."""
+
+
+SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
+BANK_NAMES = (
+    *("projectbrief", "productContext", "activeContext", "systemPatterns", "techContext"),
+    "progress",
+)
+BANK = Profile(
+    "memory-bank",
+    "Memory bank",
+    frontmatter=False,
+    tags=False,
+    loaded=tuple(f"{name}.md" for name in BANK_NAMES),
+)
+BASIC = Profile("basic-memory", "basic-memory", observations=True)
+MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
+VAULT = Profile("vault", "Vault")
+PLAIN = Profile("plain", "Notes")
+
+PROFILES: Mapping[str, Profile] = {
+    each.name: each for each in (SERENA, BANK, BASIC, MEMFS, VAULT, PLAIN)
+}
+
+
+def is_loaded(profile: Profile, path: str) -> bool:
+    """Whether the note is given to every session."""
+    return any(
+        path.startswith(each) if each.endswith("/") else path == each for each in profile.loaded
+    )
+
+
+# ---- observations and relations -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One line `- [category] text #tag (context)` of a note."""
+
+    key: str
+    """A digest of the line, unique in the note."""
+    line: int
+    """1-based, in the text."""
+    category: str
+    text: str
+    """With its tags, as it is written; without category and context."""
+    tags: tuple[str, ...]
+    context: str
+
+
+_LIST = re.compile(r"[ \t]*[-*+][ \t]+(.*)")
+_CATEGORY = re.compile(r"\[([^\[\]\n(]{2,60}|[^\[\]\n xX-])\][ \t]+(\S.*)")
+_CONTEXT = re.compile(r"[ \t]*\(([^()\n]{1,300})\)[ \t]*$")
+_TAG = re.compile(r"(?<![\w#&/])#([^\s#,;.()\[\]]{1,60})")
+_RELATION = re.compile(
+    r'(?:"([^"\n]{1,100})"|([^"\[\]\n]{0,100}?))[ \t]*\[\[([^\[\]\n]{1,300})\]\]'
+    r"[ \t]*(?:\(([^()\n]{0,300})\))?[ \t]*$"
+)
+LINKS_TO = "links_to"
+"""The relation of a link that names none."""
+_NO_CATEGORY = "Note"
+
+
+def _list_lines(body: str) -> Iterator[tuple[int, str]]:
+    is_code = False
+    for number, line in enumerate(body.split("\n"), 1):
+        if line.lstrip(" ").startswith(("```", "~~~")):
+            is_code = not is_code
+        found = None if is_code else _LIST.match(line)
+        if found:
+            yield number, found[1].rstrip()
+
+
+def observations(body: str) -> list[Observation]:
+    """The observations of a note, in order. Task boxes, links and relations are none."""
+    found: list[Observation] = []
+    seen: dict[str, int] = {}
+    for number, line in _list_lines(body):
+        category, text = "", line
+        named = _CATEGORY.match(line)
+        if named:
+            category, text = named[1].strip(), named[2]
+        elif line.startswith("[") or "[[" in line or not _TAG.search(line):
+            continue
+        context = _CONTEXT.search(text)
+        said = text[: context.start()] if context else text
+        if not category and not said.strip():
+            continue
+        key = text_key(line)
+        seen[key] = seen.get(key, 0) + 1
+        tags = tuple(dict.fromkeys(_TAG.findall(said)))
+        found.append(
+            Observation(
+                key if seen[key] == 1 else f"{key}~{seen[key]}",
+                number,
+                category or _NO_CATEGORY,
+                said.strip() or text,
+                tags,
+                context[1] if context else "",
+            )
+        )
+    return found
+
+
+def relations(body: str) -> list[tuple[str, str, str]]:
+    """Relation, target and context of each list line that is a relation."""
+    found = []
+    for _, line in _list_lines(body):
+        match = None if _CATEGORY.match(line) else _RELATION.fullmatch(line)
+        if match:
+            kind = (match[1] or match[2] or "").strip().rstrip(":").strip()
+            found.append((kind or LINKS_TO, match[3].partition("|")[0].strip(), match[4] or ""))
+    return found
+
+
+# ---- Serena -------------------------------------------------------------------------------------
+
+_REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
+MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3
+
+
+def references(body: str) -> list[str]:
+    """Names that are referred to as `mem:name`."""
+    return list(dict.fromkeys(_REFERENCE.findall(body)))
+
+
+@dataclass(frozen=True, slots=True)
+class NamePatterns:
+    """Which notes Serena does not change, and which it does not see."""
+
+    read_only: tuple[re.Pattern[str], ...] = ()
+    ignored: tuple[re.Pattern[str], ...] = ()
+    fault: str = field(default="", compare=False)
+
+    def is_read_only(self, name: str) -> bool:
+        return any(pattern.match(name) for pattern in self.read_only)
+
+    def is_ignored(self, name: str) -> bool:
+        return any(pattern.match(name) for pattern in self.ignored)
+
+
+NO_PATTERNS = NamePatterns()
+
+
+def parse_patterns(text: str) -> NamePatterns:
+    """The patterns in Serena's project.yml."""
+    try:
+        value: Mapping[str, Any] = read_yaml(text)
+    except BadYaml as error:
+        return NamePatterns(fault=f"it is not valid YAML: {error}")
+    faults: list[str] = []
+    read_only, ignored = (
+        tuple(_compiled(texts_of(value.get(f"{key}_memory_patterns")), faults))
+        for key in ("read_only", "ignored")
+    )
+    return NamePatterns(read_only, ignored, "; ".join(faults[:3]))
+
+
+def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern[str]]:
+    """Only patterns that cannot take long on a name: few repetitions, and none inside another."""
+    for pattern in list(patterns)[:MOST_PATTERNS]:
+        repeated = len(re.findall(r"[*+{]", pattern))
+        nested = re.search(r"\)[*+{]", pattern)
+        if len(pattern) > LONGEST_PATTERN or repeated > MOST_QUANTIFIERS or nested:
+            faults.append(f"the pattern {pattern[:40]!r} is too costly to try and is left out")
+            continue
+        try:
+            yield re.compile(pattern)
+        except re.error as error:
+            faults.append(f"the pattern {pattern[:40]!r} is wrong: {error}")

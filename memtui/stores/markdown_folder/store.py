@@ -1,0 +1,141 @@
+"""A folder of Markdown notes as a store: every note is a shard of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from memtui.changes import Act, Edit, TextEdit
+from memtui.errors import ConfigError, UnreadableFile
+from memtui.files.reading import decode, digest, read_bytes
+from memtui.model import Memory
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
+from memtui.stores.file_store import FileStore
+from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents
+from memtui.stores.markdown_folder import editing
+from memtui.stores.markdown_folder.commits import commit_files
+from memtui.stores.markdown_folder.layout import SETTINGS, profile_of
+from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
+from memtui.stores.markdown_folder.rules import (
+    NO_PATTERNS,
+    PROFILES,
+    NamePatterns,
+    parse_patterns,
+)
+from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import utc_now
+
+MOST_LINKED = 1_000
+"""Notes up to which a new or removed one has all others read again, because it may be what they
+link to. In a larger folder a link is found again when its own note changes."""
+
+
+class MarkdownFolder(FileStore[NoteContext]):
+    """One folder of notes, by the rules of the profile that is recognised or chosen."""
+
+    format = "markdown-folder"
+    acts = editing.ACTS
+
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(root, label, now)
+        self.profile = profile_of(root)
+        file = root.parent / SETTINGS.name
+        self._patterns: CachedFile[NamePatterns] = CachedFile(
+            file, root.parent, parse_patterns, NO_PATTERNS
+        )
+        self._paths: list[str] = []
+        self._names: dict[str, str] | None = None
+        self._not_committed = ""
+
+    def choose(self, name: str) -> None:
+        """Use another profile than the one that was recognised. Raises ConfigError."""
+        if name not in PROFILES:
+            raise ConfigError(f"there is no profile {name!r}", do=f"known: {', '.join(PROFILES)}")
+        self.profile = PROFILES[name]
+
+    def refusal(self, act: Act, memory: Memory | None) -> str:
+        """As for any store; a link that stands in the text is not taken away beside it."""
+        why = super().refusal(act, memory)
+        if not why and act is Act.UNLINK and memory is not None:
+            entry = self.sidecar.current().entry(memory.id)
+            return "" if entry.get("links") else "its links stand in its text: edit the note"
+        return why
+
+    def plan_context(self, view: StoreView) -> NoteContext:
+        return NoteContext(**self.context_fields(view), profile=self.profile)
+
+    def found(self) -> Iterator[FoundShard | Unreadable]:
+        patterns = self._name_patterns()
+        if patterns.fault:
+            yield Unreadable(str(self._patterns.path), patterns.fault)
+        faults: list[Unreadable] = []
+        notes = [
+            each
+            for each in documents(self.root, faults)
+            if not patterns.is_ignored(each.key.removesuffix(SUFFIX))
+        ]
+        paths = [each.key for each in notes]
+        known = digest("\n".join(paths).encode("utf-8", "surrogateescape"))[:8]
+        said = f"{self.profile.name}|{known if len(paths) <= MOST_LINKED else ''}"
+        for each in notes:
+            locked = patterns.is_read_only(each.key.removesuffix(SUFFIX))
+            yield replace(each, mark=f"{each.mark}|{said}|{'read-only' if locked else ''}|")
+        yield from faults
+        if self._not_committed:
+            why = f"the last change is written but not committed: {self._not_committed}"
+            yield Unreadable(str(self.root / ".git"), why)
+        if paths != self._paths:
+            self._paths, self._names = paths, None
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """As a scan has them."""
+        keys = {shard.key for shard in shards}
+        return [shard for shard in self.scan().shards if shard.key in keys]
+
+    def _name_patterns(self) -> NamePatterns:
+        if not self.profile.references:
+            return NO_PATTERNS
+        parsed = self._patterns.current()
+        return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        """One note, and its observations."""
+        path = Path(shard.files[0])
+        try:
+            text = decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            return Reading((), (as_unreadable(error, path),))
+        locked = self._name_patterns().is_read_only(shard.key.removesuffix(SUFFIX))
+        document = parse_document(shard.key, str(path), text, _time_of_change(path))
+        rating = sidecar.entry(shard.key).get("rating")
+        return Reading(
+            tuple(note_memories(document, self.profile, self.label, self._find, rating, locked))
+        )
+
+    def _find(self, name: str) -> str:
+        """The one note that a link names; empty when none or several have the name."""
+        if self._names is None:
+            names: dict[str, str] = {}
+            for path in self._paths:
+                for each in dict.fromkeys(link_names(path)):
+                    names[each] = "" if names.get(each, path) != path else path
+            self._names = names
+        return self._names.get(name) or self._names.get(link_names(name)[2], "")
+
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+        """Make the edits, and commit the files where the folder's program does."""
+        super().apply(edits, recorder)
+        files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
+        if files and self.profile.commits:
+            self._not_committed = commit_files(self.root, files)
+
+
+def _time_of_change(path: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None

@@ -1,0 +1,113 @@
+"""Context packs: time over 33,000 memories, and LoCoMo's evidence within a budget.
+
+    python -m tests.bench.context [COUNT]
+    python -m tests.bench.context locomo10.json
+
+The first prints the milliseconds of each recipe, loaded and indexed, best and median of several
+tasks. The second prints, for each recipe that takes a text, the share of the evidence of a question
+that a pack of 1,000 and of 2,000 tokens holds, averaged over the questions of the tuning part
+(conv-26, conv-30) and of the reported eight; each question searches its own conversation, as an
+agent's memory would hold it. The file is public (snap-research/locomo) but not ours to ship.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+
+from memtui.context import RECIPES, build_pack, find_recipe, read_settings
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.stores.base import Reading, Scan, Shard
+from tests.bench import corpus, locomo
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+TASKS = (
+    "deploy the release",
+    "why does the cache index time out during review of the payment schema",
+    "login",
+    "Before the next release somebody has to look at the queue and the session timeout",
+)
+ENOUGH = {"facts": 400, "typed_limit": 400, "primed": 400, "primed_candidates": 400}
+ENOUGH_SECTIONS = {"supporting_facts": 400, "goals": 100, "best_episodes": 100}
+"""The budget alone decides how much is in."""
+
+
+@dataclass
+class HeldStore:
+    """Memories that are held in memory."""
+
+    held: Sequence[Memory]
+    label: str = "bench"
+    root: Path = Path("/nowhere")
+    format: str = "bench"
+
+    def scan(self) -> Scan:
+        return Scan((Shard("all", (), "1"),))
+
+    def read(self, shard: Shard) -> Reading:
+        return Reading(tuple(self.held))
+
+
+def library_of(held: Sequence[Memory], label: str = "bench") -> Library:
+    library = Library([HeldStore(held, label)], now=lambda: NOW)
+    library.load()
+    library.index()
+    return library
+
+
+def measure_time(count: int) -> None:
+    library = library_of(list(corpus.memories(count)))
+    settings = read_settings({}, {})
+    print(f"{count:,} memories; milliseconds, median and worst of {len(TASKS)} tasks")
+    for recipe in RECIPES:
+        times = []
+        for task in TASKS:
+            text = task if recipe.takes == "task" else ""
+            begun = perf_counter()
+            build_pack(recipe, text, library, settings, NOW, types=("decision",), budget=2000)
+            times.append((perf_counter() - begun) * 1000)
+        print(f"  {recipe.name:<8} {statistics.median(times):7.0f} {max(times):7.0f}")
+
+
+def measure_evidence(path: Path, budgets: Sequence[int] = (1000, 2000)) -> None:
+    samples = json.loads(path.read_text(encoding="utf-8"))
+    settings = read_settings({**ENOUGH, **ENOUGH_SECTIONS}, {})
+    names = [recipe.name for recipe in RECIPES if recipe.takes == "task"]
+    shares: dict[tuple[str, int, bool], list[float]] = {}
+    asked = {True: 0, False: 0}
+    for sample in samples:
+        held = list(locomo.turns([sample]))
+        slots = {memory.id: slot for slot, memory in enumerate(held)}
+        library = library_of(held, "locomo")
+        tuning = sample["sample_id"] in locomo.TUNING
+        for question in locomo.questions([sample], slots):
+            asked[tuning] += 1
+            wanted = {held[slot].ref for slot in question.evidence}
+            for name in names:
+                for budget in budgets:
+                    recipe = find_recipe(name, settings)
+                    pack = build_pack(recipe, question.text, library, settings, NOW, budget=budget)
+                    share = len(wanted.intersection(pack.refs)) / len(wanted)
+                    shares.setdefault((name, budget, tuning), []).append(share)
+    print(
+        f"share of the evidence in a pack; {asked[True]} questions tuning, {asked[False]} reported"
+    )
+    print("recipe    " + "".join(f"{b:>8} t {b:>8} r" for b in budgets))
+    for name in names:
+        row = [statistics.fmean(shares[name, b, part]) for b in budgets for part in (True, False)]
+        print(f"{name:<10}" + "".join(f"{value:>10.3f}" for value in row))
+
+
+if __name__ == "__main__":
+    first = sys.argv[1] if len(sys.argv) > 1 else "33000"
+    if first.isdecimal():
+        measure_time(int(first))
+    else:
+        measure_evidence(Path(first))

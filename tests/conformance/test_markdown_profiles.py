@@ -1,0 +1,40 @@
+"""The profiles of Markdown folders pass the suite of their format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui import paths
+from memtui.stores.markdown_folder import FORMAT
+from memtui.testing import StoreConformance
+from memtui.testing.act_tests import ActTests
+from memtui.testing.hostile_text_tests import HostileTextTests
+
+SAMPLES = paths.bundled_folder("sample-data")
+
+
+class _Profile(StoreConformance, ActTests, HostileTextTests):
+    format = FORMAT
+    sample_store: Path
+
+    test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
+
+
+class TestSerena(_Profile):
+    sample_store = SAMPLES / "serena"
+
+    def test_the_store_is_recognised_from_the_folder_it_lies_in(self) -> None:  # type: ignore[override]
+        """Its folder is named by its program, so the sample cannot lie under another name."""
+
+    def test_an_unknown_key_is_shown(self) -> None:  # type: ignore[override]
+        """Its files have no frontmatter, so no keys."""
+
+
+class TestMemfs(_Profile):
+    sample_store = SAMPLES / "memfs"
+
+
+class TestVault(_Profile):
+    sample_store = SAMPLES / "vault"

@@ -1,0 +1,78 @@
+"""What a search shows on the screen: the passage, what is shown instead, what filters hide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .stage import Stage, fact, stage, write_store
+
+SIZES = [(120, 35), (80, 24)]
+FILLER = "\n\n".join(f"Paragraph {n} about the weather in the harbour." for n in range(40))
+NOTE = f"Harbour log\n\n{FILLER}\n\nThe zeppelin moored at pier nine.\n\n{FILLER}"
+
+
+def store(tmp_path: Path) -> Path:
+    return write_store(
+        tmp_path / "store",
+        {
+            "harbour": [
+                fact(1, NOTE, "2026-11-01"),
+                fact(2, "The quillfeather contract ends", "2026-11-02"),
+                fact(3, "An old zeppelin", "2026-11-03", status="historical"),
+                fact(4, "A new airship", "2026-11-04", supersedes=3),
+            ]
+        },
+    )
+
+
+async def _search(on: Stage, words: str) -> None:
+    await on.press("/")
+    await on.type(words)
+    await on.press("enter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_row_and_detail_show_the_passage_that_matched(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with stage(store(tmp_path), size) as on:
+        await _search(on, "zeppelin pier")
+        await on.sees("zeppelin moored")
+        row = on.browse.memories.draw(0, on.browse.memories.size.width, selected=False).text
+        assert "The zeppelin moored" in row
+        assert "Harbour log" not in row
+        on.browse.detail.catch_up()
+        shown = [
+            "".join(part.text for part in on.browse.detail._lines[at].segments)
+            for at in range(on.browse.detail.top, on.browse.detail.top + on.browse.detail.page)
+        ]
+        assert any("zeppelin moored" in line for line in shown)
+        assert on.browse.detail.top > 0
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_line_under_the_search_says_what_is_shown_instead(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with stage(store(tmp_path), size) as on:
+        await _search(on, "quilfeather")
+        await on.sees('no "quilfeather"; showing "quillfeather"')
+        assert "1 of 4" in on.text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_line_under_the_search_counts_what_filters_hide(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    async with stage(store(tmp_path), size) as on:
+        await _search(on, "zeppelin")
+        await on.sees("1 superseded memory holds all words: status:all")
+
+
+async def test_nothing_found_says_so_and_lists_nothing(tmp_path: Path) -> None:
+    async with stage(store(tmp_path), (80, 24)) as on:
+        await _search(on, "🛸")
+        await on.sees("No matches.")
+        await on.sees('no "🛸"')

@@ -1,0 +1,123 @@
+"""The arithmetic of recency, importance, frequency and salience, on the documents' own examples."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.query import parse_query
+from memtui.search.diversity import choose_diverse, jaccard, text_words
+from memtui.search.recency import halved
+from memtui.search.salience import base_salience, decayed_salience, describe_range
+from memtui.search.usage import count_accesses, find_last_access, frequency
+from tests.unit.context.packs_for_tests import NOW, library_of, memory
+
+
+@pytest.mark.parametrize(
+    ("days", "score"),
+    [(0, "1.000"), (1, "0.977"), (7, "0.851"), (30, "0.500"), (60, "0.250"), (90, "0.125")],
+)
+def test_recency_as_in_agent_memorys_table_with_the_week_corrected(days: int, score: str) -> None:
+    assert f"{halved(days):.3f}" == score
+
+
+def test_the_frequency_of_simple_memory_grows_with_the_logarithm_to_one() -> None:
+    assert frequency(0) == 0
+    assert frequency(32) == frequency(1_000) == 1
+    assert frequency(3) == pytest.approx(np.log(4) / np.log(33))
+
+
+def test_priority_is_half_recency_three_tenths_importance_two_tenths_frequency() -> None:
+    day, month = NOW - timedelta(days=0), NOW - timedelta(days=30)
+    library = library_of(
+        memory("new", "a", created=day, importance="low"),
+        memory("old-high-used", "b", created=month, importance="high", extra={"hits": 32}),
+        memory("old", "c", created=month, importance="medium"),
+    )
+    found = library.find(parse_query("sort:priority", NOW))
+    # .3 + .2 + .5 / e = .68; .5; .15 + .5 / e = .33
+    assert [found.rows[s].id for s in found.slots] == ["old-high-used", "new", "old"]
+
+
+def _salience(base: float, accesses: float, days: float) -> float:
+    last = np.array([NOW.timestamp() - days * 86_400])
+    return float(decayed_salience(np.array([base]), np.array([accesses]), last, NOW)[0])
+
+
+def test_salience_adds_a_tenth_for_each_access_and_halves_in_thirty_days() -> None:
+    assert _salience(1.0, 0, 0) == pytest.approx(1.0)
+    assert _salience(1.0, 3, 0) == pytest.approx(1.3)
+    assert _salience(1.0, 3, 30) == pytest.approx(0.65)
+
+
+def test_decisions_and_what_is_maintained_start_higher() -> None:
+    plain = base_salience(memory("1", "x", type="bugfix"))
+    assert plain == 1.0
+    assert base_salience(memory("1", "x", type="Decision")) == 1.5
+    revised = base_salience(memory("1", "x", extra={"revision_count": 5}))
+    assert plain < revised < plain + 0.2
+
+
+def test_an_access_counts_from_the_day_it_was_made() -> None:
+    extra: dict[str, Any] = {"access_count": 2, "last_accessed": "2026-11-20T12:00:00Z"}
+    old = memory("old", "x", created=NOW - timedelta(days=300), extra=extra)
+    assert count_accesses(old) == 2
+    assert find_last_access(old) == NOW - timedelta(days=1)
+    library = library_of(old, memory("recent", "y", created=NOW - timedelta(days=10)))
+    for order in ("salience", "used"):
+        found = library.find(parse_query(f"sort:{order}", NOW))
+        assert [found.rows[slot].id for slot in found.slots] == ["old", "recent"]
+
+
+@pytest.mark.parametrize("last", ["", "never", 5, None, "99999-01-01", "0001-01-01T00:00:00+14:00"])
+def test_a_last_access_that_is_no_time_is_none(last: object) -> None:
+    assert find_last_access(memory("1", "x", extra={"last_accessed": last})) is None
+
+
+def test_the_distribution_of_salience() -> None:
+    found = describe_range([float(n) for n in range(1, 12)])
+    assert found is not None
+    assert (found.least, found.median, found.p90, found.most) == (1, 6, 10, 11)
+    assert describe_range([]) is None
+
+
+# ---- maximal marginal relevance -----------------------------------------------------------------
+
+TEXTS = st.lists(
+    st.tuples(st.floats(0, 1), st.frozensets(st.sampled_from("abcdefgh"), max_size=5)), max_size=20
+)
+
+
+@given(TEXTS, st.integers(0, 25), st.floats(0, 1))
+def test_mmr_chooses_each_text_once_and_the_most_relevant_first(
+    texts: list[tuple[float, frozenset[str]]], limit: int, share: float
+) -> None:
+    chosen = choose_diverse([r for r, _ in texts], [w for _, w in texts], limit, share)
+    assert len(chosen) == min(limit, len(texts))
+    assert len({choice.at for choice in chosen}) == len(chosen)
+    if chosen and share > 0:
+        assert share * texts[chosen[0].at][0] == pytest.approx(max(share * r for r, _ in texts))
+    for at, choice in enumerate(chosen):
+        before = [texts[other.at][1] for other in chosen[:at]]
+        similar = max((jaccard(texts[choice.at][1], words) for words in before), default=0.0)
+        assert choice.similarity == pytest.approx(similar)
+
+
+@given(TEXTS, st.integers(1, 10))
+def test_relevance_alone_is_the_order_of_relevance(
+    texts: list[tuple[float, frozenset[str]]], limit: int
+) -> None:
+    chosen = choose_diverse([r for r, _ in texts], [w for _, w in texts], limit, 1.0)
+    values = [texts[choice.at][0] for choice in chosen]
+    assert values == sorted((r for r, _ in texts), reverse=True)[:limit]
+
+
+def test_a_second_text_on_the_same_topic_waits() -> None:
+    texts = ["deploy on tuesday morning", "deploy on tuesday evening", "the bell is silent"]
+    words = [text_words(text) for text in texts]
+    assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3)] == [0, 2, 1]
