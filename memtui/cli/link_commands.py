@@ -77,9 +77,9 @@ def _name(library: Library, node: Node) -> str:
     """A node by its short name and, for a memory, its text."""
     from memtui.insight.links import NodeKind
 
-    if node.kind is NodeKind.UNKNOWN:
+    if node.kind == NodeKind.UNKNOWN:
         return f"{one_line(node.name)} (unknown)"
-    if node.kind is NodeKind.ENTITY:
+    if node.kind == NodeKind.ENTITY:
         return f"{one_line(node.name)} (entity)"
     return f"{one_line(node.name)}  {library.node_label(node)}"
 

@@ -299,6 +299,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
             ("oldest", date(statistics.oldest)),
             ("newest", date(statistics.newest)),
             ("on disk", size(sum(statistics.disk.values()))),
+            ("salience", "  ".join(f"{n} {v:.2f}" for n, v in statistics.salience.items())),
         ]
     )
     for title in ("type", "importance", "status", "kind", "store", "entity"):

@@ -102,7 +102,7 @@ def _svg_edges(layout: GraphLayout) -> list[str]:
 def _svg_node(placed: PlacedNode) -> list[str]:
     kind = placed.node.kind if placed.node is not None else NodeKind.UNKNOWN
     x, y = _x(placed.x) - 4, _y(placed.row) - _LINE // 2 + 4
-    radius = 9 if kind is NodeKind.ENTITY else 3
+    radius = 9 if kind == NodeKind.ENTITY else 3
     return [
         f'<rect x="{x}" y="{y}" width="{_label_pixels(placed) + 4}" height="{_LINE - 8}"'
         f' rx="{radius}" fill="{_FILLS[kind]}" stroke="{_STROKES[kind]}"/>',

@@ -43,7 +43,10 @@ _MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
 
-class NodeKind(StrEnum):
+class NodeKind:
+    """Kinds of node; plain texts, because nodes are hashed all the time and enum members are slow
+    to hash."""
+
     MEMORY = "memory"
     ENTITY = "entity"
     UNKNOWN = "unknown"
@@ -53,7 +56,8 @@ class NodeKind(StrEnum):
 class Node(NamedTuple):
     """An end of an edge."""
 
-    kind: NodeKind
+    kind: str
+    """One of `NodeKind`."""
     name: str
     """The ref of a memory, the path of an entity (shared by all stores), or the name as written."""
 
@@ -180,6 +184,8 @@ class LinkIndex:
         self._stems: dict[str, dict[str, None]] = {}
         """Stem of a document's file name, folded -> refs."""
         self._stores: Counter[str] = Counter()
+        self._known: dict[tuple[Node, bool], tuple[Edge, ...]] = {}
+        """Edges that were asked for since the last change."""
 
     def __len__(self) -> int:
         """How many links memories state; the two sides of a replacement count twice."""
@@ -211,6 +217,7 @@ class LinkIndex:
         self._add(key, _Entry(ref, store, id, (entity,) if entity else (), stated, since))
 
     def _add(self, key: int, entry: _Entry) -> None:
+        self._known.clear()
         self._entries[key] = entry
         self._key_of[entry.ref] = key
         self._stores[entry.store] += 1
@@ -230,6 +237,7 @@ class LinkIndex:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
+        self._known.clear()
         if self._key_of.get(entry.ref) == key:
             del self._key_of[entry.ref]
             if stem := _stem(entry.id):
@@ -260,9 +268,9 @@ class LinkIndex:
 
     def has(self, node: Node) -> bool:
         """Whether the node is a memory or an entity of the open stores."""
-        if node.kind is NodeKind.MEMORY:
+        if node.kind == NodeKind.MEMORY:
             return node.name in self._key_of
-        return node.kind is NodeKind.ENTITY and node.name in self._entities
+        return node.kind == NodeKind.ENTITY and node.name in self._entities
 
     def resolve(self, store: str, name: str, origin: EdgeOrigin = EdgeOrigin.LINK) -> Node:
         """Return the node that a name means in a store.
@@ -319,15 +327,24 @@ class LinkIndex:
 
         Those of an entity are the links that its memories state, with the entity as their source.
         """
-        if node.kind is NodeKind.ENTITY:
-            return self._unique(self._entity_edges(node))
-        edges = (self._edge(at) for at in self._candidates(self._outgoing, node))
-        return self._unique(edge for edge in edges if edge is not None and edge.source == node)
+        known = self._known.get((node, True))
+        if known is None:
+            if node.kind == NodeKind.ENTITY:
+                known = self._unique(self._entity_edges(node))
+            else:
+                edges = map(self._edge, self._candidates(self._outgoing, self._source_names(node)))
+                known = self._unique(e for e in edges if e is not None and e.source == node)
+            self._known[node, True] = known
+        return known
 
     def incoming(self, node: Node) -> tuple[Edge, ...]:
         """Edges that lead to a node."""
-        edges = (self._edge(at) for at in self._candidates(self._incoming, node))
-        return self._unique(edge for edge in edges if edge is not None and edge.target == node)
+        known = self._known.get((node, False))
+        if known is None:
+            edges = map(self._edge, self._candidates(self._incoming, self._target_names(node)))
+            known = self._unique(e for e in edges if e is not None and e.target == node)
+            self._known[node, False] = known
+        return known
 
     def degree(self, ref: str) -> int:
         """How many links a memory has, in both directions."""
@@ -339,7 +356,7 @@ class LinkIndex:
         refs: set[str] = set()
         for edge in self.edges():
             ends = edge.source, edge.target
-            refs.update(end.name for end in ends if end.kind is NodeKind.MEMORY)
+            refs.update(end.name for end in ends if end.kind == NodeKind.MEMORY)
         return refs
 
     def edges(self) -> Iterator[Edge]:
@@ -360,21 +377,30 @@ class LinkIndex:
             )
         )
 
+    def _source_names(self, node: Node) -> tuple[str, ...]:
+        """The names under which statements can have this node as their source."""
+        key = self._key_of.get(node.name)
+        return (node.name,) if key is None else (self._entries[key].id, node.name)
+
+    def _target_names(self, node: Node) -> tuple[str, ...]:
+        """Every name that a statement can have for this node as its target."""
+        if node.kind == NodeKind.ENTITY:
+            labelled = (f"{label}:{node.name}" for label in self._stores)
+            return (node.name, node.name.rpartition("/")[2], *labelled)
+        key = self._key_of.get(node.name)
+        id = node.name.partition(":")[2] if key is None else self._entries[key].id
+        return node.name, id, id.removeprefix(SESSION), _stem(id)
+
+    @staticmethod
     def _candidates(
-        self, table: dict[str, dict[tuple[int, int], None]], node: Node
+        table: dict[str, dict[tuple[int, int], None]], names: tuple[str, ...]
     ) -> list[tuple[int, int]]:
-        """Statements that may name this node, by every name it can have."""
-        names = [node.name, node.name.rpartition("/")[2]]
-        if node.kind is NodeKind.MEMORY:
-            id = self._entries[self._key_of[node.name]].id if node.name in self._key_of else ""
-            id = id or node.name.partition(":")[2]
-            names = [node.name, id, id.removeprefix(SESSION), _stem(id)]
-        elif node.kind is NodeKind.ENTITY:
-            names += [f"{label}:{node.name}" for label in self._stores]
+        """Statements under these names, in the order their memories were added."""
         found: dict[tuple[int, int], None] = {}
-        for name in dict.fromkeys(names):
-            found.update(table.get(name, ()))
-        return sorted(found)
+        for name in names:
+            if name in table:
+                found.update(table[name])
+        return sorted(found) if len(found) > 1 else list(found)
 
     def _edge(self, at: tuple[int, int]) -> Edge | None:
         """The edge of a statement; None for one in a text or a source that names nothing."""
@@ -387,7 +413,7 @@ class LinkIndex:
             if stated.target == entry.id
             else self.resolve(entry.store, stated.target, stated.origin)
         )
-        if target.kind is NodeKind.UNKNOWN and stated.origin in (
+        if target.kind == NodeKind.UNKNOWN and stated.origin in (
             EdgeOrigin.TEXT,
             EdgeOrigin.SOURCE,
         ):

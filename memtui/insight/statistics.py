@@ -34,6 +34,8 @@ class Statistics:
     """Of `Memory.when`, in UTC."""
     newest: datetime | None = None
     undated: int = 0
+    salience: Mapping[str, float] = field(default_factory=dict)
+    """`min`, `median`, `p90` and `max`; empty of no memories, or if it was not asked for."""
     disk: Mapping[str, int] = field(default_factory=dict)
     """Store label -> bytes of its files."""
 
@@ -51,6 +53,7 @@ class Statistics:
             "oldest": _iso(self.oldest),
             "newest": _iso(self.newest),
             "undated": self.undated,
+            "salience": dict(self.salience),
             "disk": dict(self.disk),
         }
 
@@ -79,6 +82,7 @@ def from_counts(
     oldest: datetime | None = None,
     newest: datetime | None = None,
     undated: int = 0,
+    salience: Mapping[str, float] | None = None,
     disk: Mapping[str, int] | None = None,
 ) -> Statistics:
     """Make statistics from counts (field -> value -> count), for example of the search columns."""
@@ -89,6 +93,7 @@ def from_counts(
         oldest=oldest,
         newest=newest,
         undated=undated,
+        salience=salience or {},
         disk=disk or {},
     )
 

@@ -11,13 +11,16 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.errors import Conflict, RefError
+from memtui.files.locking import locked
 from memtui.files.write_recorder import NullRecorder
 from memtui.model import Memory
-from memtui.stores.accesses import counts_accesses
+from memtui.stores.accesses import CountsAccesses, counts_accesses
 from memtui.stores.base import StoreView, WritableStore
 
 TRIES = 5
-"""Another process may count at the same moment; each try reads the counts again."""
+"""The store's own program may count at the same moment; each try reads the counts again."""
+LOCK = "accesses"
+"""Name that the lock of a store's counts goes by; the lock lies in the state folder."""
 
 
 def count_accesses(
@@ -47,12 +50,19 @@ def count_accesses(
     for store in stores:
         memories = by_store.get(store.label)
         if memories and counts_accesses(store):
-            for left in reversed(range(TRIES)):
-                try:
-                    store.apply(store.plan_accesses(memories, now), NullRecorder(state))
-                    break
-                except Conflict:
-                    if not left:
-                        raise
+            # Two that add one to the same count in the same second would write the same bytes, and
+            # the second would be taken for written.
+            with locked(store.root / LOCK, state):
+                _count(store, memories, now, state)
             counted += len(memories)
     return counted
+
+
+def _count(store: CountsAccesses, memories: Sequence[Memory], now: datetime, state: Path) -> None:
+    for left in reversed(range(TRIES)):
+        try:
+            store.apply(store.plan_accesses(memories, now), NullRecorder(state))
+            return
+        except Conflict:
+            if not left:
+                raise

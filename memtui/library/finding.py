@@ -15,10 +15,19 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
-from memtui.search import aggregates, analysis, finder, fusion, hidden_matches, similar_words
+from memtui.search import (
+    aggregates,
+    analysis,
+    finder,
+    fusion,
+    hidden_matches,
+    salience,
+    similar_words,
+    sort_orders,
+)
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
-from memtui.search.columns import Columns, build
+from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
@@ -337,10 +346,12 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
     return find_passage(found.rows[slot].content, found.words) if found.words else None
 
 
-def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> Statistics:
+def statistics(
+    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+) -> Statistics:
     """Summarize a search result; `disk` is the bytes of each open store.
 
-    Without `counted` the values of each field are not counted.
+    Without `counted` neither the values of each field are counted nor is salience measured.
     """
     columns = found.columns
     totals = aggregates.aggregate(columns, found.slots)
@@ -351,8 +362,18 @@ def statistics(found: SearchResult, disk: Mapping[str, int], counted: bool) -> S
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
+        salience=_salience(found, now) if counted else {},
         disk=disk,
     )
+
+
+def _salience(found: SearchResult, now: datetime) -> dict[str, float]:
+    values = sort_orders.salience_now(found.columns, to_array(found.slots), now)
+    spread = salience.describe_range(values)
+    if spread is None:
+        return {}
+    named = {"min": spread.least, "median": spread.median, "p90": spread.p90, "max": spread.most}
+    return {name: round(value, 3) for name, value in named.items()}
 
 
 def _to_datetime(seconds: float | None) -> datetime | None:

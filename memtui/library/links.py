@@ -44,6 +44,16 @@ class StoreLinks:
             self._update(self._loaded.state, cancelled)
             yield self._index
 
+    def build(self, cancelled: IsCancelled = never) -> None:
+        """Bring the index up to date now, so that the next question is answered at once."""
+        with self.reading(cancelled):
+            pass
+
+    def degree(self, ref: str) -> int:
+        """How many links a memory has, in both directions."""
+        with self.reading() as index:
+            return index.degree(ref)
+
     def linked_to(self, name: str) -> set[str] | None:
         """Return the refs of memories with a link to or from what a folded name means.
 
@@ -64,7 +74,7 @@ class StoreLinks:
                 for end in (edge.source, edge.target, Node(NodeKind.MEMORY, edge.stated_by))
                 if end not in nodes
             ]
-        return {end.name for end in ends if end.kind is NodeKind.MEMORY}
+        return {end.name for end in ends if end.kind == NodeKind.MEMORY}
 
     def _update(self, state: LoadedState, cancelled: IsCancelled) -> None:
         if state.snapshot.revision == self._revision:
@@ -115,7 +125,7 @@ class StoreLinks:
             RefError: nothing has that name, or several memories do.
         """
         node = index.resolve("", text)
-        if node.kind is not NodeKind.UNKNOWN:
+        if node.kind != NodeKind.UNKNOWN:
             return node
         if named := index.entities_called(text):
             paths = ", ".join(map(visible, named[:3]))

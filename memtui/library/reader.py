@@ -266,7 +266,7 @@ class LibraryReader:
         Returns:
             Counts over the result, and the bytes on disk of every open store.
         """
-        return finding.statistics(found, self._loaded.bytes_on_disk(), counted)
+        return finding.statistics(found, self._loaded.bytes_on_disk(), counted, self.now())
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH

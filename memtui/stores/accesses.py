@@ -104,7 +104,13 @@ class AccessFile:
                 groups.setdefault(key.group, {})[key.key] = entry
             return (TextEdit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
         text = decode(read_bytes(self.path, self._root))
-        top = json.loads(text)
+        try:
+            top = json.loads(text)
+        except (ValueError, RecursionError):
+            top = None
+        if not isinstance(top, dict):
+            what = "accesses cannot be counted: the file does not hold a JSON object"
+            raise Refused(what, where=str(self.path), do="mend it or remove it")
         edits: list[Edit] = []
         for group in dict.fromkeys(key.group for key in entries):
             mine = {key.key: entry for key, entry in entries.items() if key.group == group}

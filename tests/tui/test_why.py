@@ -72,7 +72,7 @@ async def test_without_an_order_by_relevance_it_says_why_not(tmp_path: Path) -> 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[int, int]) -> None:
     evil = "tea \x1b[31m[bold]red[/bold] \u202e" + "long " * 60
-    facts = {"x": [fact(1, evil, "2026-11-01"), fact(2, evil + "two", "2026-11-02")]}
+    facts = {"x": [fact(1, evil, "2026-11-01"), fact(2, evil + "two", "2026-11-20")]}
     async with stage(write_store(tmp_path / "store", facts), size) as on:
         await _search(on, "tea")
         await on.press("w")

@@ -103,7 +103,8 @@ class Picker(Dialog[tuple[str, ...]]):
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
-        self.fit(columns=max(self._list.widest, text.width(self._title) + 4, KEYS_WIDTH))
+        widest = max(self._list.widest, text.width(self._title) + 4, text.width(self._empty) + 2)
+        self.fit(columns=max(widest, KEYS_WIDTH))
         self.call_after_refresh(self._show_whole)
 
     @on(ChoiceList.Moved)
