@@ -101,8 +101,9 @@ class FilterActions:
     def _pick_saved(self) -> None:
         screen = self._screen
         screen.settle()
-        words = queries.parse_query(screen.view.text, screen.now()).terms
-        current = queries.format_query(replace(screen.view.query(screen.now()), terms=words))
+        typed = queries.parse_query(screen.view.text, screen.now())
+        shown = replace(screen.view.query(screen.now()), terms=typed.terms, groups=typed.groups)
+        current = queries.format_query(shown)
         saved = screen.app.saved
         choices = [
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()

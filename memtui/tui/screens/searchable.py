@@ -70,6 +70,7 @@ class SearchableScreen(PaneScreen):
     def search(self, *, typing: bool = False) -> None:
         """Ask the library for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
+        query = queries.resolve_marked(query, lambda: [m.ref for m in self.marked_memories()])
         self._number = self.worker.find(query, self.unit)
 
     def search_again(self, *, whole: bool = False) -> None:
