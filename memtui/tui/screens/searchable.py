@@ -12,7 +12,7 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
-from memtui.tui.cursor_restore import restore_cursor
+from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import LibraryWorker
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
+    from memtui.query import Query
 
 
 class SearchableScreen(PaneScreen):
@@ -117,12 +118,16 @@ class SearchableScreen(PaneScreen):
         if event.number != self._number or self.worker.library is None:
             return
         found = event.found
-        if self._answered != self.view:
-            self.memories.is_chosen = False
+        rows, position, before = found.rows, self.memories.position, self.found
+        stays = self.memories.is_chosen and self._answered == self.view
         self.found, self._answered = found, self.view
-        rows = found.rows
-        stays = self.memories.is_chosen
-        cursor, top = restore_cursor(self.memories.position, found.slots, rows) if stays else (0, 0)
+        if stays:
+            cursor, top = restore_cursor(position, found.slots, rows)
+        elif self._is_whole and before and not _has_other_words(before.query, found.query):
+            cursor, top = keep_selected(position, found.slots, rows)
+        else:
+            cursor, top = 0, 0
+        self.memories.is_chosen = stays
         self.memories.show(
             rows,
             found.slots,
@@ -198,6 +203,13 @@ class SearchableScreen(PaneScreen):
 
     def _chosen_entities(self) -> tuple[str, ...]:
         return queries.filter_values(self.view.query(self.now()), "entity")
+
+
+def _has_other_words(before: Query, now: Query) -> bool:
+    """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
+    a filter and another order leave it on its memory."""
+    wanted = (now.terms, now.groups)
+    return any(wanted) and wanted != (before.terms, before.groups)
 
 
 def _types_width(found: SearchResult) -> int:

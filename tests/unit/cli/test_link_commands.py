@@ -135,12 +135,12 @@ def test_linked_in_the_query_has_both_ends_and_the_memories_that_say_so(
     ask: Ask, call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ("--store", sample / "agent-memory")
-    found = ask("search", "linked:quarterbell", *store)["memories"]
+    found = ask("search", "linked:quarterbell", *store)
     assert sorted(memory["id"][:8] for memory in found) == [
         "164932fd", "1b6ddbf6", "a504f1a1", "b839361e", "ff416566",
     ]  # fmt: skip
     # The chain of carillon-score: the middle one is linked to both others, which are not current.
-    found = ask("search", "linked:a59fe3d8", "status:all", *store)["memories"]
+    found = ask("search", "linked:a59fe3d8", "status:all", *store)
     assert sorted(memory["id"][:8] for memory in found) == ["41fc1ac1", "d768edf2"]
     call("search", "linked:nobody-there", *store)
     assert "no entity is called" in capsys.readouterr().err
