@@ -117,9 +117,8 @@ def search(
     TEXT takes the syntax of the search line: auth type:decision -redis "exact words". Write -- in
     front of a TEXT that begins with -.
 
-    Exits with 1 if nothing is found, with 2 on a bad filter. --json prints one object: total, the
-    hint, the words that were looked for in place of missing ones, what the filters hide, and the
-    memories.
+    Exits with 1 if nothing is found, with 2 on a bad filter. Standard error says which words were
+    looked for in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     library = load_library_as_of(stores, as_of)
@@ -136,7 +135,7 @@ def search(
             if explain:
                 record["parts"] = {part.name: part.value for part in parts[at]}
                 record["near_words"] = dict(library.near_words(found, at))
-        print_json(_describe_result(found, records))
+        print_json(records)
     else:
         for at, memory in enumerate(memories):
             print_memories([memory])
@@ -148,28 +147,12 @@ def search(
                 print(f"          {score:.3f} = {shares}")
                 if near := library.near_words(found, at):
                     print(f"          nearest words: {scored_words(near)}")
-        for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
-            click.echo(one_line(hint), err=True)
         _print_rest(len(memories), found.total)
+    for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+        click.echo(one_line(hint), err=True)
     if not found.total:
         click.echo("no matches", err=True)
         raise click.exceptions.Exit(1)
-
-
-def _describe_result(found: SearchResult, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """What `search --json` prints."""
-    return {
-        "total": found.total,
-        "hint": found.hint,
-        "showing": [
-            {"typed": one.typed, "words": one.words, "count": one.count} for one in found.showing
-        ],
-        "missing": found.missing,
-        "hidden": [
-            {"filter": one.filter, "count": one.count, "advice": one.advice} for one in found.hidden
-        ],
-        "memories": records,
-    }
 
 
 def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:

@@ -119,7 +119,8 @@ def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
     memory = version.memory
     status = memory.status if version.is_present else "former text"
     by = f"by {one_line(version.author)}" if version.author else ""
-    origin = "" if version.origin == "store" else f"{version.origin} {one_line(version.note)}"
+    named = "" if version.origin in ("store", "kept version") else f"{version.origin} "
+    origin = f"{named}{one_line(version.note)}"
     here = "*" if memory.ref == found.lineage.memory.ref else " "
     parts = (f"{at + 1:>3}{here}", date(version.time), one_line(memory.ref), status, origin, by)
     return "  ".join(part.rstrip() if part.strip() else "" for part in parts if part.strip())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memtui.insight.links import SUPERSEDES
+from memtui.insight.link_statements import SUPERSEDES
 from memtui.insight.versions import VERSIONS_KEY, kept_versions
 from memtui.model import CURRENT, Memory
 from memtui.stores.values import from_iso

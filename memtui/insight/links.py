@@ -15,32 +15,23 @@ entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` hold
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
+from memtui.insight.link_statements import (
+    SESSION,
+    EdgeOrigin,
+    LinkStatement,
+    source_links,
+    stated_links,
+    stem_of,
+)
 from memtui.model import Memory
 
 _Item = TypeVar("_Item")
-
-SUPERSEDES = "supersedes"
-MENTIONS = "mentions"
-"""The relation of a wikilink, as `memtui.stores.workspace` calls it in documents."""
-LINKS_TO = "links_to"
-FROM_SOURCE = "from"
-"""The relation from a memory to the session or episode it comes from."""
-SESSION = "sessions/"
-"""How the id of a session's memory begins, before the name that other rows give as their source."""
-
-MOST_TEXT_LINKS = 200
-"""Links of one text that are followed."""
-_WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
-_MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
 
 class NodeKind:
@@ -60,13 +51,6 @@ class Node(NamedTuple):
     """One of `NodeKind`."""
     name: str
     """The ref of a memory, the path of an entity (shared by all stores), or the name as written."""
-
-
-class EdgeOrigin(StrEnum):
-    LINK = "link"
-    SUPERSEDES = "supersedes"
-    TEXT = "text"
-    SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +75,6 @@ class Edge:
         return begun and (self.valid_to is None or at < self.valid_to)
 
 
-class _Statement(NamedTuple):
-    """An edge as one memory states it; names are not resolved yet."""
-
-    source: str
-    relation: str
-    target: str
-    origin: EdgeOrigin
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    note: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """What the index holds of one memory."""
@@ -111,57 +83,8 @@ class _Entry:
     store: str
     id: str
     entities: tuple[str, ...]
-    statements: tuple[_Statement, ...] = ()
+    statements: tuple[LinkStatement, ...] = ()
     since: datetime | None = None
-
-
-def states_links(memory: Memory) -> tuple[_Statement, ...]:
-    """List the links that a memory states, in the order of its fields."""
-    own = memory.id
-    found = [
-        _Statement(
-            own,
-            link.relation,
-            link.target,
-            EdgeOrigin.SUPERSEDES if link.relation == SUPERSEDES else EdgeOrigin.LINK,
-            link.valid_from,
-            link.valid_to,
-            link.note,
-        )
-        for link in memory.links
-    ]
-    found += [_Statement(own, SUPERSEDES, old, EdgeOrigin.SUPERSEDES) for old in memory.supersedes]
-    found += [
-        _Statement(new, SUPERSEDES, own, EdgeOrigin.SUPERSEDES) for new in memory.superseded_by
-    ]
-    if memory.kind != "document":  # a store of documents lists their links itself
-        found += [
-            _Statement(own, relation, name, EdgeOrigin.TEXT)
-            for relation, name in find_text_links(memory.content)
-        ]
-    return (*found, *_source_links(own, memory.source))
-
-
-def _source_links(id: str, source: str) -> tuple[_Statement, ...]:
-    """The sources that can be ids: one or several, separated by commas; ids have no spaces."""
-    return tuple(
-        _Statement(id, FROM_SOURCE, name, EdgeOrigin.SOURCE)
-        for name in (source.split(", ") if source else ())
-        if name and " " not in name
-    )
-
-
-def find_text_links(text: str) -> list[tuple[str, str]]:
-    """Find wikilinks and relative Markdown links in a text, as (relation, name) pairs."""
-    pairs: dict[tuple[str, str], None] = {}
-    if "[[" in text:
-        for match in _WIKILINK.finditer(text):
-            pairs[MENTIONS, match[1].strip()] = None
-    if "](" in text:
-        for match in _MARKDOWN_LINK.finditer(text):
-            if not _SCHEME.match(match[1]):
-                pairs[LINKS_TO, match[1].removeprefix("./")] = None
-    return list(pairs)[:MOST_TEXT_LINKS]
 
 
 class LinkIndex:
@@ -203,7 +126,7 @@ class LinkIndex:
                 memory.store,
                 memory.id,
                 tuple(path for path in entities if path),
-                states_links(memory),
+                stated_links(memory),
                 memory.created or memory.updated,
             ),
         )
@@ -213,7 +136,7 @@ class LinkIndex:
     ) -> None:
         """Add a memory that states no links but its source, without decoding it."""
         store, _, id = ref.partition(":")
-        stated = _source_links(id, source)
+        stated = source_links(id, source)
         self._add(key, _Entry(ref, store, id, (entity,) if entity else (), stated, since))
 
     def _add(self, key: int, entry: _Entry) -> None:
@@ -223,7 +146,7 @@ class LinkIndex:
         self._stores[entry.store] += 1
         for path in entry.entities:
             self._count_entity(path, entry.store, 1)
-        if stem := _stem(entry.id):
+        if stem := stem_of(entry.id):
             self._stems.setdefault(stem, {})[entry.ref] = None
         if entry.statements:
             for path in entry.entities:
@@ -240,7 +163,7 @@ class LinkIndex:
         self._known.clear()
         if self._key_of.get(entry.ref) == key:
             del self._key_of[entry.ref]
-            if stem := _stem(entry.id):
+            if stem := stem_of(entry.id):
                 _discard(self._stems, stem, entry.ref)
         self._stores[entry.store] -= 1
         for path in entry.entities:
@@ -295,7 +218,7 @@ class LinkIndex:
             if len(paths) == 1:
                 return Node(NodeKind.ENTITY, paths[0])
         if origin is EdgeOrigin.TEXT:
-            refs = self._stems.get(_stem(name) or name.casefold(), {})
+            refs = self._stems.get(stem_of(name) or name.casefold(), {})
             own = [ref for ref in refs if ref.startswith(f"{store}:")] or list(refs)
             if len(own) == 1:
                 return Node(NodeKind.MEMORY, own[0])
@@ -389,7 +312,7 @@ class LinkIndex:
             return (node.name, node.name.rpartition("/")[2], *labelled)
         key = self._key_of.get(node.name)
         id = node.name.partition(":")[2] if key is None else self._entries[key].id
-        return node.name, id, id.removeprefix(SESSION), _stem(id)
+        return node.name, id, id.removeprefix(SESSION), stem_of(id)
 
     @staticmethod
     def _candidates(
@@ -455,17 +378,11 @@ def _detail(edge: Edge) -> tuple[bool, bool, bool]:
     return edge.valid_from is not None, edge.valid_to is None, bool(edge.note)
 
 
-def _folded(stated: _Statement) -> str:
+def _folded(stated: LinkStatement) -> str:
     """The name under which a target is looked up: of a link in a text, its stem."""
     if stated.origin is EdgeOrigin.TEXT:
-        return _stem(stated.target) or stated.target
+        return stem_of(stated.target) or stated.target
     return stated.target
-
-
-def _stem(name: str) -> str:
-    """The folded file name without `.md`; empty for a name that is no path of a document."""
-    last = name.rpartition("/")[2]
-    return last.removesuffix(".md").casefold() if last.endswith(".md") else ""
 
 
 def _discard(table: dict[str, dict[_Item, None]], name: str, item: _Item) -> None:

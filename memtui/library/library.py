@@ -6,6 +6,7 @@ start to browse stays fast.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
 from memtui.config import Embedding
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.library import opening
 from memtui.library.reader import NO_EMBEDDING, LibraryReader, utc_now
 from memtui.model import Memory
@@ -24,6 +25,7 @@ from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
+    from memtui.insight.links import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
@@ -255,6 +257,13 @@ class Library(LibraryReader):
     def index_state(self) -> IndexState:
         """The search index as it is now."""
         return self._index.state
+
+    def node_label(self, node: Node) -> str:
+        """What a node is called in one line, safe to show: a memory by its headline."""
+        if node.kind == "memory":
+            with contextlib.suppress(RefError):
+                return one_line(self.get(node.name).headline) or one_line(node.name)
+        return one_line(node.name)
 
     def history(self, memory: Memory, cancelled: IsCancelled = never) -> VersionHistory:
         """Return every version of a memory and of what it replaced or was replaced by.

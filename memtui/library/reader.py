@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
-from memtui.errors import RefError, Refused
+from memtui.errors import Refused
 from memtui.insight import timeline as timelines
 from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
@@ -33,7 +32,7 @@ from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
-from memtui.text import Passage, one_line, visible
+from memtui.text import Passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.links import Node
@@ -323,11 +322,7 @@ class LibraryReader:
 
     @property
     def links(self) -> StoreLinks:
-        """The links between all memories and entities; `links.reading()` yields the index.
-
-        Imported and built when first used, which takes a moment for many memories: call it from a
-        background job.
-        """
+        """The links between all memories; built when first used, so call it in a background job."""
         with self._loaded.lock:
             if self._links is None:
                 from memtui.library.links import StoreLinks
@@ -359,8 +354,7 @@ class LibraryReader:
 
         Args:
             start: see `resolve_node`.
-            depth, direction, relations, at, most: see `memtui.insight.traversal.traverse`; both
-                directions unless given.
+            depth, direction, relations, at, most: see `traversal.traverse`; else both directions.
             cancelled: asked while the index is built.
         """
         from memtui.insight import traversal
@@ -376,13 +370,6 @@ class LibraryReader:
                 at=at,
                 most=most or traversal.MOST_NODES,
             )
-
-    def node_label(self, node: Node) -> str:
-        """What a node is called in one line, safe to show: a memory by its headline."""
-        if node.kind == "memory":
-            with contextlib.suppress(RefError):
-                return one_line(self.get(node.name).headline) or one_line(node.name)
-        return one_line(node.name)
 
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""

@@ -30,12 +30,14 @@ from memtui.query.parsed_query import (
     filter_values,
     has_terms,
     positive_terms,
+    resolve_marked,
     with_filter_values,
     without_filters,
 )
 from memtui.query.parser import parse_query
 from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
 from memtui.query.query_fields import (
+    ALL_HOLD,
     FIELDS,
     REGEX,
     SORT_NAMES,
@@ -48,6 +50,7 @@ from memtui.query.query_format import format_condition, format_query
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 __all__ = [
+    "ALL_HOLD",
     "FIELDS",
     "REGEX",
     "SORT_NAMES",
@@ -80,6 +83,7 @@ __all__ = [
     "parse_time",
     "parse_time_end",
     "positive_terms",
+    "resolve_marked",
     "tokenize",
     "with_filter_values",
     "without_filters",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
@@ -225,6 +225,24 @@ def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query
     kept = tuple(c for c in query.conditions if c.field != field or c.negated)
     added = (Condition(field, wanted),) if wanted else ()
     return replace(query, conditions=kept + added)
+
+
+def resolve_marked(query: Query, refs: Callable[[], Iterable[str]]) -> Query:
+    """Replace `is:marked` by the memories that are marked; `refs` is called if it occurs."""
+    if not any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
+        return query
+    marked = tuple(refs())
+
+    def resolve(node: Node) -> Node:
+        if isinstance(node, Group):
+            return replace(node, parts=tuple(map(resolve, node.parts)))
+        if isinstance(node, Condition) and (node.field, node.values) == ("is", ("marked",)):
+            return Condition("ref", marked, node.negated)
+        return node
+
+    conditions = [part for part in map(resolve, query.conditions) if isinstance(part, Condition)]
+    groups = [group for group in map(resolve, query.groups) if isinstance(group, Group)]
+    return replace(query, conditions=tuple(conditions), groups=tuple(groups))
 
 
 def without_filters(query: Query) -> Query:

@@ -31,13 +31,11 @@ from memtui.query.parsed_query import (
     TimeCondition,
 )
 from memtui.query.periods import parse_time, parse_time_end
-from memtui.query.query_fields import FIELDS, REGEX, parse_condition
+from memtui.query.query_fields import ALL_HOLD, FIELDS, parse_condition
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
 _HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
-_ALL_HOLD = (REGEX, "is", "has")
-"""Filters that must each hold, so that `is:stale has:links` is both."""
 _MARKS = frozenset("*~?\"-()'")
 """Characters of the query language; a word of these alone looks for nothing."""
 
@@ -300,7 +298,7 @@ def _merge_conditions(parts: Iterable[Node]) -> list[Node]:
     merged: dict[object, Node] = {}
     values: dict[object, dict[str, Condition]] = {}
     for at, part in enumerate(parts):
-        if isinstance(part, Condition) and part.field not in _ALL_HOLD:
+        if isinstance(part, Condition) and part.field not in ALL_HOLD:
             key: object = (part.field, part.negated)
             merged.setdefault(key, part)
             values.setdefault(key, {}).update(dict.fromkeys(part.values, part))
@@ -322,7 +320,7 @@ def _split_required(root: Group) -> tuple[Node, ...]:
     inside: list[Node] = []
     for part in root.parts:
         alone = isinstance(part, Condition) and (
-            part.field in _ALL_HOLD or fields.count((part.field, part.negated)) == 1
+            part.field in ALL_HOLD or fields.count((part.field, part.negated)) == 1
         )
         excluded = isinstance(part, Term) and part.negated
         (outside if alone or excluded else inside).append(part)

@@ -105,6 +105,8 @@ FIELDS = {entry.name: entry for entry in _TABLE}
 """Name -> field, in the order in which they are listed and completed."""
 REGEX = "regex"
 """The field of the condition that `/regex/` makes."""
+ALL_HOLD = frozenset({REGEX, "is", "has"})
+"""Fields whose filters must each hold, so that `is:stale is:linked` is both."""
 
 _TRUE = {"yes", "true", "1", "on"}
 _FALSE = {"no", "false", "0", "off"}

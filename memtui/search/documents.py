@@ -96,5 +96,5 @@ def find_position(origin: Place) -> int:
 
 def find_speaker(content: str) -> str:
     """The name before a colon at the start of the text, folded; empty if there is none."""
-    found = _SPEAKER.match(content)
+    found = _SPEAKER.match(content) if ":" in content[:33] else None
     return found[1].casefold() if found else ""

@@ -234,7 +234,8 @@ def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
 def _match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
     """The slots for which a condition holds, a negated one too."""
     if (values := _VALUES.get(part.field)) is not None:
-        passed: Mask = _allowed_values(part, values(columns))[getattr(columns, part.field)]
+        codes = getattr(columns, part.field).astype(np.int64)
+        passed: Mask = _allowed_values(part, values(columns))[codes]
         return passed
     if part.field == "entity":
         return _match_entities(columns, part)

@@ -33,8 +33,8 @@ MAX_PASSAGES = 64
 MAX_PASSAGE_TOKENS = 8_000
 """Long memories that are searched for passages, the best ones, and their words in all: a tenth of a
 millisecond."""
-AS_TYPED_WEIGHT = 0.5
-"""Of the text score. Half as much as the text: more than any length takes from a short note."""
+AS_TYPED_WEIGHT = 1.5
+"""Of the text score: more than length takes and session and subject add together."""
 WRITTEN_DATE_WEIGHT = 0.3
 """For a date of the query that stands in the text: a little more than for one that is only the time
 of the memory (`Weights.date`, .2); twice as much where it is the title, as of a daily note."""

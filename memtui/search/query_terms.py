@@ -132,6 +132,8 @@ def _analyze_term(term: Term) -> Iterable[QueryTerm]:
 
 def _make_literal(term: Term, text: str) -> Iterable[QueryTerm]:
     literal = text.strip().rstrip(_VARIATION_SELECTORS)
+    if not analysis.fold_text(literal).strip():  # hidden characters only
+        return ()
     return (QueryTerm(term, TermKind.WORD, (), literal=literal),) if literal else ()
 
 

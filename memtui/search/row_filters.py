@@ -190,7 +190,7 @@ class RowFilters:
         found = regex_scan.scan(pattern, texts, self._cancelled)
         if not found.is_complete:
             self.remarks.append(
-                f"/{pattern}/ was stopped after {regex_scan.TIME_LIMIT:g} s; there may be more"
+                f"/{pattern}/ was stopped after {regex_scan.CPU_LIMIT} s; there may be more"
             )
         return (slots[number] for number in found.numbers)
 

@@ -31,6 +31,10 @@ def order_slots(
     keys = [sort, *then]
     if keys[-1] is Sort.NEW:  # they are in this order
         keys.pop()
+    elif keys[-1] is Sort.OLD:  # the reverse, also of equal times; undated ones stay last
+        keys.pop()
+        dated = ~np.isnan(columns.when[slots])
+        slots = np.concatenate([slots[dated][::-1], slots[~dated]])
     for key in reversed(keys):
         for values in reversed(_sort_values(columns, slots, key, now)):
             slots = slots[np.argsort(values[slots], kind="stable")]

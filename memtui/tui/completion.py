@@ -1,4 +1,4 @@
-"""Completion of the last word of the search text: a field name, or the value of a filter.
+"""Completion at the end of the search text: a field, the value of a filter, or an operator.
 
 Values come from the latest results, most frequent first, then from all known values, which are
 sorted so that a prefix is found by bisection.
@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
 
-from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
-from memtui.query import FIELDS, Sort
+from memtui.model import UNTYPED
+from memtui.query import FIELDS, TokenKind, tokenize
 from memtui.text import has_hidden
 
 MAX_COMPLETIONS = 4
@@ -23,21 +23,14 @@ MAX_KNOWN = 24
 """Values taken from all known ones."""
 LONGEST = 60
 """Longest value that is suggested, in characters."""
-NAMES = (*FIELDS, "since", "until", "sort")
 CLOSED: Mapping[str, tuple[str, ...]] = {
-    "importance": IMPORTANCES,
-    "status": (*STATUSES, "all"),
-    "kind": KINDS,
-    "pinned": ("yes", "no"),
-    "sort": tuple(sort.value for sort in Sort),
-    "since": ("7d", "24h", "30d", "2w", "1y"),
-    "until": ("7d", "24h", "30d", "2w", "1y"),
+    name: entry.values or entry.examples for name, entry in FIELDS.items()
 }
-"""Values that do not depend on the stores; examples for times."""
-_OPEN = re.compile(
-    r'(?:^|(?<=\s))-?(?:(?P<field>[A-Za-z]+):(?P<value>"[^"]*|[^\s"]*)'
-    r"|(?P<name>[A-Za-z]+))$"
-)
+"""Values that do not depend on the stores; examples for times and numbers."""
+VALUES_OF = {"prefer": "type"}
+"""Fields that take the values of another one."""
+OPERATORS = ("OR", "AND", "NOT")
+_COMPARISON = re.compile(r"[<>]=?")
 
 Counts = Mapping[str, Mapping[str, int]]
 """Field -> value -> count, the most frequent first."""
@@ -80,13 +73,23 @@ class Offer:
 
 def offers(line: str, found: Counts, known: Vocabulary) -> tuple[Offer, ...]:
     """Completions at the end of a search text, the likeliest first."""
-    token = _OPEN.search(line)
-    if token is None:
+    token = next(reversed(tokenize(line)), None)
+    if token is None or token.end != len(line):
         return ()
-    if token["name"] is not None:
-        return _names(line, token["name"])
-    name = token["field"].lower()
-    return _values(line, name, token["value"], found, known) if name in NAMES else ()
+    if token.kind is TokenKind.FILTER and token.field in FIELDS:
+        return _values(line, token.field, line[token.value_start :], found, known)
+    typed = token.text
+    if token.kind is not TokenKind.WORD or not (typed.isascii() and typed.isalpha()):
+        return ()
+    return (*_operators(line, typed), *_names(line, typed))[:MAX_COMPLETIONS]
+
+
+def _operators(line: str, typed: str) -> Iterator[Offer]:
+    """Operators, suggested from two upper-case letters on."""
+    if len(typed) > 1:
+        for name in OPERATORS:
+            if name.startswith(typed):
+                yield Offer(name, f"{line}{name[len(typed) :]} ")
 
 
 def _names(line: str, typed: str) -> tuple[Offer, ...]:
@@ -94,10 +97,8 @@ def _names(line: str, typed: str) -> tuple[Offer, ...]:
     beginning = typed.lower()
     if len(typed) < 2:
         return ()
-    names = [name for name in NAMES if name.startswith(beginning)]
-    return tuple(
-        Offer(f"{name}:", f"{line}{name[len(typed) :]}:") for name in names[:MAX_COMPLETIONS]
-    )
+    names = [name for name in FIELDS if name.startswith(beginning)]
+    return tuple(Offer(f"{name}:", f"{line}{name[len(typed) :]}:") for name in names)
 
 
 def _values(
@@ -106,6 +107,8 @@ def _values(
     quoted = typed.startswith('"')
     last = typed[1:] if quoted else typed.rpartition(",")[2]
     several = not quoted and last != typed
+    if sign := _COMPARISON.match(last):
+        last = last[sign.end() :]
     taken = {value.casefold() for value in typed.split(",")[:-1]} if several else set()
     beginning = last.casefold()
     before = line[: len(line) - len(last) - quoted]
@@ -128,8 +131,10 @@ def _values(
 
 
 def _candidates(name: str, beginning: str, found: Counts, known: Vocabulary) -> Iterator[str]:
+    closed = CLOSED[name]
+    name = VALUES_OF.get(name, name)
     frequent = (value or UNTYPED for value in islice(found.get(name, {}), MAX_FREQUENT))
-    near = chain(frequent, CLOSED.get(name, ()))
+    near = chain(frequent, closed)
     yield from (value for value in near if value.casefold().startswith(beginning))
     if name == "entity" and beginning:
         yield from _parts(beginning, found)

@@ -68,7 +68,8 @@ class SessionState:
         memory = screen.memories.memory
         view = screen.view.settled(now)
         # As typed: the next session makes the last word a prefix by itself.
-        query = replace(view.query(now), terms=queries.parse_query(view.text, now).terms)
+        typed = queries.parse_query(view.text, now)
+        query = replace(view.query(now), terms=typed.terms, groups=typed.groups)
         kept = Session(
             query=queries.format_query(query),
             selected=memory.ref if memory else "",

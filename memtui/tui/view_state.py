@@ -17,7 +17,13 @@ ORDER_WORDS = {
     Sort.OLD: "oldest first",
     Sort.IMPORTANCE: "by importance",
     Sort.PRIORITY: "by priority",
+    Sort.SALIENCE: "by salience",
+    Sort.USED: "by use",
     Sort.RELEVANCE: "best match first",
+    Sort.LEAST_IMPORTANT: "least important first",
+    Sort.LEAST_PRIORITY: "lowest priority first",
+    Sort.LEAST_SALIENT: "least salient first",
+    Sort.LEAST_USED: "least used first",
 }
 _LABELS = {"importance": "importance", "entity": "entity", "store": "store"}
 
@@ -36,27 +42,35 @@ class ViewState:
         a space or quotes end it.
         """
         typed = queries.parse_query(self.text, now, typing=typing)
-        begun = queries.parse_query(self.text, now, typing=True).terms
-        if len(begun) == len(typed.terms):
-            typed = replace(typed, terms=begun)
-        conditions = {(part.field, part.negated): part for part in self.chips.conditions}
+        begun = queries.parse_query(self.text, now, typing=True)
+        if len(begun.wanted_terms) == len(typed.wanted_terms):
+            typed = replace(typed, terms=begun.terms, groups=begun.groups)
+        conditions = {_replaced_by(part): part for part in self.chips.conditions}
         # A typed filter replaces the chip on the same field.
-        conditions |= {(part.field, part.negated): part for part in typed.conditions}
+        conditions |= {_replaced_by(part): part for part in typed.conditions}
         return replace(
             typed,
             conditions=tuple(conditions.values()),
             since=typed.since or self.chips.since,
             until=typed.until or self.chips.until,
             sort=typed.sort or self.chips.sort,
+            then=typed.then if typed.sort else self.chips.then,
         )
 
     def settled(self, now: datetime) -> ViewState:
         """Turn the filters in the text into chips; words stay in the text."""
         query = self.query(now)
         typed = queries.parse_query(self.text, now)
-        words = queries.format_query(replace(queries.without_filters(typed), sort=None))
+        # Groups stay in the text: a chip stands for one filter that must hold.
+        words = replace(typed, conditions=(), since=None, until=None, sort=None, then=())
         understood = bool(typed.conditions or typed.since or typed.until or typed.sort)
-        return ViewState(words if understood else self.text, replace(query, terms=(), hint=""))
+        chips = replace(
+            query, terms=(), groups=(), prefer=(), hint="", problems=(), matches_nothing=False
+        )
+        if not understood:
+            return ViewState(self.text, chips)
+        faults = [self.text[slice(*problem.span)] for problem in typed.problems if problem.is_error]
+        return ViewState(" ".join(filter(None, (queries.format_query(words), *faults))), chips)
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """Filter this field by exactly these values."""
@@ -80,7 +94,7 @@ class ViewState:
         return replace(self, chips=queries.without_filters(self.chips))
 
     def ordered(self, sort: Sort | None) -> ViewState:
-        return replace(self, chips=replace(self.chips, sort=sort))
+        return replace(self, chips=replace(self.chips, sort=sort, then=()))
 
     def without(self, key: str) -> ViewState:
         """Remove the chip with this key."""
@@ -99,7 +113,7 @@ class ViewState:
     def has_typed_filters(self, now: datetime) -> bool:
         """Whether the text contains filters besides words."""
         typed = queries.parse_query(self.text, now)
-        return queries.without_filters(typed) != typed
+        return bool(typed.since or typed.until or any(typed.all_conditions))
 
     def chip_list(self) -> list[Chip]:
         """Every filter and order outside the text, as chips."""
@@ -107,7 +121,8 @@ class ViewState:
         if self.chips.since or self.chips.until:
             chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
         if self.chips.sort is not None:
-            chips.append(Chip("sort", "", ORDER_WORDS[self.chips.sort]))
+            keys = (self.chips.sort, *self.chips.then)
+            chips.append(Chip("sort", "", ", then ".join(ORDER_WORDS[key] for key in keys)))
         return chips
 
 
@@ -131,6 +146,12 @@ def next_order(sort: Sort | None) -> Sort | None:
         return Sort.OLD
     at = ORDERS.index(sort) + 1 if sort in ORDERS else len(ORDERS)
     return ORDERS[at] if at < len(ORDERS) else None
+
+
+def _replaced_by(part: Condition) -> tuple[object, ...]:
+    """What a chip and a typed filter share if the typed one replaces the chip."""
+    field_alone = (part.field, part.negated)
+    return field_alone if part.field not in queries.ALL_HOLD else (*field_alone, part.values)
 
 
 def _key(part: Condition) -> str:

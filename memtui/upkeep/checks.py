@@ -65,13 +65,15 @@ def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
         for entity in (memory.entity, *memory.also_entities):
             ids[memory.store].update((entity, *entity.split("/")))
         ids[memory.store].add(str(memory.extra.get("sync_id", "")))
+    refs = {memory.ref for memory in memories}
+    """A link in the sidecar may lead to another store."""
     for memory in memories:
         known = ids[memory.store]
         for target in memory.supersedes:
             if target not in known:
                 yield _at(FindingKind.DANGLING, memory, f"supersedes {target}: no such memory")
         for link in memory.links:
-            if link.target not in known:
+            if link.target not in known and link.target not in refs:
                 message = f"{link.relation} {link.target}: no such memory or entity"
                 yield _at(FindingKind.DANGLING, memory, message)
 

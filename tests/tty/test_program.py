@@ -55,7 +55,7 @@ def test_demo_search_filter_detail_quit(memtui: Start, tmp_path: Path) -> None:
         on.send("\r")
         on.wait_for("Store ")
         on.send("z")
-        on.wait_for("Id ")
+        on.wait_for("File ")
         on.send("q")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -46,20 +46,27 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 def loaded_part(text: str) -> LoadedPart:
     """Find where loading stops."""
-    start = split(text).body_start
-    body = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text[start:])
-    raw = text[start:].split("\n")
     lines = size = 0
     cut: int | None = None
-    first = 1 + text.count("\n", 0, start)
-    for number, line in enumerate(body.removesuffix("\n").split("\n"), first):
-        if not line and raw[number - first]:
-            continue  # a line of a comment
+    for number, line in counted_lines(text):
         lines += 1
         size += len(line.encode("utf-8", "surrogatepass")) + 1
         if cut is None and (lines > LOADED_LINES or size > LOADED_BYTES):
             cut = number
     return LoadedPart(lines, size, cut)
+
+
+def counted_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that count, without comments, each with its 1-based number in the file."""
+    start = split(text).body_start
+    if start >= len(text):
+        return
+    body = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text[start:])
+    raw = text[start:].split("\n")
+    first = 1 + text.count("\n", 0, start)
+    for number, line in enumerate(body.removesuffix("\n").split("\n"), first):
+        if line or not raw[number - first]:  # else it is a line of a comment
+            yield number, line
 
 
 # ---- index lines --------------------------------------------------------------------------------

@@ -32,9 +32,11 @@ from memtui.stores.claude_code.records import (
     time_of_change,
 )
 from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
+from memtui.stores.claude_code.session_context import loaded_texts
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
+from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -83,6 +85,17 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
+
+    def session_start(
+        self,
+        view: StoreView,
+        entity: str,
+        now: datetime,  # noqa: ARG002
+    ) -> Sequence[LoadedText]:
+        """The instruction files, and MEMORY.md of this entity or of every folder."""
+        folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
+        memories = list(view.memories(self.label))
+        return tuple(loaded_texts(self.root, folders, memories, entity))
 
     def _entity(self, folder: MemoryFolder) -> str:
         if folder.kind == "project":

@@ -26,6 +26,7 @@ from memtui.stores.markdown_folder.rules import (
     parse_patterns,
 )
 from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
+from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -101,6 +102,25 @@ class MarkdownFolder(FileStore[NoteContext]):
             return NO_PATTERNS
         parsed = self._patterns.current()
         return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
+
+    def session_start(
+        self,
+        view: StoreView,
+        entity: str,  # noqa: ARG002
+        now: datetime,  # noqa: ARG002
+    ) -> Sequence[LoadedText]:
+        """The notes that the folder's program puts into every prompt; () where it puts none."""
+        return tuple(
+            LoadedText(
+                memory.id,
+                memory.content,
+                memory.origin.file,
+                entries=(LoadedEntry(memory.ref, 0, len(memory.content)),),
+                note=f"{self.profile.title} gives it to every session",
+            )
+            for memory in view.memories(self.label)
+            if memory.kind == "document" and memory.extra.get("loaded_at_start")
+        )
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """One note, and its observations."""

@@ -49,7 +49,7 @@ class FilterActions:
     def _search(self) -> None:
         line = self._screen.search_bar.line
         line.focus()
-        line.cursor_position = len(line.value)
+        line.select_all()
 
     def _clear(self) -> None:
         screen = self._screen
@@ -101,8 +101,9 @@ class FilterActions:
     def _pick_saved(self) -> None:
         screen = self._screen
         screen.settle()
-        words = queries.parse_query(screen.view.text, screen.now()).terms
-        current = queries.format_query(replace(screen.view.query(screen.now()), terms=words))
+        typed = queries.parse_query(screen.view.text, screen.now())
+        shown = replace(screen.view.query(screen.now()), terms=typed.terms, groups=typed.groups)
+        current = queries.format_query(shown)
         saved = screen.app.saved
         choices = [
             Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()

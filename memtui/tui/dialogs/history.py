@@ -21,6 +21,7 @@ from memtui import text
 from memtui.text.word_diff import diff_words
 from memtui.tui import appearance
 from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.diff_view import wrap_pieces
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
@@ -168,6 +169,11 @@ class HistoryScreen(Dialog[str]):
     ) -> list[list[Segment]]:
         memory = version.memory
         now = text.visible((memory.content or memory.title)[:LONGEST])
+        if before is None and is_markdown(now):
+            from memtui.tui.markdown_lines import MarkdownRenderer
+
+            renderer = MarkdownRenderer(palette, width, definitions=link_definitions(now))
+            return [line for block in split_blocks(now) for line in renderer.lines(block)]
         if before is None:
             return [[Segment(line, palette.text)] for line in text.wrap(now, width)]
         former = before.memory

@@ -13,7 +13,7 @@ from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
 from memtui.tui.controllers.kept_screen import KeptScreenController
-from memtui.tui.cursor_restore import restore_cursor
+from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import LibraryWorker
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
+    from memtui.query import Query
 
 
 class SearchableScreen(PaneScreen):
@@ -72,6 +73,7 @@ class SearchableScreen(PaneScreen):
     def search(self, *, typing: bool = False) -> None:
         """Ask the library for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
+        query = queries.resolve_marked(query, lambda: [m.ref for m in self.marked_memories()])
         self._number = self.worker.find(query, self.unit)
 
     def search_again(self, *, whole: bool = False) -> None:
@@ -121,12 +123,17 @@ class SearchableScreen(PaneScreen):
         is_whole = self._is_whole or event.number >= self._whole_from
         if not self.kept_screen.is_replaced_by(found.total, complete=is_whole):
             return
-        if self._answered != self.view:
-            self.memories.is_chosen = self.kept_screen.is_shown(self.view)
+        rows, position, before = found.rows, self.memories.position, self.found
+        stays = self.memories.is_chosen and self._answered == self.view
+        stays = stays or self.kept_screen.is_shown(self.view)
         self.found, self._answered = found, self.view
-        rows = found.rows
-        stays = self.memories.is_chosen
-        cursor, top = restore_cursor(self.memories.position, found.slots, rows) if stays else (0, 0)
+        if stays:
+            cursor, top = restore_cursor(position, found.slots, rows)
+        elif self._is_whole and before and not _has_other_words(before.query, found.query):
+            cursor, top = keep_selected(position, found.slots, rows)
+        else:
+            cursor, top = 0, 0
+        self.memories.is_chosen = stays
         self.memories.show(
             rows,
             found.slots,
@@ -206,6 +213,13 @@ class SearchableScreen(PaneScreen):
 
     def _chosen_entities(self) -> tuple[str, ...]:
         return queries.filter_values(self.view.query(self.now()), "entity")
+
+
+def _has_other_words(before: Query, now: Query) -> bool:
+    """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
+    a filter and another order leave it on its memory."""
+    wanted = (now.terms, now.groups)
+    return any(wanted) and wanted != (before.terms, before.groups)
 
 
 def _types_width(found: SearchResult) -> int:

@@ -63,7 +63,7 @@ def test_embed_then_search_and_similar_by_meaning(run: Run, home: Path, tmp_path
     again = json.loads(run("embed", "--store", home, "--json", path=path).stdout)
     assert again == [{"made": 0, "texts": 4, "model": "sif:tiny_256"}]
     found = run("search", "~automobile", "--store", home, "--json", "--explain", path=path)
-    records = json.loads(found.stdout)["memories"]
+    records = json.loads(found.stdout)
     assert [record["content"] for record in records] == ["automobile", "car in the harbour"]
     assert records[0]["parts"] == {"meaning": records[0]["score"]}
     like = json.loads(
@@ -92,7 +92,7 @@ def test_similar_without_vectors_goes_by_words(run: Run, tmp_path: Path) -> None
     home = agent_memory(
         tmp_path / "m", {"t": ["green tea from Uji", "tea of Uji", "coffee", "milk", "honey"]}
     )
-    listed = json.loads(run("search", "green", "--store", home, "--json").stdout)["memories"]
+    listed = json.loads(run("search", "green", "--store", home, "--json").stdout)
     done = run("similar", listed[0]["ref"], "--store", home, "--limit", 1)
     assert "tea of Uji" in done.stdout
     assert len(done.stdout.splitlines()) == 1

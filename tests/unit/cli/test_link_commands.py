@@ -135,12 +135,33 @@ def test_linked_in_the_query_has_both_ends_and_the_memories_that_say_so(
     ask: Ask, call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = ("--store", sample / "agent-memory")
-    found = ask("search", "linked:quarterbell", *store)["memories"]
+    found = ask("search", "linked:quarterbell", *store)
     assert sorted(memory["id"][:8] for memory in found) == [
         "164932fd", "1b6ddbf6", "a504f1a1", "b839361e", "ff416566",
     ]  # fmt: skip
     # The chain of carillon-score: the middle one is linked to both others, which are not current.
-    found = ask("search", "linked:a59fe3d8", "status:all", *store)["memories"]
+    found = ask("search", "linked:a59fe3d8", "status:all", *store)
     assert sorted(memory["id"][:8] for memory in found) == ["41fc1ac1", "d768edf2"]
     call("search", "linked:nobody-there", *store)
     assert "no entity is called" in capsys.readouterr().err
+
+
+def test_a_link_in_the_sidecar_leads_to_another_store(call: Call, ask: Ask, tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    write_facts(one, "bo", [fact(1, "Bo has one boat")])
+    write_facts(other, "ida", [fact(2, "Ida built it")])
+    source = "00000001-0000-4000-8000-000000000000"
+    target = "other:00000002-0000-4000-8000-000000000000"
+    (one / ".memtui").mkdir()
+    link = {"relation": "built_by", "target": target, "valid_to": "2026-06-01T00:00:00+00:00"}
+    line = {"id": source, "set": {"shard": "entities/bo", "links": [link]}}
+    (one / ".memtui" / "sidecar.jsonl").write_text(json.dumps(line) + "\n")
+    stores = ("--store", one, "--store", other)
+    labels = {each["path"]: each["label"] for each in ask("stores", *stores)}
+    link["target"] = f"{labels[str(other)]}:{target.partition(':')[2]}"
+    (one / ".memtui" / "sidecar.jsonl").write_text(json.dumps(line) + "\n")
+    (edge,) = ask("links", source, *stores)["outgoing"]
+    assert (edge["relation"], edge["to"]["label"]) == ("built_by", "Ida built it")
+    assert len(ask("traverse", link["target"], "--at", "2026-05-01", *stores)["reached"]) == 1
+    assert ask("traverse", link["target"], "--at", "2026-06-02", *stores)["reached"] == []
+    assert call("check", *stores) == 0

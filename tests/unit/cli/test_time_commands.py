@@ -77,10 +77,7 @@ def test_as_of_in_search_show_stats_and_export(
     call: Call, ask: Ask, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     then = ("--as-of", "2026-05-01", "--store", sample / "agent-memory")
-    assert (
-        ids(ask("search", "compiles", "format", "--entity", SCORE, *then)["memories"])[0]
-        == "a59fe3d8"
-    )
+    assert ids(ask("search", "compiles", "format", "--entity", SCORE, *then))[0] == "a59fe3d8"
     assert ask("show", "a59fe3d8", *then)["status"] == "active"
     assert ask("stats", "--entity", SCORE, *then)["status"] == {"active": 1, "superseded": 1}
     capsys.readouterr()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,9 @@ def library_of(*memories: Memory) -> Library:
 def sample_library(name: str, place: Path) -> Library:
     """A copy of a sample store, loaded and indexed."""
     shutil.copytree(SAMPLES / name, place / name)
+    time = (NOW - timedelta(days=1)).timestamp()
+    for file in (place / name).rglob("*"):
+        os.utime(file, (time, time))  # a checkout gives files its own times
     library = Library.open([place / name], now=lambda: NOW)
     library.load()
     library.index()

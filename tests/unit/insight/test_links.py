@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memtui.insight.links import Edge, EdgeOrigin, LinkIndex, Node, NodeKind, find_text_links
+from memtui.insight.link_statements import EdgeOrigin, find_text_links
+from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood, paths, traverse
 from memtui.model import Link, Memory
 

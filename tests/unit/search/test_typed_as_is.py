@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
@@ -76,6 +76,8 @@ def test_a_sign_that_stands_nowhere_lists_nothing(sign: str) -> None:
 
 
 @settings(max_examples=150, deadline=None)
+@example(["\xad"])
+@example(["\u200b", "\ufe0f"])
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
 def test_no_words_list_everything_by_accident(words: list[str]) -> None:
     found = ask_terms(texts("zzqx jjkw vvbq", "wwpf kkrt"), *words)

@@ -131,7 +131,7 @@ def test_an_installed_format_is_found_browsed_searched_and_exported(
     assert (found["format"], found["path"], found["memories"]) == ("jotter", str(place), COUNT)
     assert found["writable"] is (store == WRITABLE)
     assert len(fresh.answer("list", "--all")) == COUNT
-    assert [m["ref"] for m in fresh.answer("search", "jotting 7")["memories"]][:1] == ["jotter:j7"]
+    assert [m["ref"] for m in fresh.answer("search", "jotting 7")][:1] == ["jotter:j7"]
     assert fresh.answer("show", "jotter:j3")["content"] == JOTTINGS[3]["text"]
     for form in ("bundle", "jsonl"):
         file = tmp_path / f"out.{form}"

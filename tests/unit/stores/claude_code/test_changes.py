@@ -15,6 +15,7 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
+from memtui.stores.session_start import loads_at_session_start
 from memtui.testing.fixtures import contents, differences
 
 LABEL = "claude-code"
@@ -148,3 +149,19 @@ def test_frontmatter_and_comments_do_not_count() -> None:
 def test_imports_are_paths_outside_code() -> None:
     text = "See @docs/a.md, @~/b.md and @README. mail@example.org `@c.md`\n```\n@d.md\n```\n@e.md."
     assert imports_in(text) == ["docs/a.md", "~/b.md", "e.md"]
+
+
+def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
+    store = library.stores[0]
+    assert loads_at_session_start(store)
+    chime = "home/marit/src/chime-control"
+    texts = store.session_start(library, chime, library.now())
+    assert [text.title for text in texts] == ["CLAUDE.md", "house/mail.md", f"{chime}: MEMORY.md"]
+    index = texts[-1]
+    assert index.text[: index.cut].count("\n") == LOADED_LINES
+    loaded = {entry.ref for entry in index.entries if entry.start < index.cut}
+    for entry in index.entries:
+        memory = library.get(entry.ref)
+        assert memory.content.split("\n")[0] in index.text[entry.start : entry.end]
+        assert memory.extra["loaded_at_start"] is (entry.ref in loaded)
+    assert len(store.session_start(library, "", library.now())) > len(texts)
