@@ -301,7 +301,8 @@ def _match_values(
         return passed
     untyped = _codes(columns.types, lambda value: not value)[codes("type")]
     listed = untyped & _codes(KINDS, _is_wanted(kinds))[codes("kind")]
-    return passed & ~listed if part.negated else passed | listed
+    found: Mask = passed & ~listed if part.negated else passed | listed
+    return found
 
 
 def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:

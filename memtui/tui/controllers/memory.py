@@ -40,6 +40,7 @@ class MemoryActions:
             "detail.fields": screen.detail.toggle_fields,
             "help": self._help,
             "theme": self._theme,
+            "settings": self._settings,
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
@@ -191,3 +192,8 @@ class MemoryActions:
         from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
+
+    def _settings(self) -> None:
+        from memtui.tui.dialogs.settings import SettingsScreen
+
+        self._screen.app.push_screen(SettingsScreen())

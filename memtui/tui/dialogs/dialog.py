@@ -177,9 +177,12 @@ class PromptDialog(Dialog[str]):
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
-    def __init__(self, title: str, *, hint: str = "", value: str = "") -> None:
+    def __init__(
+        self, title: str, *, hint: str = "", value: str = "", placeholder: str = "Name"
+    ) -> None:
         super().__init__()
         self._title, self._hint, self._value = title, hint, value
+        self._placeholder = placeholder
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -187,7 +190,7 @@ class PromptDialog(Dialog[str]):
             if self._hint:
                 hint = Content(text.one_line(self._hint))
                 yield Static(hint, classes="line", markup=False)
-            yield Input(self._value, placeholder="Name", compact=True)
+            yield Input(self._value, placeholder=self._placeholder, compact=True)
             yield KeyLine(id="prompt-keys")
 
     def on_mount(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,7 @@ from memtui import paths
 from memtui.library import Library
 from memtui.query import parse_query
 
-from ...tui.stage import NOW
-
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "claude-code")
 
 
