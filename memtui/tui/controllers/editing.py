@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
+from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.drafts import DraftActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.journal import JournalActions
@@ -41,6 +42,7 @@ class EditingControllers:
         self.drafts = DraftActions(screen, self.writer, self.selection, self.forms)
         self.journal = JournalActions(screen, self.writer, self.selection, self.changes)
         self.repair = RepairActions(screen, self.writer, self.changes)
+        self.context = ContextActions(screen, self.selection, self.refusal)
         self.transfer = TransferActions(screen, self.writer, self.selection, self.changes)
 
     def handlers(self) -> ActionHandlers:
@@ -52,12 +54,15 @@ class EditingControllers:
             **self.journal.handlers(),
             **self.transfer.handlers(),
             **self.repair.handlers(),
+            **self.context.handlers(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _JOURNAL:
             return self.journal.refusal(action_id)
+        if action_id == "context":
+            return ""
         if action_id == "broken":
             return self.repair.refusal()
         if action_id == "drafts":
