@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from memtui.context import build_pack, find_recipe, read_settings
 from memtui.tui.dialogs.context import PackScreen
 
