@@ -169,8 +169,12 @@ class MemtuiApp(AppInterface):
 
     def leave(self) -> None:
         """Remember where we are, and go."""
-        self.sessions.keep(self.browse, self.theme)
+        self._keep_session()
         self.exit()
+
+    def _keep_session(self) -> None:
+        self.sessions.keep(self.browse, self.theme)
+        self.browse.kept_screen.keep()
 
     def exit(
         self,
@@ -199,7 +203,7 @@ class MemtuiApp(AppInterface):
     def end_by(self, number: signal.Signals) -> None:
         """A signal ends the app: as when it is left, with the exit code that shells give it."""
         if not self.is_ending:
-            self.sessions.keep(self.browse, self.theme)
+            self._keep_session()
             self.exit(return_code=128 + number)
 
     def panic(self, *_: RenderableType) -> None:

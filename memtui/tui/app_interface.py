@@ -35,6 +35,8 @@ class Launch:
     """None: settings changed on the screen are not saved."""
     state: Path | None = None
     """Folder of the session; None: nothing is remembered, and nothing can be written."""
+    cache: Path | None = None
+    """Folder of what can be made again; None: the screen is not kept for the next start."""
     themes: Sequence[Path] = ()
     """Folders of theme files, later ones over earlier ones."""
     sixteen_colours: bool = False

@@ -58,8 +58,8 @@ class EditingControllers:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _JOURNAL:
             return self.journal.refusal(action_id)
-        if action_id == "broken":
-            return self.repair.refusal()
+        if action_id == "unreadable":
+            return ""
         if action_id == "drafts":
             return self.drafts.refusal()
         if action_id in _TRANSFER:

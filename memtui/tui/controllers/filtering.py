@@ -49,7 +49,7 @@ class FilterActions:
     def _search(self) -> None:
         line = self._screen.search_bar.line
         line.focus()
-        line.cursor_position = len(line.value)
+        line.select_all()
 
     def _clear(self) -> None:
         screen = self._screen

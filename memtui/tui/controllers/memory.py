@@ -40,7 +40,6 @@ class MemoryActions:
             "detail.fields": screen.detail.toggle_fields,
             "help": self._help,
             "theme": self._theme,
-            "unreadable": self._unreadable,
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
@@ -192,10 +191,3 @@ class MemoryActions:
         from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
-
-    def _unreadable(self) -> None:
-        from memtui.tui.dialogs.unreadable import UnreadableScreen
-
-        library = self._screen.worker.library
-        if library is not None:
-            self._screen.app.push_screen(UnreadableScreen(library.snapshot.stores))

@@ -11,6 +11,7 @@ from memtui.tui.score_comparison import Hit
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
+    from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -84,10 +85,18 @@ class SimilarActions:
             self._screen.go_to_memory(chosen[0])
 
 
+def _note(memory: Memory, found: SimilarMemories) -> str:
+    """The entity, and the store where several have something similar."""
+    several = len({found.rows[slot].store for slot in found.slots}) > 1
+    return f"{memory.store} · {memory.entity}" if several else memory.entity
+
+
 def _picker(found: SimilarMemories) -> Picker:
     rows = found.rows
     choices = [
-        Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)
+        Choice(
+            rows[slot].ref, rows[slot].headline, round(100 * score), note=_note(rows[slot], found)
+        )
         for slot, score in zip(found.slots, found.scores, strict=True)
     ]
     return Picker(_TITLES[found.how], choices, several=False, empty="nothing is like it")

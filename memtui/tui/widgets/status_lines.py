@@ -64,6 +64,11 @@ class ChipLine(ThemedWidget):
         self._alert, self._order = alert, order
         self.refresh()
 
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What is shown without chips, the alert and the order."""
+        return self._quiet, self._alert, self._order
+
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
         alert = text.cut(self._alert, width // 2)
