@@ -59,6 +59,8 @@ class Selection:
         """Why this action cannot be done now; empty when it can, to at least one memory."""
         if why := self.can_write():
             return why
+        if action_id == "edit" and len(self._screen.memories.marked) > 1:
+            return ""  # the form says what cannot be changed
         if actions.BY_ID[action_id].single:
             current = self.current()
             memories = [current] if current is not None else []
