@@ -305,6 +305,8 @@ class PackScreen(FittingDialog[str]):
             keys.show([("←→", "choose", ""), ("⇥", "next field", "")], back)
             return
         shown = [name for name in _FOOTER if not self.refusal(name)]
+        if self._before is None:
+            shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE:
             shown = [name for name in shown if name not in _WIDE_ONLY]
         help_key = [(key_bindings.first_key(BY_ID["help"], overrides), "help", "help")]
