@@ -273,7 +273,13 @@ class PackScreen(FittingDialog[str]):
         if self.is_comparing:
             lines = explain_compared(self._comparison.line, self._why.palette, width)
         else:
-            lines = explain_item(self._list.items, self._list.at, self._why.palette, width)
+            lines = explain_item(
+                self._list.items,
+                self._list.at,
+                self._why.palette,
+                width,
+                bars=self.has_class("-beside"),
+            )
         self._why.show(lines)
 
     @on(PackList.Moved)

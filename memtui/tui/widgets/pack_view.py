@@ -75,20 +75,19 @@ class PackList(ListWindow):
         return self._items
 
     def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
-        """Show these items; the cursor stays on its memory, or at its place.
+        """Show these items; the cursor stays on its memory, or in its place.
 
         Args:
             items: What to list.
             empty: Shown instead if there are none.
-            is_other: They are of another task or recipe: without its memory the cursor goes to the
-                first entry.
+            is_other: They are of another task or recipe: the cursor goes to the first entry.
         """
         before, row = self.item, self.cursor
         is_first = not self._items or is_other
         self._items, self._empty = items, empty
         self._lay_out()
-        at = _find_item(items, before)
-        if is_first and (at is None or not items[at].ref):
+        at = None if is_first else _find_item(items, before)
+        if is_first:
             at = next((n for n, item in enumerate(items) if item.entry and item.is_in), None)
         if at is not None:
             row = next(n for n, one in enumerate(self._rows) if one.item == at)
