@@ -215,6 +215,8 @@ ACTIONS: tuple[Action, ...] = (
         (ANYWHERE,)),
     _change("broken", "B", "broken", "Broken files: view the error, restore the last good copy",
         (), (ANYWHERE,)),
+    _action("queue", "V", "review", "Review queue: what could be tidied, to accept or decline",
+        (ANYWHERE,), (), action_context.opened),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
     _action("theme", "T", "theme", "Change theme"),
     _action("reload", "f5", "reload", "Reload from disk"),
