@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
+from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.drafts import DraftActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.journal import JournalActions
@@ -42,6 +43,7 @@ class EditingControllers:
         self.drafts = DraftActions(screen, self.writer, self.selection, self.forms)
         self.journal = JournalActions(screen, self.writer, self.selection, self.changes)
         self.repair = RepairActions(screen, self.writer, self.changes)
+        self.context = ContextActions(screen, self.selection, self.refusal)
         self.transfer = TransferActions(screen, self.writer, self.selection, self.changes)
         self.review = ReviewActions(screen, self.writer, self.selection, self.changes, self.journal)
 
@@ -55,16 +57,15 @@ class EditingControllers:
             **self.transfer.handlers(),
             **self.repair.handlers(),
             **self.review.handlers(),
+            **self.context.handlers(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _JOURNAL:
             return self.journal.refusal(action_id)
-        if action_id == "queue":
+        if action_id in ("unreadable", "context", "queue"):
             return ""
-        if action_id == "broken":
-            return self.repair.refusal()
         if action_id == "drafts":
             return self.drafts.refusal()
         if action_id in _TRANSFER:

@@ -12,13 +12,14 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
+from memtui.tui.controllers.kept_screen import KeptScreenController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
-from memtui.tui.view_state import ViewState, day
+from memtui.tui.view_state import ViewState, day, day_range
 from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class SearchableScreen(PaneScreen):
         self.found: SearchResult | None = None
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
+        self.kept_screen = KeptScreenController(self)
         self._number = 0
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
@@ -118,8 +120,12 @@ class SearchableScreen(PaneScreen):
         if event.number != self._number or self.worker.library is None:
             return
         found = event.found
+        is_whole = self._is_whole or event.number >= self._whole_from
+        if not self.kept_screen.is_replaced_by(found.total, complete=is_whole):
+            return
         rows, position, before = found.rows, self.memories.position, self.found
         stays = self.memories.is_chosen and self._answered == self.view
+        stays = stays or self.kept_screen.is_shown(self.view)
         self.found, self._answered = found, self.view
         if stays:
             cursor, top = restore_cursor(position, found.slots, rows)
@@ -146,24 +152,28 @@ class SearchableScreen(PaneScreen):
             self.restore_selection()
         if self._wanted and self.memories.go_to(self._wanted):
             self._wanted = ""
-        self._is_whole = self._is_whole or event.number >= self._whole_from
+        self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
+        if self.kept_screen.is_unchecked:
+            self.kept_screen.checked()
         self.update_keys()
 
     @on(messages.Overviewed)
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        chips = self.view.query(self.now())
-        since = chips.since.time.date().isoformat() if chips.since else ""
-        until = chips.until.time.date().isoformat() if chips.until else ""
-        self.timeline.show(event.overview.timeline, since, until)
+        self.timeline.show(event.overview.timeline, *day_range(self.view.query(self.now())))
         self.statistics.show(self.status_text.statistics(event.overview.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:
         self.search_bar.line.learn(event.vocabulary, event.tags)
+
+    @property
+    def is_settled(self) -> bool:
+        """The list shows the whole answer to what is asked."""
+        return self._is_whole and self._answered == self.view
 
     def restore_selection(self) -> None:
         """Go to the memory that the last session ended on, if it has been read."""

@@ -75,6 +75,11 @@ class ChipLine(ThemedWidget):
             self._alerts[REVIEW] = words
             self.refresh()
 
+    @property
+    def words(self) -> tuple[str, str, str]:
+        """What is shown without chips, the alert and the order."""
+        return self._quiet, self._alerts[UNREADABLE], self._order
+
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
         alerts = [(text.cut(words, width // 3), at) for at, words in self._alerts.items() if words]
