@@ -16,10 +16,9 @@ from textual.worker import WorkerFailed
 from memtui import keymap, text
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, Launch
+from memtui.tui.app_interface import AppInterface, DraftKeeper, Launch
 from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
-from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
@@ -169,8 +168,12 @@ class MemtuiApp(AppInterface):
 
     def leave(self) -> None:
         """Remember where we are, and go."""
-        self.sessions.keep(self.browse, self.theme)
+        self._keep_session()
         self.exit()
+
+    def _keep_session(self) -> None:
+        self.sessions.keep(self.browse, self.theme)
+        self.browse.kept_screen.keep()
 
     def exit(
         self,
@@ -190,7 +193,7 @@ class MemtuiApp(AppInterface):
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
-            if isinstance(screen, Dialog):
+            if isinstance(screen, DraftKeeper):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:
@@ -199,7 +202,7 @@ class MemtuiApp(AppInterface):
     def end_by(self, number: signal.Signals) -> None:
         """A signal ends the app: as when it is left, with the exit code that shells give it."""
         if not self.is_ending:
-            self.sessions.keep(self.browse, self.theme)
+            self._keep_session()
             self.exit(return_code=128 + number)
 
     def panic(self, *_: RenderableType) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from textual.app import App
 
@@ -35,6 +35,8 @@ class Launch:
     """None: settings changed on the screen are not saved."""
     state: Path | None = None
     """Folder of the session; None: nothing is remembered, and nothing can be written."""
+    cache: Path | None = None
+    """Folder of what can be made again; None: the screen is not kept for the next start."""
     themes: Sequence[Path] = ()
     """Folders of theme files, later ones over earlier ones."""
     sixteen_colours: bool = False
@@ -42,6 +44,13 @@ class Launch:
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+
+
+@runtime_checkable
+class DraftKeeper(Protocol):
+    """A screen in which something is written that is not saved yet."""
+
+    def keep_draft(self, *, last: bool = False) -> bool: ...
 
 
 class AppInterface(App[None]):

@@ -141,10 +141,10 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
 
 def combined_text(memories: Sequence[Memory]) -> str:
     """The text of the first memory, and every line of the others that says something else."""
-    lines = memories[0].content.splitlines()
+    lines = memories[0].content.split("\n")
     known = [words_of(line) for line in lines]
     for memory in memories[1:]:
-        for line in memory.content.splitlines():
+        for line in memory.content.split("\n"):
             words = words_of(line)
             if words and not any(words <= seen or jaccard(words, seen) >= 0.8 for seen in known):
                 lines.append(line)

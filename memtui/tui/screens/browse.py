@@ -59,8 +59,19 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
+        self.kept_screen.show()
 
     # Acts
+
+    def action_act(self, action_id: str) -> None:
+        if self.kept_screen.waits(action_id):
+            self.kept_screen.wait(lambda: self.action_act(action_id))
+        else:
+            super().action_act(action_id)
+
+    @on(messages.MoveWaits)
+    def _move_waits(self, event: messages.MoveWaits) -> None:
+        self.kept_screen.wait(event.move)
 
     def handlers(self) -> ActionHandlers:
         return self._handlers
@@ -93,6 +104,9 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
+        if self.kept_screen.is_unchecked:
+            self.kept_screen.show_detail()
+            return
         memory = self.memories.memory
         self._reading.note_shown(memory)
         if self.memories.serial in self.memories.fresh:
@@ -130,6 +144,8 @@ class BrowseScreen(SearchableScreen):
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
+        if self._editing is not None:
+            self._editing.review.note_change()
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:

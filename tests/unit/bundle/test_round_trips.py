@@ -21,7 +21,10 @@ from memtui.library import Library
 from memtui.stores.engram.rebuild import dump, rebuild
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
-NAMES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
+NAMES = (
+    *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
+    "markdown-folder",
+)
 
 
 def opened(*roots: Path) -> Library:
