@@ -23,6 +23,7 @@ from memtui.stores import (
     claude_code,
     engram,
     markdown_folder,
+    mcp_memory,
     simple_memory,
     workspace,
 )
@@ -43,6 +44,7 @@ FORMATS: tuple[Format, ...] = (
     simple_memory.FORMAT,
     workspace.FORMAT,
     claude_code.FORMAT,
+    mcp_memory.FORMAT,
     markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""

@@ -20,6 +20,7 @@ UNKNOWN = "x_unknown"
 """A key that no format knows."""
 _IN_JSON = f'"{UNKNOWN}": {{"deep": [1.50, null, "\\u00e9"],  "n": 1e2}}'
 _IN_YAML = f"{UNKNOWN}:   'as it is'  # and its comment\n"
+_FIRST_KEY = re.compile(r"^\{", re.MULTILINE)
 _ID = re.compile(r'("id"\s*:\s*"[^"]*")')
 
 
@@ -68,6 +69,8 @@ def plant_unknown(library: Library) -> None:
         path = Path(name)
         if path.suffix == ".json":
             _rewrite(path, lambda text: _ID.sub(rf"\1, {_escaped(_IN_JSON)}", text))
+        elif path.suffix == ".jsonl":
+            _rewrite(path, lambda text: _FIRST_KEY.sub(rf"{{{_escaped(_IN_JSON)}, ", text))
         elif path.suffix == ".md":
             _rewrite(path, _in_frontmatter)
         else:

@@ -178,11 +178,17 @@ class PromptDialog(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
     def __init__(
-        self, title: str, *, hint: str = "", value: str = "", placeholder: str = "Name"
+        self,
+        title: str,
+        *,
+        hint: str = "",
+        value: str = "",
+        placeholder: str = "Name",
+        accept: str = "save",
     ) -> None:
         super().__init__()
+        self._placeholder, self._accept = placeholder, accept
         self._title, self._hint, self._value = title, hint, value
-        self._placeholder = placeholder
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -194,7 +200,7 @@ class PromptDialog(Dialog[str]):
             yield KeyLine(id="prompt-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", "save", ""), ("esc", "cancel", "")])
+        self.query_one(KeyLine).show([("enter", self._accept, ""), ("esc", "cancel", "")])
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
