@@ -41,13 +41,16 @@ class FormerReader:
 
     def __init__(self, store: Store) -> None:
         self._root = store.root
+        self._is_file = store.root.is_file()
+        self._base = store.root.parent if self._is_file else store.root
         self._label = store.label
         self._format = registry.format_of(store.format)
 
     @property
     def is_possible(self) -> bool:
         """Whether the store consists of files that can be read one by one."""
-        return self._format is not None and self._format.database is None and self._root.is_dir()
+        is_text = self._format is not None and self._format.database is None
+        return is_text and (self._is_file or self._root.is_dir())
 
     def read(self, files: Iterable[tuple[str, bytes]]) -> dict[str, Memory]:
         """Read these files (absolute path, content) as a store: id -> memory, as of then.
@@ -59,19 +62,20 @@ class FormerReader:
         with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
             top = Path(folder).resolve()
             for path, content in files:
-                name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
+                name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._base))
                 if not name.startswith(".."):
                     file = top / name
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(content)
             try:
-                store = self._format.open(top, self._label)
+                root = top / self._root.name if self._is_file else top
+                store = self._format.open(root, self._label)
                 readings = [store.read(shard) for shard in store.scan().shards]
             except Exception as error:  # a format may come from another package
                 log.warning("a former version cannot be read: %r", error)
                 return {}
             return {
-                memory.id: _placed(memory, str(top), str(self._root))
+                memory.id: _placed(memory, str(top), str(self._base))
                 for reading in readings
                 for memory in reading.memories
             }
