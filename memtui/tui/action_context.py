@@ -36,6 +36,10 @@ def always(_: ActionContext) -> str:
     return ""
 
 
+def opened(now: ActionContext) -> str:
+    return now.refused("queue")
+
+
 def memory(now: ActionContext) -> str:
     return "" if now.has_memory else "no memory is selected"
 

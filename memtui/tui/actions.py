@@ -21,6 +21,7 @@ ANYWHERE = "anywhere"
 EVERYWHERE = "everywhere"
 MOVING = "moving"
 SEARCH = "search"
+PACK = "pack"
 ActionHandlers = Mapping[str, Callable[[], None]]
 """Action id -> what carries it out."""
 _PANES = tuple(Pane)
@@ -41,7 +42,7 @@ class Action:
     """One sentence for help, palette and docs/keys.md."""
     scopes: tuple[str, ...] = (ANYWHERE,)
     """Panes where it works, or `ANYWHERE` (every pane), `EVERYWHERE` (every pane and dialog),
-    `MOVING` (every list), `SEARCH` (the search line)."""
+    `MOVING` (every list), `SEARCH` (the search line), `PACK` (the context screen)."""
     footer: tuple[str, ...] = ()
     """Panes whose footer shows it."""
     allowed: Allowed = action_context.always
@@ -213,6 +214,10 @@ ACTIONS: tuple[Action, ...] = (
     _change("export", "x", "export", "Export memories to a file", (), (ANYWHERE,)),
     _change("import", "I", "import", "Import from a bundle, a backup or JSON lines", (),
         (ANYWHERE,)),
+    _action("queue", "V", "review", "Review queue: what could be tidied, to accept or decline",
+        (ANYWHERE,), (), action_context.opened),
+    _change("context", "P", "context",
+        "Context: what an agent would be given for a task", (), (ANYWHERE,)),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
     _action("theme", "T", "theme", "Change theme"),
     _action("reload", "f5", "reload", "Reload from disk"),
@@ -227,6 +232,24 @@ ACTIONS: tuple[Action, ...] = (
         palette=False),
     _action("quit", "q ctrl+c", "quit", "Quit"),
     _action("complete", "tab", "accept", "Accept suggestion", (SEARCH,), palette=False),
+    _action("pack.open", "enter", "open", "Open the memory in the list", (PACK,), palette=False),
+    _action("pack.page_in", "space", "whole text",
+        "Page in: the whole text of this memory / one line", (PACK,), palette=False),
+    _action("pack.page_in.id", "a", "page in", "Page in a memory by its id", (PACK,),
+        palette=False),
+    _action("pack.less", "- left h", "less", "Smaller budget", (PACK,), palette=False),
+    _action("pack.more", "+ = right l", "more", "Larger budget", (PACK,), palette=False),
+    _action("pack.recipe.next", "]", "next recipe", "Next recipe", (PACK,), palette=False),
+    _action("pack.recipe.previous", "[", "previous recipe", "Previous recipe", (PACK,),
+        palette=False),
+    _action("pack.compare", "b", "compare",
+        "Compare with another recipe, or with before the last change", (PACK,), palette=False),
+    _action("pack.copy", "y", "copy", "Copy the pack without hidden characters", (PACK,),
+        palette=False),
+    _action("pack.copy.exact", "Y", "copy exactly",
+        "Copy the pack exactly, hidden characters included", (PACK,), palette=False),
+    _action("pack.save", "ctrl+s", "save", "Save the pack as Markdown, with the reasons", (PACK,),
+        palette=False),
     _action("move.down", "down j", "down", "Down", (MOVING,), palette=False),
     _action("move.up", "up k", "up", "Up", (MOVING,), palette=False),
     _action("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,),

@@ -16,10 +16,9 @@ from textual.worker import WorkerFailed
 from memtui import keymap, text
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, Launch
+from memtui.tui.app_interface import AppInterface, DraftKeeper, Launch
 from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
-from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
@@ -194,7 +193,7 @@ class MemtuiApp(AppInterface):
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
-            if isinstance(screen, Dialog):
+            if isinstance(screen, DraftKeeper):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:

@@ -14,6 +14,7 @@ from memtui.tui.jump_list import JumpList
 if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.app_interface import AppInterface
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -117,21 +118,8 @@ class MemoryActions:
         chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
         parts = [memory.content or memory.title for memory in chosen]
         whole = "\n\n".join(parts)
-        words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
-        app = self._screen.app
-        app.copy_to_clipboard(text.without_lone_surrogates(words))
         what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
-        if left_out:
-            plural = "s" if left_out != 1 else ""
-            app.notify(
-                f"Copied {what} without {text.number(left_out)} hidden character{plural}. "
-                f"{key_bindings.first_key(actions.BY_ID['copy.exact'], app.key_overrides)} copies "
-                "the exact text.",
-                severity="warning",
-                timeout=6,
-            )
-        else:
-            app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
+        copy_text(self._screen.app, whole, what, exact=exact)
 
     def _source(self) -> None:
         from memtui.files import external_editor
@@ -191,3 +179,30 @@ class MemoryActions:
         from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
+
+
+def copy_text(
+    app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
+) -> None:
+    """Copy a text to the clipboard and say so.
+
+    Args:
+        app: Knows the clipboard.
+        whole: The text.
+        what: What it is, for the toast.
+        exact: Hidden characters too.
+        exact_id: The action that copies the same exactly.
+    """
+    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+    app.copy_to_clipboard(text.without_lone_surrogates(words))
+    if left_out:
+        plural = "s" if left_out != 1 else ""
+        app.notify(
+            f"Copied {what} without {text.number(left_out)} hidden character{plural}. "
+            f"{key_bindings.first_key(actions.BY_ID[exact_id], app.key_overrides)} copies "
+            "the exact text.",
+            severity="warning",
+            timeout=6,
+        )
+    else:
+        app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)

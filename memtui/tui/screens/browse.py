@@ -143,6 +143,8 @@ class BrowseScreen(SearchableScreen):
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
+        if self._editing is not None:
+            self._editing.review.note_change()
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
