@@ -227,6 +227,8 @@ def journal_versions(
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
         number = f"#{step.action.id}"
+        if _is_of_another(step.edit, before, after):
+            continue
         if before is not None and not found:
             found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
         if after is not None:
@@ -241,7 +243,16 @@ def concerns(edit: Edit, memory: Memory) -> bool:
         return edit.id == memory.id and edit.path in files
     if isinstance(edit, RowEdit):
         return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.key.get('id')}"
-    return isinstance(edit, TextEdit) and memory.kind == "document" and edit.path in files
+    if not isinstance(edit, TextEdit) or edit.path not in files:
+        return False
+    return memory.kind == "document" or edit.by_lines
+
+
+def _is_of_another(edit: Edit, before: Memory | None, after: Memory | None) -> bool:
+    """Whether an edit of a file with several memories has changed others only."""
+    if not isinstance(edit, TextEdit) or not edit.by_lines or before is None or after is None:
+        return False
+    return (before.title, before.content) == (after.title, after.content)
 
 
 def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -> Memory | None:
