@@ -168,6 +168,8 @@ ACTIONS: tuple[Action, ...] = (
         (Pane.DETAIL,), action_context.memory),
     _action("history", "H", "history", "History: earlier and later versions", _ON_MEMORY,
         _ON_MEMORY, action_context.memory),
+    _action("graph", "O", "links", "Links: draw what this memory or entity is linked to",
+        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), action_context.memory),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
         action_context.memory),
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),

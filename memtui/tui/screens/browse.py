@@ -14,6 +14,7 @@ from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.controllers.filtering import FilterActions
+from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
@@ -51,7 +52,7 @@ class BrowseScreen(SearchableScreen):
 
     def on_mount(self) -> None:
         asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
-        for controller in (PaneActions(self), self._reading, *asking):
+        for controller in (PaneActions(self), self._reading, InsightActions(self), *asking):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
