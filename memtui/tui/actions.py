@@ -180,6 +180,8 @@ ACTIONS: tuple[Action, ...] = (
         action_context.memory),
     _action("copy.exact", "Y", "copy exactly", "Copy text exactly, hidden characters included",
         _ON_MEMORY, (), action_context.memory),
+    _action("copy.as", "ctrl+y", "copy as", "Copy as text, Markdown, JSON or reference",
+        _ON_MEMORY, (), action_context.memory),
     _action("fresh", "N", "next new", "Go to the next new memory", allowed=action_context.fresh),
     _action("collapse", "left h", "collapse", "Collapse, or go to the parent", (Pane.ENTITIES,),
         palette=False),

@@ -13,6 +13,7 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
+from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
@@ -52,7 +53,12 @@ class BrowseScreen(SearchableScreen):
         self._revision = -1
 
     def on_mount(self) -> None:
-        asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
+        asking = (
+            FilterActions(self),
+            RelevanceActions(self),
+            SimilarActions(self),
+            CopyActions(self),
+        )
         for controller in (PaneActions(self), self._reading, InsightActions(self), *asking):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
