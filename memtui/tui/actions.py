@@ -223,6 +223,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
     _action("as_of", "@", "as of", "Show what was believed at a time, or the present again"),
     _action("theme", "T", "theme", "Change theme"),
+    _action("settings", "comma", "settings", "Settings: what config.toml holds"),
     _action("reload", "f5", "reload", "Reload from disk"),
     _action("redraw", "ctrl+l", "redraw", "Redraw screen", (EVERYWHERE,)),
     _action("suspend", "ctrl+z", "suspend", "Suspend (fg resumes)"),

@@ -21,12 +21,13 @@ from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
-from memtui.tui.session_state import SessionState
+from memtui.tui.session_state import SessionState, status_values
 from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memtui.config import Settings
     from memtui.library import Library
     from memtui.tui.controllers.editing import EditingControllers
 
@@ -67,6 +68,18 @@ class BrowseScreen(SearchableScreen):
         self.focus_pane(self.pane)
         self.status_text.show_opening()
         self.kept_screen.show()
+
+    def use_settings(self, before: Settings, now: Settings) -> None:
+        """Use settings that were changed while the screen is open."""
+        self.memories.use_settings(now)
+        view = self.view
+        if now.sort != before.sort:
+            view = view.ordered(queries.Sort(now.sort) if now.sort else None)
+        if now.status != before.status:
+            view = view.with_values("status", status_values(now.status))
+        if view != self.view:
+            self.set_view(view)
+        self.update_keys()
 
     # Acts
 
