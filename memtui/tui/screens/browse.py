@@ -13,6 +13,7 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
+from memtui.tui.controllers.as_of import AsOfActions
 from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
@@ -53,13 +54,15 @@ class BrowseScreen(SearchableScreen):
         self._revision = -1
 
     def on_mount(self) -> None:
-        asking = (
-            FilterActions(self),
-            RelevanceActions(self),
-            SimilarActions(self),
+        asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
+        for controller in (
+            PaneActions(self),
+            self._reading,
+            InsightActions(self),
+            AsOfActions(self),
             CopyActions(self),
-        )
-        for controller in (PaneActions(self), self._reading, InsightActions(self), *asking):
+            *asking,
+        ):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
@@ -103,6 +106,10 @@ class BrowseScreen(SearchableScreen):
         return self._editing
 
     def action_context(self) -> ActionContext:
+        past = self.worker.past
+        refused = self._editing.refusal if self._editing else lambda _: OPENING
+        if past is not None:
+            refused = lambda _: past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
@@ -116,7 +123,8 @@ class BrowseScreen(SearchableScreen):
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
-            refused=self._editing.refusal if self._editing else lambda _: OPENING,
+            past=past.refused if past else "",
+            refused=refused,
         )
 
     # Going to memories
