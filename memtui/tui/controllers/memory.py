@@ -41,6 +41,7 @@ class MemoryActions:
             "detail.fields": screen.detail.toggle_fields,
             "help": self._help,
             "theme": self._theme,
+            "settings": self._settings,
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
@@ -179,6 +180,11 @@ class MemoryActions:
         from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
+
+    def _settings(self) -> None:
+        from memtui.tui.dialogs.settings import SettingsScreen
+
+        self._screen.app.push_screen(SettingsScreen())
 
 
 def copy_text(
