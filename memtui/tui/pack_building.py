@@ -75,6 +75,10 @@ class _CancellableSource:
         self._go_on()
         return self._library.get(ref)
 
+    def resolve(self, text: str) -> Memory:
+        self._go_on()
+        return self._library.resolve(text)
+
     def memories(self, store: str) -> Iterable[Memory]:
         self._go_on()
         return self._library.memories(store)

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
 
 BAR_CELLS = 12
-BARS_FROM = 34
-"""Columns from which the parts of a score are drawn as bars."""
 LONGEST_COMPARED = 4_000
 """Characters of a text of which the changed words are shown."""
 
 Lines = list[list[Segment]]
 
 
-def explain_item(items: Sequence[PackItem], at: int, palette: Palette, width: int) -> Lines:
+def explain_item(
+    items: Sequence[PackItem], at: int, palette: Palette, width: int, *, bars: bool
+) -> Lines:
     """Say why the item at this place is in or not, and which comes next and is not.
 
     Args:
@@ -36,20 +36,21 @@ def explain_item(items: Sequence[PackItem], at: int, palette: Palette, width: in
         at: Position of the item.
         palette: Of the theme.
         width: Cells of a line.
+        bars: Draw the parts of scores as bars, a line each; else one line names them.
     """
     if not 0 <= at < len(items):
         return []
     item = items[at]
-    lines = _explain_one(item, palette, width)
+    lines = _explain_one(item, palette, width, bars)
     after = find_next_left_out(items, at)
     if after is not None and after.entry is not None and item.is_in:
-        lines += _wrap(f"Next, not in: {_headline(after.entry)}", palette.heading, width)
-        lines += _wrap(f"{after.reason}; {_size(after.entry)}", palette.warning, width)
-        lines += _reasons(after.entry, palette, width)
+        lines += _wrap(f"Next, not in: {after.reason}", palette.warning, width)
+        lines += _wrap(_headline(after.entry), palette.dim, width)
+        lines += _reasons(after.entry, palette, width, bars)
     return lines
 
 
-def _explain_one(item: PackItem, palette: Palette, width: int) -> Lines:
+def _explain_one(item: PackItem, palette: Palette, width: int, bars: bool) -> Lines:
     if item.kind is ItemKind.NOTE:
         return _wrap("A note about this pack; the agent does not get it.", palette.dim, width)
     if item.entry is not None and item.ref:
@@ -57,16 +58,16 @@ def _explain_one(item: PackItem, palette: Palette, width: int) -> Lines:
         lines = _wrap(f"{word}: {item.ref} · {_size(item.entry)}", palette.heading, width)
         if not item.is_in:
             lines += _wrap(item.reason, palette.warning, width)
-        return [*lines, *_reasons(item.entry, palette, width)]
+        return [*lines, *_reasons(item.entry, palette, width, bars)]
     if item.section is None:
         return _wrap("Text around the sections, as its program writes it.", palette.dim, width)
     lines = _wrap(f"{item.section.title}: {_tokens(item.section.tokens)}", palette.heading, width)
     return [*lines, *_wrap(item.section.rule, palette.dim, width)]
 
 
-def _reasons(entry: PackEntry, palette: Palette, width: int) -> Lines:
+def _reasons(entry: PackEntry, palette: Palette, width: int, bars: bool) -> Lines:
     """The reason, and the parts of the score; as bars where they fit."""
-    if len(entry.parts) < 2 or width < BARS_FROM:
+    if len(entry.parts) < 2 or not bars:
         return _wrap(entry.why, palette.text, width)
     words = entry.why.partition("; score ")[0] if "; score " in entry.why else ""
     lines = _wrap(words, palette.text, width) if words else []

@@ -123,17 +123,17 @@ def _next_items(
 
 
 def find_next_left_out(items: Sequence[PackItem], at: int) -> PackItem | None:
-    """The next entry of the same section that is not in; None when there is none."""
-    if not 0 <= at < len(items):
-        return None
-    section = items[at].section
-    title = section.title if section else ""
+    """The entry that would come next in the section of this item and is not in.
+
+    Where a recipe names the next ones of all sections together, the first of these; None if there
+    is none.
+    """
+    is_own = True
     for item in items[at + 1 :]:
-        if item.entry is not None and not item.is_in:
-            same = item.section is not None and item.section.title == title
-            return item if same else None
         if item.kind is ItemKind.SECTION:
-            return None
+            is_own = not item.is_in
+        elif item.entry is not None and not item.is_in and is_own:
+            return item
     return None
 
 

@@ -273,7 +273,13 @@ class PackScreen(FittingDialog[str]):
         if self.is_comparing:
             lines = explain_compared(self._comparison.line, self._why.palette, width)
         else:
-            lines = explain_item(self._list.items, self._list.at, self._why.palette, width)
+            lines = explain_item(
+                self._list.items,
+                self._list.at,
+                self._why.palette,
+                width,
+                bars=self.has_class("-beside"),
+            )
         self._why.show(lines)
 
     @on(PackList.Moved)
@@ -305,6 +311,8 @@ class PackScreen(FittingDialog[str]):
             keys.show([("←→", "choose", ""), ("⇥", "next field", "")], back)
             return
         shown = [name for name in _FOOTER if not self.refusal(name)]
+        if self._before is None:
+            shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE:
             shown = [name for name in shown if name not in _WIDE_ONLY]
         help_key = [(key_bindings.first_key(BY_ID["help"], overrides), "help", "help")]

@@ -27,6 +27,8 @@ LONGEST = 20_000
 TOKENS_FROM = 50
 """Columns from which the tokens of each entry are shown."""
 TOKENS_WIDTH = 6
+STOP_EVERY = 8
+"""Rows of a long entry from one stop of the cursor to the next."""
 OUT_SIGN = "×"
 NO_BUDGET = "no budget"
 
@@ -37,7 +39,12 @@ class _Row:
 
     item: int
     words: str
-    is_first: bool
+    number: int
+    """Of the rows of the item, from 0."""
+
+    @property
+    def is_first(self) -> bool:
+        return not self.number
 
 
 class PackList(ListWindow):
@@ -68,24 +75,25 @@ class PackList(ListWindow):
         return self._items
 
     def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
-        """Show these items; the cursor stays on its memory, or at its place.
+        """Show these items; the cursor stays on its memory, or in its place.
 
         Args:
             items: What to list.
             empty: Shown instead if there are none.
-            is_other: They are of another task or recipe: without its memory the cursor goes to the
-                first entry.
+            is_other: They are of another task or recipe: the cursor goes to the first entry.
         """
         before, row = self.item, self.cursor
         is_first = not self._items or is_other
         self._items, self._empty = items, empty
         self._lay_out()
-        at = _find_item(items, before)
-        if is_first and (at is None or not items[at].ref):
+        at = None if is_first else _find_item(items, before)
+        if is_first:
             at = next((n for n, item in enumerate(items) if item.entry and item.is_in), None)
         if at is not None:
             row = next(n for n, one in enumerate(self._rows) if one.item == at)
         self.reset(cursor=row, top=0 if is_first else self.top)
+        self.cursor = self._nearest(self.cursor, up=False)
+        self._keep_in_view()
         self._current = self.at
         self.post_message(self.Moved())
 
@@ -104,7 +112,7 @@ class PackList(ListWindow):
                 lines = lines[:1]
             if len(item.text) > LONGEST:
                 lines.append(f"… {text.number(len(item.text) - LONGEST)} more characters")
-            self._rows += [_Row(number, line, not at) for at, line in enumerate(lines)]
+            self._rows += [_Row(number, line, at) for at, line in enumerate(lines)]
 
     def on_resize(self) -> None:
         at = self.at
@@ -122,6 +130,11 @@ class PackList(ListWindow):
 
     def line_count(self) -> int:
         return len(self._rows)
+
+    def selectable(self, index: int) -> bool:
+        row = self._rows[index]
+        is_text = self._items[row.item].kind is not ItemKind.FRAME
+        return is_text and row.number % STOP_EVERY == 0
 
     def draw_empty(self, y: int, width: int) -> Strip:
         lines = text.wrap(self._empty, max(8, width - 2))
