@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 MOST_ACTIONS = 10_000
 """Newest actions of the journal that are looked at: all that it keeps."""
 ITEM_TEXT = "text"
-"""Key of a sidecar entry that names the text of an item (`stores.markdown_items.TEXT_KEY`)."""
+"""Key of a sidecar entry that names the text of an item (`stores.text_names.TEXT_KEY`)."""
 _SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
 """Fields that a former version of a memory has of its own; the others are as they are now."""
 
@@ -45,6 +45,8 @@ class FormerReader:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._root = store.root
+        self._is_file = store.root.is_file()
+        self._base = store.root.parent if self._is_file else store.root
         self._label = store.label
         self._folders: list[str] | None = None
         self._format = registry.format_of(store.format)
@@ -52,7 +54,8 @@ class FormerReader:
     @property
     def is_possible(self) -> bool:
         """Whether the store consists of files that can be read one by one."""
-        return self._format is not None and self._format.database is None and self._root.is_dir()
+        is_text = self._format is not None and self._format.database is None
+        return is_text and (self._is_file or self._root.is_dir())
 
     def read(self, files: Iterable[tuple[str, bytes]]) -> dict[str, Memory]:
         """Read these files (absolute path, content) as a store: id -> memory, as of then.
@@ -82,7 +85,8 @@ class FormerReader:
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(content)
             try:
-                store = self._format.open(top, self._label)
+                root = top / self._root.name if self._is_file else top
+                store = self._format.open(root, self._label)
                 take_rules = getattr(store, "take_rules", None)
                 if take_rules is not None:
                     take_rules(self._store)
@@ -91,7 +95,7 @@ class FormerReader:
                 log.warning("a former version cannot be read: %r", error)
                 return {}
             found = {
-                memory.id: _placed(memory, str(top), str(self._root))
+                memory.id: _placed(memory, str(top), str(self._base))
                 for reading in readings
                 for memory in reading.memories
             }
@@ -117,12 +121,13 @@ class FormerReader:
             for id, entry in read_entries(line).items():
                 key = entry.get(ITEM_TEXT) if isinstance(entry, dict) else None
                 if isinstance(key, str):
-                    names[f"{id.rpartition('#')[0]}#{key}"] = id
+                    head, mark, _ = id.rpartition("#")
+                    names[f"{head}{mark}{key}"] = id
         return names
 
     def _name(self, path: str) -> str:
         """The path within the store; it begins with `..` outside of it."""
-        return os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(self._base))
 
     def _list_folders(self) -> list[str]:
         """The folders of the store that hold files now."""
@@ -222,6 +227,8 @@ def journal_versions(
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
         number = f"#{step.action.id}"
+        if _is_of_another(step.edit, before, after):
+            continue
         if before is not None and not found:
             found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
         if after is not None:
@@ -236,7 +243,16 @@ def concerns(edit: Edit, memory: Memory) -> bool:
         return edit.id == memory.id and edit.path in files
     if isinstance(edit, RowEdit):
         return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.key.get('id')}"
-    return isinstance(edit, TextEdit) and memory.kind == "document" and edit.path in files
+    if not isinstance(edit, TextEdit) or edit.path not in files:
+        return False
+    return memory.kind == "document" or edit.by_lines
+
+
+def _is_of_another(edit: Edit, before: Memory | None, after: Memory | None) -> bool:
+    """Whether an edit of a file with several memories has changed others only."""
+    if not isinstance(edit, TextEdit) or not edit.by_lines or before is None or after is None:
+        return False
+    return (before.title, before.content) == (after.title, after.content)
 
 
 def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -> Memory | None:

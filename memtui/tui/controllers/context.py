@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError, SaveError
-from memtui.tui.controllers.memory import copy_text
+from memtui.tui.controllers.copying import copy_text
 
 if TYPE_CHECKING:
     from memtui.context import Pack, PackEntry, Recipe

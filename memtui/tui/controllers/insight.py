@@ -33,6 +33,6 @@ class InsightActions:
         if screen.pane is Pane.ENTITIES and screen.entities.path:
             start = Node(NodeKind.ENTITY, screen.entities.path)
         screen.app.push_screen(
-            GraphScreen(start, library, screen.worker, screen.now),
+            GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time),
             lambda ref: screen.go_to_memory(ref) if ref else None,
         )

@@ -146,7 +146,7 @@ class GraphScreen(Dialog[str]):
             self.working = False
             self.app.notify(str(error), severity="error")
 
-        self._worker.run(
+        self._worker.run_present(
             "graph",
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),

@@ -13,6 +13,8 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
+from memtui.tui.controllers.as_of import AsOfActions
+from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
@@ -20,12 +22,13 @@ from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
-from memtui.tui.session_state import SessionState
+from memtui.tui.session_state import SessionState, status_values
 from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memtui.config import Settings
     from memtui.library import Library
     from memtui.tui.controllers.editing import EditingControllers
 
@@ -52,7 +55,14 @@ class BrowseScreen(SearchableScreen):
 
     def on_mount(self) -> None:
         asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
-        for controller in (PaneActions(self), self._reading, InsightActions(self), *asking):
+        for controller in (
+            PaneActions(self),
+            self._reading,
+            InsightActions(self),
+            AsOfActions(self),
+            CopyActions(self),
+            *asking,
+        ):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
@@ -60,6 +70,18 @@ class BrowseScreen(SearchableScreen):
         self.focus_pane(self.pane)
         self.status_text.show_opening()
         self.kept_screen.show()
+
+    def use_settings(self, before: Settings, now: Settings) -> None:
+        """Use settings that were changed while the screen is open."""
+        self.memories.use_settings(now)
+        view = self.view
+        if now.sort != before.sort:
+            view = view.ordered(queries.Sort(now.sort) if now.sort else None)
+        if now.status != before.status:
+            view = view.with_values("status", status_values(now.status))
+        if view != self.view:
+            self.set_view(view)
+        self.update_keys()
 
     # Acts
 
@@ -84,6 +106,10 @@ class BrowseScreen(SearchableScreen):
         return self._editing
 
     def action_context(self) -> ActionContext:
+        past = self.worker.past
+        refused = self._editing.refusal if self._editing else lambda _: OPENING
+        if past is not None:
+            refused = lambda _: past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
@@ -97,7 +123,8 @@ class BrowseScreen(SearchableScreen):
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
-            refused=self._editing.refusal if self._editing else lambda _: OPENING,
+            past=past.refused if past else "",
+            refused=refused,
         )
 
     # Going to memories

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
@@ -143,6 +144,31 @@ class ChipLine(ThemedWidget):
                 await self.run_action(f"screen.act('{key}')")
             elif start <= event.x < end and key:
                 self.post_message(ChipRemoved(key))
+
+
+class Banner(ThemedWidget):
+    """A line across the screen that cannot be overlooked; not there while it has nothing to say."""
+
+    def __init__(self) -> None:
+        super().__init__(id="banner")
+        self.display = False
+        self._words: Sequence[str] = ()
+
+    def show(self, words: Sequence[str]) -> None:
+        """Say these things, as many as fit; nothing to hide the line."""
+        self._words = words
+        self.display = bool(words)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        words = list(self._words)
+        while len(words) > 1 and text.width(" · ".join(words)) > width - 2:
+            words.pop(1 if len(words) > 2 else -1)  # what and the way back stay longest
+        said = text.cut(" · ".join(words), max(1, width - 2))
+        space = max(0, width - text.width(said))
+        line = f"{' ' * (space // 2)}{said}{' ' * (space - space // 2)}"
+        return Strip([Segment(line, self.palette.badge + Style(bold=True))])
 
 
 class KeyLine(ThemedWidget):
