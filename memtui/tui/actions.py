@@ -250,7 +250,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("quit", "q ctrl+c", "quit", "Quit"),
     _action("complete", "tab", "accept", "Accept suggestion", (SEARCH,), palette=False),
     _action("pack.open", "enter", "open", "Open the memory in the list", (PACK,), palette=False),
-    _action("pack.page_in", "space", "whole text",
+    _action("pack.page_in", "space", "whole",
         "Page in: the whole text of this memory / one line", (PACK,), palette=False),
     _action("pack.page_in.id", "a", "page in", "Page in a memory by its id", (PACK,),
         palette=False),
