@@ -13,14 +13,14 @@ hit, not only those with all words, it does harm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
-from memtui.search.hits import AddedScore, Match
+from memtui.search.hits import AddedScore
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import LENGTH_WORDS, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms
@@ -42,55 +42,64 @@ MAX_READ = 64
 """Memories whose texts are read for what stands as typed; the best ones."""
 
 
-def add_bonuses(
-    match: Match,
-    asked: QueryTerms,
-    segments: Sequence[Segment],
-    literals: LiteralSearch | None = None,
-    dates: DateHits | None = None,
-) -> Match:
-    """Add the parts of the score to a match of words."""
-    held = np.flatnonzero(match.all_words)
-    if not len(held):
-        return match
-    slots, text = match.slots[held], match.text[held]
-    lengths = _losses(segments, slots)
-    added = [AddedScore("length", slots, -lengths * text)]
-    words = [term for term in (*asked.wanted, *asked.required) if term.parts]
-    if sum(len(term.parts) for term in words) > 1:
-        long = np.flatnonzero(lengths > _loss(np.float32(PASSAGE_WORDS)))
-        long = long[np.argsort(-text[long], kind="stable")[:MAX_PASSAGES]]
-        widths = _passage_widths(segments, slots[long], words)
+@dataclass(frozen=True, slots=True)
+class MatchBonuses:
+    """The parts of the score for the matches of one query; see `memtui.search.hits.Bonuses`."""
+
+    asked: QueryTerms
+    segments: Sequence[Segment]
+    literals: LiteralSearch | None = None
+    dates: DateHits | None = None
+
+    def losses(self, slots: Longs) -> Floats:
+        """The share of its text score that each memory would lose for its length."""
+        lost = np.zeros(len(slots), np.float32)
+        for segment in self.segments:
+            if len(self.segments) == 1 and segment.first == 0:
+                lost = segment.lengths.take(slots, mode="clip")
+            else:
+                inside = (slots >= segment.first) & (slots < segment.first + segment.count)
+                lost[inside] = segment.lengths[slots[inside] - segment.first]
+        lost *= np.float32(LENGTH_WEIGHT)
+        return lost
+
+    def added(self, slots: Longs, text: Floats, losses: Floats) -> tuple[AddedScore, ...]:
+        """The other parts, for matches with all words: their text scores and losses."""
+        found: list[AddedScore] = []
+        asked = self.asked
+        words = [term for term in (*asked.wanted, *asked.required) if term.parts]
+        if sum(len(term.parts) for term in words) > 1:
+            found += self._passages(slots, text, losses, words)
+        if self.literals is not None and asked.typed:
+            found += _as_typed(asked.typed, slots, text - losses * text, text, self.literals)
+        if self.dates is not None:
+            written = slots[np.isin(slots, self.dates.written)]
+            worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
+            worth[np.isin(written, self.dates.titled)] *= 2
+            found.append(AddedScore("date written", written, worth))
+        return tuple(found)
+
+    def _passages(
+        self, slots: Longs, text: Floats, losses: Floats, words: Sequence[QueryTerm]
+    ) -> list[AddedScore]:
+        long = np.flatnonzero(losses > _loss(np.float32(PASSAGE_WORDS)))
+        if len(long) > MAX_PASSAGES:
+            long = long[np.argsort(-text[long], kind="stable")[:MAX_PASSAGES]]
+        if not len(long):
+            return []
+        widths = _passage_widths(self.segments, slots[long], words)
         there = widths <= PASSAGE_WORDS
         at = long[there]
-        if len(at):
-            won = lengths[at] - _loss(np.maximum(widths[there], LENGTH_WORDS))
-            added.append(AddedScore("passage", slots[at], won * text[at]))
-    if literals is not None and asked.typed:
-        added += _as_typed(asked.typed, slots, text - lengths * text, text, literals)
-    if dates is not None:
-        written = slots[np.isin(slots, dates.written)]
-        worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
-        worth[np.isin(written, dates.titled)] *= 2
-        added.append(AddedScore("date written", written, worth))
-    return replace(match, added=(*match.added, *added))
+        if not len(at):
+            return []
+        won = losses[at] - _loss(np.maximum(widths[there], LENGTH_WORDS))
+        return [AddedScore("passage", slots[at], won * text[at])]
 
 
 def _loss(words: Floats | np.float32) -> Floats:
     """The share of the text score that a memory of this many words loses."""
     lost: Floats = np.float32(LENGTH_WEIGHT) * np.log2(1 + words / np.float32(LENGTH_WORDS))
     return lost
-
-
-def _losses(segments: Sequence[Segment], slots: Longs) -> Floats:
-    """The share of the text score that each of these memories loses."""
-    lost = np.zeros(len(slots), np.float32)
-    for segment in segments:
-        if segment.first == 0 and int(slots.max()) < segment.count:
-            return segment.lengths.take(slots) * np.float32(LENGTH_WEIGHT)
-        inside = (slots >= segment.first) & (slots < segment.first + segment.count)
-        lost[inside] = segment.lengths[slots[inside] - segment.first]
-    return lost * np.float32(LENGTH_WEIGHT)
 
 
 def _as_typed(
