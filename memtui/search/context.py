@@ -39,7 +39,7 @@ K1 = 1.2
 MIN_TERMS = 2
 """Terms from which context is scored: one word says nothing about a session that it does not say
 about its memories."""
-MAX_SCORED = 300
+MAX_SCORED = 100
 MIN_TERMS_TO_JOIN = 3
 MIN_TERMS_AROUND = 2
 MAX_LEADS = 50
@@ -230,10 +230,15 @@ def _are_subjects(groups: Groups, words: Sequence[str], slots: Longs) -> Mask | 
     columns = groups.columns
     asked = frozenset(words)
     named: Mask | None = None
-    for known, codes in ((groups.speakers, columns.speaker), (groups.entities, columns.entity)):
+    for known, codes, count in (
+        (groups.speakers, columns.speaker, len(columns.speakers)),
+        (groups.entities, columns.entity, len(columns.entities)),
+    ):
         names = (name for word in asked for name in known.get(word, ()))
         found = [code for parts, code in names if asked.issuperset(parts)]
         if found:
-            these = np.isin(codes.take(slots), found)
+            is_named = np.zeros(count, np.bool_)
+            is_named[found] = True
+            these = is_named.take(codes.take(slots))
             named = these if named is None else named | these
     return named

@@ -134,21 +134,21 @@ def find_hits(
     wanted = filters.compile_filters(columns, query, leaves)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = order_slots(columns, filtered.mask(), query.order, now, query.then)
+        slots = order_slots(columns, filtered.mask, query.order, now, query.then)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if wanted.joining is not None:
         match = match.with_slots(wanted.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = filters.FilteredSlots(wanted, match.slots)
-    at = filtered.mask().nonzero()[0]
+    at = filtered.positions
     if query.order is Sort.RELEVANCE:
         count = len(match.slots)
         match = context.add_context(match, columns, query.words, now, weights, at)
         match = _add_bonuses(match, at)
         if len(match.slots) > count:
             filtered = filters.FilteredSlots(wanted, match.slots)
-            at = filtered.mask().nonzero()[0]
+            at = filtered.positions
     slots = match.slots.take(at)
     counts = count_facets(filtered)
     if query.order is not Sort.RELEVANCE:

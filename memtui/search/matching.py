@@ -27,7 +27,7 @@ from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHi
 from memtui.search.literals import LiteralSearch
 from memtui.search.match_bonuses import MatchBonuses
 from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, has_just_begun
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -102,7 +102,11 @@ def match_terms(
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
-        terms=tuple(ScoredTerm(*pair) for pair in zip(scores, best, strict=True)),
+        terms=tuple(
+            ScoredTerm(held, highest)
+            for term, held, highest in zip(positive, scores, best, strict=True)
+            if not has_just_begun(term)
+        ),
         is_plain=not asked.required and not asked.excluded,
         bonuses=MatchBonuses(asked, segments, literals, dates),
     )
