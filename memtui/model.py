@@ -15,6 +15,8 @@ STATUSES = ("active", "proposed", "superseded", "retired", "deleted")
 CURRENT = frozenset({"active", "proposed"})
 """The statuses that are shown and listed unless others are asked for."""
 
+ENDED_LINKS = "ended_links"
+"""Key of `Memory.extra` with the links that a person has ended, as JSON objects."""
 UNTYPED = "untyped"
 """The name of the empty type in a filter and on the screen."""
 

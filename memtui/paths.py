@@ -88,11 +88,16 @@ def make_private_folders(path: Path) -> list[Path]:
     return [path]
 
 
-def write_private(path: Path, text: str) -> None:
+def write_private(path: Path, text: str, *, durable: bool = True) -> None:
     """Write one of memtui's own small files atomically.
 
     A new file gets mode 0600, an old one keeps its mode; a link is followed, not replaced.
     Raises OSError.
+
+    Args:
+        path: The file.
+        text: Its new content.
+        durable: Wait until it is on the disk; what can be made again needs that not.
     """
     import tempfile  # not needed to start, and it brings a dozen modules
 
@@ -104,8 +109,9 @@ def write_private(path: Path, text: str) -> None:
             if target.exists():
                 os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         os.replace(name, target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -29,6 +29,7 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 from memtui.stores import registry
 from memtui.stores.base import Store, WritableStore
 from memtui.stores.format import ExportRequest, Format, IncomingStore
+from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
 
 _NOT_IMPORTED = frozenset({"ref", "store", "origin", "also", "also_entities"})
@@ -292,7 +293,7 @@ class _Planner:
                     same.append(memory)
                 continue
             try:
-                plan = target.plan(item.change, self.library)
+                plan = target.plan(item.change, BatchView(self.library, self.plans))
                 self._add_plan(target.label, plan)
             except MemtuiError as error:
                 refused.append(RefusedMemory(memory, error.what))
@@ -336,6 +337,8 @@ class _Planner:
             return known is not None
         if not isinstance(edit, TextEdit) or edit.path not in self._files:
             return False
+        if edit.by_lines and edit.before == self._files[edit.path]:
+            return False  # it adds to what earlier memories have written there
         if self._files[edit.path] != edit.after:
             raise Refused("another imported memory has the same file", where=edit.path)
         return True

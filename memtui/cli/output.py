@@ -58,12 +58,14 @@ def columns() -> int:
     return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else WIDE
 
 
-def print_memories(memories: Iterable[Memory]) -> None:
-    """Print one line each: id, age, importance, type, entity, headline."""
+def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> None:
+    """Print one line each: id, age, importance, type, entity, headline; first the store if asked
+    for."""
     now, width = datetime.now(UTC), columns()
     for memory in memories:
         head = "  ".join(
             (
+                *((pad(cut(one_line(memory.store), 14), 14),) if with_store else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
                 pad(short_ago(memory.when, now), 4),
                 pad(memory.importance, 6),

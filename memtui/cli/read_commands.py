@@ -184,7 +184,7 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
 )
 @json_option
 def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
-    """List memories similar to REF, most similar first.
+    """List memories similar to REF in all open stores, most similar first.
 
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
     """
@@ -198,7 +198,7 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
             record["score"], record["by"] = score, found.how
         print_json(records)
         return
-    print_memories(memories)
+    print_memories(memories, with_store=len(library.stores) > 1)
     if not memories:
         click.echo("no similar memories", err=True)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from memtui.model import Memory
+from memtui.model import ENDED_LINKS, Link, Memory
 
 SUPERSEDES = "supersedes"
 MENTIONS = "mentions"
@@ -57,7 +57,7 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
             link.valid_to,
             link.note,
         )
-        for link in memory.links
+        for link in (*memory.links, *_ended_links(memory))
     ]
     found += [
         LinkStatement(own, SUPERSEDES, old, EdgeOrigin.SUPERSEDES) for old in memory.supersedes
@@ -71,6 +71,21 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
             for relation, name in find_text_links(memory.content)
         ]
     return (*found, *source_links(own, memory.source))
+
+
+def _ended_links(memory: Memory) -> list[Link]:
+    """The links that a person has ended, each with its end."""
+    values = memory.extra.get(ENDED_LINKS)
+    found = []
+    for value in values if isinstance(values, list) else ():
+        end = value.get("valid_to") if isinstance(value, dict) else None
+        try:
+            begin = datetime.fromisoformat(value["valid_from"]) if "valid_from" in value else None
+            ended = datetime.fromisoformat(str(end))
+        except (TypeError, ValueError):
+            continue
+        found.append(Link(str(value.get("relation")), str(value.get("target")), begin, ended))
+    return found
 
 
 def source_links(id: str, source: str) -> tuple[LinkStatement, ...]:

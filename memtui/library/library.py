@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.library.semantic import SemanticSearch
     from memtui.upkeep.checks import Finding
+    from memtui.upkeep.store_comparison import StoreComparison
 
 
 class Library(LibraryReader):
@@ -313,6 +314,19 @@ class Library(LibraryReader):
                 journal.recover(registry.row_digest)
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
+
+    def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
+        """Compare the current memories of two open stores.
+
+        Args:
+            left, right: their labels.
+            subject: an entity; only what is about it is compared, whatever path a store gives it.
+        """
+        from memtui.upkeep import store_comparison
+
+        both = [m for label in (left, right) for m in self.memories(label)]
+        about = [m for m in both if store_comparison.is_about(m, subject)]
+        return store_comparison.compare_stores(left, right, about)
 
     # --- checking --------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ _CREATED = re.compile(rb',"created":"([^"\\]*)"')
 _NO_LINKS = (b',"supersedes":[]', b',"superseded_by":[]', b',"links":[]', b',"also_entities":[]')
 """Fields of a cached row without links, as `search.catalog.encode_row` writes them. Inside texts
 the quotes are escaped, so nothing else looks like this before the field `extra`, which is last."""
-_TEXT_LINKS = (b"[[", b"](")
+_TEXT_LINKS = (b"[[", b"](", b'"ended_links":')
 
 
 class StoreLinks:

@@ -304,7 +304,6 @@ class LibraryReader:
 
         Raises:
             RefError: nothing has that name.
-            Refused: it is in another store.
         """
         candidates = self._loaded.memories_of(memory.store)
         return slots.link_target(text, memory, candidates, self.resolve)

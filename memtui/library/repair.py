@@ -50,7 +50,6 @@ def inspect_file(store: WritableStore, file: str, reason: str, state: Path | Non
     """
     path = Path(file)
     data = b"" if is_database(path) else read_bytes(path, _outer_folder(store))
-    found = _LINE.search(reason)
     backup = backups.last_good(path, state) if state is not None else None
     if backup is not None and backup.read() == data:
         backup = None
@@ -58,10 +57,16 @@ def inspect_file(store: WritableStore, file: str, reason: str, state: Path | Non
         path=path,
         reason=reason,
         text=decode(data[:LARGEST_SHOWN]),
-        line=int(found[1]) if found else 0,
+        line=fault_line(reason),
         backup_time=None if backup is None else datetime.fromtimestamp(backup.time, UTC),
         backup_size=0 if backup is None else len(backup.read()),
     )
+
+
+def fault_line(reason: str) -> int:
+    """The line, from 1, that the reason of an unreadable file names; 0 if it names none."""
+    found = _LINE.search(reason)
+    return int(found[1]) if found else 0
 
 
 def plan_restore_copy(store: WritableStore, file: str, state: Path) -> Planned:

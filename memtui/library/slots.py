@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
-from memtui.errors import RefError, Refused
+from memtui.errors import RefError
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
@@ -220,7 +220,8 @@ def slot_of(text: str, slots: Mapping[str, int]) -> int:
 def link_target(
     text: str, memory: Memory, candidates: Iterable[Memory], resolve: Callable[[str], Memory]
 ) -> str:
-    """Return the id of the memory, or the path of the entity, that `text` names as a link's target.
+    """Return the id of the memory, or the path of the entity, that `text` names as a link's target;
+    the ref of a memory of another store.
 
     Tried in this order: the target of a link that this memory has, whatever it names; the ref or
     id of a memory; the path of an entity or, where only one has it, its last part; the beginning
@@ -234,7 +235,6 @@ def link_target(
 
     Raises:
         RefError: nothing has that name.
-        Refused: it is a memory of another store.
     """
     name = text.removeprefix(f"{memory.store}:")
     others = list(candidates)
@@ -253,6 +253,4 @@ def link_target(
             paths = ", ".join(visible(path) for path in sorted(named)[:3])
             raise RefError(f"{visible(name)!r} names {paths}", do="give the whole path") from None
         raise RefError(f"{error.what}, and no entity has that name", do=error.do) from None
-    if other.store != memory.store:
-        raise Refused("both ends of a link must be in the same store", where=visible(other.ref))
-    return other.id
+    return other.id if other.store == memory.store else other.ref

@@ -29,7 +29,7 @@ from memtui.stores.accesses import (
 )
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.plan_context import ActionSupport, AnyContext, ContextFields, PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, plan_sidecar_act
+from memtui.stores.plans import SIDECAR_ACTS, leads_to_other_store, plan_sidecar_act
 from memtui.stores.scanning import FoundShard, SidecarReader, build_scan, stamp_shards
 from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
@@ -155,6 +155,8 @@ class FileStore(ABC, Generic[AnyContext]):
         if memory is None:
             return self.acts.add(change, context)
         doing = self.acts.handlers.get(change.act)
+        if leads_to_other_store(change, memory, view):
+            doing = None  # no format holds a link to another store: it lies in the sidecar
         if doing is not None:
             return doing(change, memory, context)
         native_tags = self.acts.native_tags(memory)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit
-from memtui.errors import Refused
-from memtui.model import Link, Memory
+from memtui.errors import RefError, Refused
+from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, to_iso_seconds
@@ -68,6 +68,20 @@ def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
     return relation, target
 
 
+def leads_to_other_store(change: Change, memory: Memory, view: StoreView) -> bool:
+    """Whether a LINK or UNLINK names a memory of another store, by its ref."""
+    target = str(change.fields.get("target") or "")
+    label, colon, _ = target.partition(":")
+    if change.act not in (Act.LINK, Act.UNLINK) or not colon or label == memory.store:
+        return False
+    if change.act is Act.UNLINK:
+        return any(link.target == target for link in memory.links)
+    try:
+        return view.get(target).store != memory.store
+    except RefError:
+        return False
+
+
 def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
     relation, target = requested_link(change, entry.memory)
     if not RELATION.fullmatch(relation):
@@ -95,13 +109,19 @@ def _when(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
-def _unlink(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
+def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
+    """End a link now; the sidecar keeps it apart, so that what was linked before can be seen."""
     relation, target = requested_link(change, entry.memory)
-    kept = entry_links(entry.sidecar.entry(entry.memory.id))
-    left = [link for link in kept if (link.relation, link.target) != (relation, target)]
-    if len(left) == len(kept):
+    known = entry.sidecar.entry(entry.memory.id)
+    links = entry_links(known)
+    left = [link for link in links if (link.relation, link.target) != (relation, target)]
+    if len(left) == len(links):
         raise Refused(f"there is no link {relation} to {target} that memtui made")
-    return entry.set(links=[link_to_json(link) for link in left])
+    ended = [replace(link, valid_to=now) for link in links if link not in left]
+    return entry.set(
+        links=[link_to_json(link) for link in left],
+        ended_links=[link_to_json(link) for link in (*entry_links(known, ENDED_LINKS), *ended)],
+    )
 
 
 def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
@@ -131,7 +151,7 @@ def plan_sidecar_act(
         case Act.LINK:
             edits = _link(change, entry)
         case Act.UNLINK:
-            edits = _unlink(change, entry)
+            edits = _unlink(change, entry, now)
         case Act.RATE:
             edits = _rate(change, entry)
         case Act.REVIEW:

@@ -23,10 +23,13 @@ An entry may hold these keys, all optional; others are carried along untouched:
     rating         number from 1 to 5
     reviewed       ISO time of the last review
     links          list of {relation, target, valid_from, valid_to, note}
+    ended_links    the same of links that were removed, each with valid_to
     supersedes     list of ids: lineage that the store cannot write down
     superseded_by  list of ids
     status         retired or superseded, where the store's format has no word for it
-    text           digest of the text that an item without an id has since memtui edited it
+    text           digest of the text that a memory without an id has since memtui edited it
+    created        ISO time at which memtui added it, where the store's format has no times
+    updated        ISO time of memtui's last edit, where the store's format has no times
     kept           {"memory": record of `model.to_record`, "places": [{"file", "index", "raw"}]}:
                    a memory that the store itself no longer holds, and where its text stood
 """
@@ -46,7 +49,7 @@ from memtui.changes import SidecarEdit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.model import Link, Memory, from_record, to_record
+from memtui.model import ENDED_LINKS, Link, Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
 from memtui.stores.values import texts_of
 
@@ -202,9 +205,9 @@ def _link(value: object) -> Link | None:
     )
 
 
-def entry_links(entry: Entry) -> tuple[Link, ...]:
-    """The links of an entry, without malformed ones."""
-    values = entry.get("links")
+def entry_links(entry: Entry, key: str = "links") -> tuple[Link, ...]:
+    """The links of an entry under `links` or `ended_links`, without malformed ones."""
+    values = entry.get(key)
     found = (_link(value) for value in values) if isinstance(values, list) else ()
     return tuple(link for link in found if link is not None)
 
@@ -261,10 +264,14 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     for key in ("rating", "reviewed"):
         if key in entry:
             extra[key] = entry[key]
+    if ended := entry_links(entry, ENDED_LINKS):
+        extra[ENDED_LINKS] = [link_to_json(link) for link in ended]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
     retired = memory.status == "retired"
     return replace(
         memory,
+        created=memory.created or _time(entry.get("created")),
+        updated=memory.updated or _time(entry.get("updated")),
         status="superseded" if retired and superseded_by else memory.status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),

@@ -103,6 +103,7 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             loaded=loaded,
             config_file=paths.config_file(),
             state=paths.state_folder(),
+            cache=paths.cache_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
             sixteen_colours=themes.has_sixteen_colours(os.environ),
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),

@@ -40,6 +40,21 @@ def restore_cursor(position: CursorPosition, slots: Sequence[int], rows: Rows) -
     return cursor, max(0, cursor - (position.cursor - position.top))
 
 
+def keep_selected(position: CursorPosition, slots: Sequence[int], rows: Rows) -> tuple[int, int]:
+    """Return cursor and top line for the results of another query.
+
+    The selected memory stays selected, on its line of the screen where there are enough lines
+    above it; if it is not among the results, the cursor goes to the first.
+    """
+    if position.serial < 0:
+        return 0, 0
+    try:
+        cursor = slots.index(rows.slot(position.serial))
+    except ValueError:
+        return 0, 0
+    return cursor, max(0, cursor - (position.cursor - position.top))
+
+
 def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequence[Memory]) -> int:
     """Find a changed memory, which has another slot but the same ref."""
     count = len(slots)

@@ -197,6 +197,13 @@ class MemoryShown(Replaceable):
 
 
 @dataclass
+class MoveWaits(Message):
+    """The cursor is to go to a line of the list that cannot be shown yet."""
+
+    move: Callable[[], None]
+
+
+@dataclass
 class RefChosen(Message):
     """A reference to another memory was followed."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -58,6 +58,9 @@ class ScreenInterface(Protocol):
     def is_single(self) -> bool: ...
 
     @property
+    def is_settled(self) -> bool: ...
+
+    @property
     def has_halves(self) -> bool: ...
 
     def now(self) -> datetime: ...
@@ -88,6 +91,12 @@ class ScreenInterface(Protocol):
 
     def search_again(self, *, whole: bool = False) -> None: ...
 
+    # As of a time
+
+    def show_past(self, banner: Sequence[str]) -> None: ...
+
+    def leave_past(self) -> None: ...
+
     # Memories
 
     def show_memory(self, memory: Memory | None) -> None: ...
@@ -101,6 +110,8 @@ class ScreenInterface(Protocol):
     def chosen_entity(self) -> str: ...
 
     # Textual
+
+    def call_after_refresh(self, callback: Callable[[], None]) -> Any: ...
 
     def set_timer(self, delay: float, callback: Callable[[], None]) -> Any: ...
 

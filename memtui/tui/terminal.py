@@ -109,6 +109,33 @@ def open_source(app: AppInterface, place: Place) -> None:
         app.notify(str(error), severity="error")
 
 
+def open_folder(app: AppInterface, path: Path) -> None:
+    """Show a file in its folder, in the file manager; where there is none, say where it lies."""
+    import shutil
+    import sys
+
+    folder = path if path.is_dir() else path.parent
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    has_display = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    name = "open" if sys.platform == "darwin" else "xdg-open" if has_display else ""
+    program = shutil.which(name) if name else None
+    try:
+        if program is not None:
+            subprocess.Popen(
+                [program, str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            return
+    except OSError as error:
+        reason = text.one_line(error.strerror or str(error))
+        app.notify(f"Cannot start {name}: {reason}.", severity="error")
+    app.notify(text.file_name(str(folder)), title="Its folder", timeout=10)
+
+
 def run_program(app: AppInterface, arguments: Sequence[str]) -> int:
     """Run another program on the terminal and return its exit status.
 

@@ -133,6 +133,13 @@ def day(text: str, *, end: bool = False) -> TimeCondition:
     return TimeCondition(text, moment)
 
 
+def day_range(query: queries.Query) -> tuple[str, str]:
+    """The first and last day that a query asks for, as ISO dates; empty where it does not."""
+    since = query.since.time.date().isoformat() if query.since else ""
+    until = query.until.time.date().isoformat() if query.until else ""
+    return since, until
+
+
 def next_order(sort: Sort | None) -> Sort | None:
     """The order after this one, cyclic; None is the default (newest, or best match)."""
     if sort is None:

@@ -109,6 +109,15 @@ class Terminal:
                     return now - self.started
         raise TimeoutError(f"{texts} did not come; the screen:\n{self.text()}")
 
+    def wait_until_gone(self, text: str) -> float:
+        """Seconds from the start of the program until the text stands on the screen no more."""
+        end = time.perf_counter() + PATIENCE
+        while text in self.text():
+            if time.perf_counter() > end:
+                raise TimeoutError(f"{text} did not go; the screen:\n{self.text()}")
+            self._feed(self._read(0.02))
+        return time.perf_counter() - self.started
+
     def press(self, key: str) -> Reaction:
         """Send one key (or text) and wait until the screen is quiet."""
         since = time.perf_counter()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from .stage import FACTS, Stage, stage, write_store
 
 
@@ -61,3 +63,51 @@ async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -
         column = on.text().split("\n")[1].index("! 1 unreadable")
         await on.pilot.click("#chips", offset=(column + 3, 0))
         await on.sees("Stores and unreadable files")
+
+
+async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_store(tmp_path / "store")
+    items = root / "entities" / "shop-api" / "items.json"
+    whole = items.read_text()
+    state = tmp_path / "state"
+    for variable in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(variable, raising=False)
+    async with stage(root, (80, 24), state=state, toasts=True) as on:
+        items.write_text(whole[:-20])
+        (root / "entities" / "people-bob" / "items.json").write_text("[{")
+        await look(on)
+        await on.press("U")
+        await on.sees("Stores and unreadable files")
+        await on.sees("e $EDITOR at the error")
+        assert "entities/people-bob/items.json" in on.text()
+        assert "entities/shop-api/items.json" in on.text()
+        await on.press("j", "enter")
+        await on.sees("items.json (read-only)")
+        await on.sees("▶")
+        await on.press("escape")
+        await on.sees("Stores and unreadable files")
+        await on.press("o")
+        await on.sees(str(items.parent)[-20:])
+        await on.press("r")
+        await on.sees("restore: items.json")
+        await on.press("enter")
+        assert items.read_text() == whole
+        for _ in range(100):
+            if "shop-api" not in await on.still():
+                break
+        assert "× entities/people-bob" in on.text()
+        assert "shop-api" not in on.text(), "what can be read again leaves the list"
+        await on.press("escape", "B")
+        await on.sees("Stores and unreadable files")
+
+
+async def test_the_list_says_so_when_everything_can_be_read(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    async with stage(root) as on:
+        await on.press("U")
+        await on.sees("no unreadable files")
+        assert "restore" not in on.text()
+        await on.press("enter", "e", "r", "o")
+        await on.sees("no unreadable files")

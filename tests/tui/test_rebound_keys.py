@@ -36,7 +36,7 @@ NAMED = re.compile(r"(?:[Pp]ress|[·;.,]|then|with) (\S+) [a-z]")
 """A key in a sentence: `Press U to list`, `· u undo`, `; D restores it`."""
 
 
-WILDCARDS = "prefix; ? is any one letter"
+WILDCARDS = "wildcards; ? is any one letter"
 """Of the search syntax: no key."""
 WORDS = {"a", "space", "enter", "home", "end", "delete", "tab", "left", "right", "up", "down"}
 """Keys that are words of a sentence too."""

@@ -37,6 +37,7 @@ from memtui.stores.engram.relations import RelationPlanner
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
+from memtui.stores.plans import leads_to_other_store
 
 Row = Mapping[str, Any]
 
@@ -108,6 +109,12 @@ class Planner:
         reason = refusal(self.schema, change.act, memory)
         if reason:
             raise Refused(reason, where=memory.ref)
+        if leads_to_other_store(change, memory, view):
+            raise Refused(
+                "Engram relates its own observations only",
+                where=memory.ref,
+                do="link the other memory to this one",
+            )
         if change.act is Act.LINK:
             return self._relations().link(change, memory, view.get)
         if change.act is Act.UNLINK:

@@ -96,10 +96,15 @@ def _has_notes(folder: Path) -> bool:
 
 
 def _has_permalinks(folder: Path) -> bool:
-    """Whether one of the first notes, here or in the first folders, has a permalink."""
+    """Whether one of the first notes has a permalink; in basic-memory's own place also below.
+
+    Elsewhere a folder whose folders hold notes may as well be a folder of several stores.
+    """
     entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
     if _any_permalink(entries):
         return True
+    if folder.name != BASIC.name:
+        return False
     folders = [entry for entry in entries[:MOST_AGENTS] if _is_folder(entry)]
     return any(_any_permalink(list_folder(each.path)[0]) for each in folders[:MOST_FOLDERS])
 

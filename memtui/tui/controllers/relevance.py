@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.why import WhyScreen
-from memtui.tui.score_comparison import Hit
-
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
+    from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.picker import Picker
+    from memtui.tui.score_comparison import Hit
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -25,6 +24,8 @@ class RelevanceActions:
         return {"why": self._why}
 
     def _why(self) -> None:
+        from memtui.tui.dialogs.why import WhyScreen
+
         screen, found = self._screen, self._screen.found
         position = screen.memories.cursor
         if found is None or not 0 <= position < len(found.slots):
@@ -48,6 +49,8 @@ def _both(found: SearchResult, position: int) -> range:
 
 
 def _hit(library: Library, found: SearchResult, position: int) -> Hit:
+    from memtui.tui.score_comparison import Hit
+
     memory = found.rows[found.slots[position]]
     parts, near = library.explain(found, position), library.near_words(found, position)
     return Hit(memory.headline, position + 1, dict(parts), near)
@@ -84,10 +87,20 @@ class SimilarActions:
             self._screen.go_to_memory(chosen[0])
 
 
+def _note(memory: Memory, found: SimilarMemories) -> str:
+    """The entity, and the store where several have something similar."""
+    several = len({found.rows[slot].store for slot in found.slots}) > 1
+    return f"{memory.store} · {memory.entity}" if several else memory.entity
+
+
 def _picker(found: SimilarMemories) -> Picker:
+    from memtui.tui.dialogs.picker import Choice, Picker
+
     rows = found.rows
     choices = [
-        Choice(rows[slot].ref, rows[slot].headline, round(100 * score), note=rows[slot].entity)
+        Choice(
+            rows[slot].ref, rows[slot].headline, round(100 * score), note=_note(rows[slot], found)
+        )
         for slot, score in zip(found.slots, found.scores, strict=True)
     ]
     return Picker(_TITLES[found.how], choices, several=False, empty="nothing is like it")

@@ -1,26 +1,30 @@
-"""Files that another program broke: look at them, put the last good copy back."""
+"""Unreadable files: list, show and edit them, restore the last good copy."""
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
+from memtui.files import backups
 from memtui.library import repair
 from memtui.library.repair import BrokenFile
-from memtui.tui import key_bindings
+from memtui.model import Place
+from memtui.tui import key_bindings, terminal
 from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
 from memtui.tui.controllers.changes import ChangeActions
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library.planning import Planned
-    from memtui.stores.base import Unreadable, WritableStore
+    from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.unreadable import Fault
     from memtui.tui.screen_interface import ScreenInterface
 
 
 class RepairActions:
-    """BrokenFile files, opened read-only."""
+    """What can be done about files that cannot be read."""
 
     def __init__(
         self, screen: ScreenInterface, writer: ChangeWorker, changes: ChangeActions
@@ -30,49 +34,50 @@ class RepairActions:
         self._changes = changes
 
     def handlers(self) -> ActionHandlers:
-        return {"broken": self._pick}
+        return {"unreadable": self._list}
 
-    def refusal(self) -> str:
-        """Why there is nothing to look at; empty when there is."""
-        return "" if self._broken() else "every file could be read"
+    def _list(self) -> None:
+        from memtui.tui.dialogs.unreadable import FaultActs, UnreadableScreen
 
-    def _broken(self) -> list[tuple[str, Unreadable]]:
-        """Store label and fault of each file."""
         library = self._writer.library
-        states = library.snapshot.stores if library else ()
-        return [(state.label, fault) for state in states for fault in state.unreadable]
-
-    def _pick(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
-
-        broken = self._broken()
-        choices = []
-        for number, (label, fault) in enumerate(broken):
-            root = str(self._store(label).root)
-            name = os.path.relpath(fault.file, root) if fault.file.startswith(root) else fault.file
-            choices.append(Choice(str(number), name, note=fault.reason))
-        if len(broken) == 1:
-            self._look(*broken[0])
+        if library is None:
             return
+        acts = FaultActs(self._edit, self._look, self._restore_fault, self._reveal, self._has_copy)
+        screen = UnreadableScreen(lambda: library.snapshot.stores, acts)
+        self._screen.app.push_screen(screen)
 
-        def picked(values: tuple[str, ...] | None) -> None:
-            if values:
-                self._look(*broken[int(values[0])])
-
-        self._screen.app.push_screen(Picker("BrokenFile files", choices, several=False), picked)
-
-    def _store(self, label: str) -> WritableStore:
+    def _store(self, fault: Fault) -> WritableStore:
         library = self._writer.library
-        assert library is not None, "it has said which files are broken"
-        return library.store(label)
+        assert library is not None, "it has said which files are unreadable"
+        return library.store(fault.store.label)
 
-    def _look(self, label: str, fault: Unreadable) -> None:
-        store, state = self._store(label), self._screen.app.launch.state
+    def _has_copy(self, fault: Fault) -> bool:
+        state = self._screen.app.launch.state
+        if state is None or fault.store.read_only or repair.is_database(fault.path):
+            return False
+        return backups.last_good(fault.path, state) is not None
+
+    def _edit(self, fault: Fault) -> None:
+        line = repair.fault_line(fault.item.reason)
+        terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
+        self._screen.worker.refresh()
+
+    def _reveal(self, fault: Fault) -> None:
+        terminal.open_folder(self._screen.app, fault.path)
+
+    def _look(self, fault: Fault) -> None:
+        self._inspect(fault, partial(self._show, self._store(fault)))
+
+    def _restore_fault(self, fault: Fault) -> None:
+        self._inspect(fault, partial(self._restore, self._store(fault)))
+
+    def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
+        store, state = self._store(fault), self._screen.app.launch.state
         self._writer.ask(
-            lambda _: repair.inspect_file(store, fault.file, fault.reason, state),
-            lambda broken: self._show(store, broken),
+            lambda _: repair.inspect_file(store, fault.item.file, fault.item.reason, state),
+            done,
             self._changes.failed,
-            "broken",
+            "unreadable",
             opens=True,
         )
 

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.strip import Strip
 
 from memtui import text
-from memtui.library.repair import BrokenFile
-from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.library.repair import BrokenFile, is_database
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.widgets.list_window import ListWindow, TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -23,59 +28,196 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.library import StoreState
+    from memtui.stores.base import Unreadable
     from memtui.tui.appearance import Palette
 
 
-class UnreadableScreen(TextDialog):
-    """Lists the open stores and their unreadable files, with reasons."""
+LOOK_EVERY = 0.25
+"""Seconds between two looks at what is unreadable, while the list is open."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,U,q,enter", "dismiss", show=False)]
 
-    def __init__(self, stores: Sequence[StoreState]) -> None:
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An unreadable file or folder of a store."""
+
+    store: StoreState
+    item: Unreadable
+
+    @property
+    def path(self) -> Path:
+        return Path(self.item.file)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultActs:
+    """What the list can do about a fault; the caller carries it out."""
+
+    edit: Callable[[Fault], None]
+    """Open the file in the editor, at the line of the fault."""
+    show: Callable[[Fault], None]
+    """Show the file as it is."""
+    restore: Callable[[Fault], None]
+    """Replace the file by its last good copy."""
+    reveal: Callable[[Fault], None]
+    """Show the file in its folder."""
+    has_copy: Callable[[Fault], bool]
+    """Whether there is a good copy that may be restored."""
+
+
+class FaultList(ListWindow):
+    """The open stores, and below each its unreadable files, over which the cursor moves."""
+
+    def __init__(self) -> None:
         super().__init__()
-        self._stores = stores
+        self._lines: list[tuple[list[Segment], Fault | None]] = []
 
-    def box_title(self) -> str:
-        return "Stores and unreadable files"
+    def show(self, stores: Sequence[StoreState]) -> None:
+        """List the stores; the cursor stays on its file."""
+        kept = self.fault
+        self._lines = []
+        for store in stores:
+            self._lines += [([], None)] if self._lines else []
+            self._lines += _store(store, max(20, self.size.width - 2), self.palette)
+        at = [index for index, (_, fault) in enumerate(self._lines) if fault is not None]
+        same = [index for index in at if kept and self._fault(index).item.file == kept.item.file]
+        self.reset(cursor=(same or at or [0])[0])
+        self.refresh(layout=True)
 
-    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
-        lines: list[list[Segment]] = []
-        for store in self._stores:
-            lines.extend([[]] if lines else [])
-            lines.extend(_store(store, width - 1, palette))
-        return lines
+    def _fault(self, index: int) -> Fault:
+        fault = self._lines[index][1]
+        assert fault is not None, "the cursor stands on faults only"
+        return fault
+
+    @property
+    def fault(self) -> Fault | None:
+        """The fault under the cursor."""
+        return self._lines[self.cursor][1] if self.cursor < len(self._lines) else None
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def selectable(self, index: int) -> bool:
+        return self._lines[index][1] is not None
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.call_later(self.run_action, "screen.act_on('show')")
+
+    def cursor_moved(self) -> None:
+        self.call_later(self.run_action, "screen.update_keys")
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        segments, fault = self._lines[index]
+        if not selected or fault is None:
+            return Strip([Segment(" "), *segments])
+        ground = self.palette.cursor(focused=True)
+        words = [Segment(each.text, (each.style or Style.null()) + ground) for each in segments]
+        return Strip([Segment("▌", self.palette.accent + ground), *words]).adjust_cell_length(
+            width, ground
+        )
 
 
-def _store(store: StoreState, width: int, palette: Palette) -> list[list[Segment]]:
+class UnreadableScreen(FittingDialog[None]):
+    """Lists the open stores and what cannot be read of them, with what can be done about it."""
+
+    AUTO_FOCUS = "FaultList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", show=False),
+        Binding("enter", "act_on('show')", show=False),
+        Binding("e", "act_on('edit')", show=False),
+        Binding("r", "act_on('restore')", show=False),
+        Binding("o", "act_on('reveal')", show=False),
+    ]
+
+    def __init__(self, stores: Callable[[], Sequence[StoreState]], acts: FaultActs) -> None:
+        """`stores`: the stores as they are now; asked again while the list is open."""
+        super().__init__()
+        self._stores, self._acts = stores, acts
+        self._shown: Sequence[StoreState] = ()
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall") as box:
+            box.border_title = Content("Stores and unreadable files")
+            yield FaultList()
+            yield KeyLine(id="unreadable-keys")
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._fill)
+        self.set_interval(LOOK_EVERY, self._look)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def _look(self) -> None:
+        if tuple(self._stores()) != tuple(self._shown):
+            self._fill()
+
+    def _fill(self) -> None:
+        self._shown = self._stores()
+        faults = self.query_one(FaultList)
+        faults.show(self._shown)
+        self.fit(rows=max(1, faults.line_count()))
+        self.action_update_keys()
+
+    def action_update_keys(self) -> None:
+        """Show the keys of what can be done about the fault under the cursor."""
+        self.query_one(KeyLine).show(
+            [(key, words, "") for key, words, _ in self._possible()], [("esc", "back", "")]
+        )
+
+    def _possible(self) -> list[tuple[str, str, str]]:
+        """Key, words and act."""
+        fault = self.query_one(FaultList).fault
+        if fault is None:
+            return []
+        found = []
+        if fault.path.is_file():
+            found = [("enter", "show", "show")]
+            if not is_database(fault.path):
+                found.append(("e", "$EDITOR at the error", "edit"))
+        if self._acts.has_copy(fault):
+            found.append(("r", "restore last good copy", "restore"))
+        return [*found, ("o", "open folder", "reveal")]
+
+    def action_act_on(self, act: str) -> None:
+        """Do something about the fault under the cursor, if it is possible."""
+        fault = self.query_one(FaultList).fault
+        if fault is not None and act in {act for _, _, act in self._possible()}:
+            getattr(self._acts, act)(fault)
+
+
+def _store(
+    store: StoreState, width: int, palette: Palette
+) -> list[tuple[list[Segment], Fault | None]]:
     memories = f"{text.number(store.count)} memories, {store.format}"
     lines = [
         [
-            Segment(" "),
             Segment(text.cut(text.one_line(store.label), width // 2), palette.heading),
             Segment(text.cut(f"  {text.one_line(memories)}", width // 2), palette.dim),
         ]
     ]
     lines += [
-        [Segment(f" {part}", palette.dim)]
-        for part in text.wrap(text.file_name(str(store.root)), width)
+        [Segment(part, palette.dim)] for part in text.wrap(text.file_name(str(store.root)), width)
     ]
     if store.read_only:
         lines += [
-            [Segment(f" {part}", palette.warning)]
+            [Segment(part, palette.warning)]
             for part in text.wrap(f"read-only: {text.one_line(store.read_only)}", width)
         ]
     if not store.unreadable:
-        lines.append([Segment(" no unreadable files", palette.dim)])
+        lines.append([Segment("no unreadable files", palette.dim)])
+    found: list[tuple[list[Segment], Fault | None]] = [(line, None) for line in lines]
     for item in store.unreadable:
-        lines += [
-            [Segment(f" {part}", palette.text)]
-            for part in text.wrap("× " + text.file_name(item.file), width)
-        ]
-        lines += [
-            [Segment(f"   {part}", palette.warning)]
+        name = os.path.relpath(item.file, store.root)
+        name = item.file if name.startswith("..") or name == "." else name
+        first, *rest = text.wrap("× " + text.file_name(name), width)
+        found.append(([Segment(first, palette.text)], Fault(store, item)))
+        found += [([Segment(part, palette.text)], None) for part in rest]
+        found += [
+            ([Segment(f"  {part}", palette.warning)], None)
             for part in text.wrap(text.one_line(item.reason), width - 2)
         ]
-    return lines
+    return found
 
 
 LONGEST_LINE = 2_000

@@ -12,20 +12,22 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.controllers.detail import DetailController
-from memtui.tui.cursor_restore import restore_cursor
+from memtui.tui.controllers.kept_screen import KeptScreenController
+from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
-from memtui.tui.view_state import ViewState, day
+from memtui.tui.view_state import ViewState, day, day_range
 from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
+    from memtui.query import Query
 
 
 class SearchableScreen(PaneScreen):
@@ -39,6 +41,7 @@ class SearchableScreen(PaneScreen):
         self.found: SearchResult | None = None
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
+        self.kept_screen = KeptScreenController(self)
         self._number = 0
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
@@ -79,6 +82,27 @@ class SearchableScreen(PaneScreen):
         if whole:
             self._whole_from = min(self._whole_from, self._number)
 
+    def show_past(self, banner: Sequence[str]) -> None:
+        """The library is another one, as of a time: say so, and search it."""
+        self.banner.show(banner)
+        self.set_class(True, "-past")
+        self._start_over()
+
+    def leave_past(self) -> None:
+        """Show the present again."""
+        if self.worker.past is not None:
+            self.worker.go_to_present()
+            self.banner.show(())
+            self.set_class(False, "-past")
+            self._start_over()
+
+    def _start_over(self) -> None:
+        if self.memories.marked:
+            self.memories.unmark()
+        self.detail.show(None, ())
+        self.search()
+        self.update_keys()
+
     @on(messages.QueryTyped)
     def _typed(self, event: messages.QueryTyped) -> None:
         self.view = ViewState(event.text, self.view.chips)
@@ -117,12 +141,20 @@ class SearchableScreen(PaneScreen):
         if event.number != self._number or self.worker.library is None:
             return
         found = event.found
-        if self._answered != self.view:
-            self.memories.is_chosen = False
+        is_whole = self._is_whole or event.number >= self._whole_from
+        if not self.kept_screen.is_replaced_by(found.total, complete=is_whole):
+            return
+        rows, position, before = found.rows, self.memories.position, self.found
+        stays = self.memories.is_chosen and self._answered == self.view
+        stays = stays or self.kept_screen.is_shown(self.view)
         self.found, self._answered = found, self.view
-        rows = found.rows
-        stays = self.memories.is_chosen
-        cursor, top = restore_cursor(self.memories.position, found.slots, rows) if stays else (0, 0)
+        if stays:
+            cursor, top = restore_cursor(position, found.slots, rows)
+        elif self._is_whole and before and not _has_other_words(before.query, found.query):
+            cursor, top = keep_selected(position, found.slots, rows)
+        else:
+            cursor, top = 0, 0
+        self.memories.is_chosen = stays
         self.memories.show(
             rows,
             found.slots,
@@ -141,24 +173,28 @@ class SearchableScreen(PaneScreen):
             self.restore_selection()
         if self._wanted and self.memories.go_to(self._wanted):
             self._wanted = ""
-        self._is_whole = self._is_whole or event.number >= self._whole_from
+        self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
+        if self.kept_screen.is_unchecked:
+            self.kept_screen.checked()
         self.update_keys()
 
     @on(messages.Overviewed)
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        chips = self.view.query(self.now())
-        since = chips.since.time.date().isoformat() if chips.since else ""
-        until = chips.until.time.date().isoformat() if chips.until else ""
-        self.timeline.show(event.overview.timeline, since, until)
+        self.timeline.show(event.overview.timeline, *day_range(self.view.query(self.now())))
         self.statistics.show(self.status_text.statistics(event.overview.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:
         self.search_bar.line.learn(event.vocabulary, event.tags)
+
+    @property
+    def is_settled(self) -> bool:
+        """The list shows the whole answer to what is asked."""
+        return self._is_whole and self._answered == self.view
 
     def restore_selection(self) -> None:
         """Go to the memory that the last session ended on, if it has been read."""
@@ -198,6 +234,13 @@ class SearchableScreen(PaneScreen):
 
     def _chosen_entities(self) -> tuple[str, ...]:
         return queries.filter_values(self.view.query(self.now()), "entity")
+
+
+def _has_other_words(before: Query, now: Query) -> bool:
+    """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
+    a filter and another order leave it on its memory."""
+    wanted = (now.terms, now.groups)
+    return any(wanted) and wanted != (before.terms, before.groups)
 
 
 def _types_width(found: SearchResult) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -127,6 +127,21 @@ class EntityTree(ListWindow):
         self._counts, self._repeats, self._chosen = counts, repeats, frozenset(chosen)
         self._rebuild()
 
+    def preview(
+        self, lines: Sequence[Branch], count: int, unfolded: frozenset[str], label: str
+    ) -> None:
+        """Show the first lines of a tree of `count` lines, until its entities are known."""
+        blank = Branch("", "", 0, 0, True)
+        self._lines = [*lines, *[blank] * (count - len(lines))]
+        self._unfolded = set(unfolded) if lines else None
+        self.reset()
+        self.say_below(Content(label))
+
+    def lines(self) -> tuple[Sequence[Branch], int, frozenset[str], str]:
+        """What `preview` takes."""
+        label = self._border_subtitle.plain if self._border_subtitle is not None else ""
+        return self._lines, len(self._lines), frozenset(self._unfolded or ()), label
+
     def _rebuild(self, select: str | None = None) -> None:
         path = select if select is not None else self._path
         total = sum(self._counts.values()) - sum(self._repeats.values())
@@ -137,6 +152,11 @@ class EntityTree(ListWindow):
         self.reset(cursor=at, top=self.top)
         count = len(named)
         self.say_below(Content(text.number(count) if count else ""))
+
+    @property
+    def path(self) -> str:
+        """The entity under the cursor; empty on "everything"."""
+        return self._path
 
     @property
     def _path(self) -> str:

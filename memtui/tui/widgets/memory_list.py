@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,13 +18,13 @@ from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
 from memtui.tui.cursor_restore import CursorPosition, follow_serials
 from memtui.tui.layout import Pane
-from memtui.tui.messages import MemoryShown
+from memtui.tui.messages import MemoryShown, MoveWaits
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.library.snapshot import Rows
+    from memtui.config import Settings
 
 TYPE_MIN, TYPE_MAX = 5, 10
 ENTITY_MIN, ENTITY_MAX = 10, 24
@@ -49,6 +49,14 @@ MAX_SEARCHED_CHARS = 20_000
 """Characters of a text that are searched for that passage: half a millisecond."""
 MAX_READ = 400
 """Characters of a text that are read: more than a row can show."""
+
+
+class RowSource(Protocol):
+    """The memory and the serial of each row."""
+
+    def __getitem__(self, slot: int, /) -> Memory: ...
+
+    def serial(self, slot: int) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +97,7 @@ class MemoryList(ListWindow):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
         self._now = now
-        self._rows: Rows
+        self._rows: RowSource
         self._slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
         self._types = TYPE_MAX
@@ -101,20 +109,26 @@ class MemoryList(ListWindow):
         """Serials of new rows."""
         self.is_chosen = False
         """The user moved the cursor, so it stays on its memory while the list changes."""
+        self._present: range | None = None
+        """Lines that can be shown yet."""
         self._text_rows = 1
         self._dates = "ago"
 
     def on_mount(self) -> None:
-        settings = self.app.settings
+        self.use_settings(self.app.settings)
+
+    def use_settings(self, settings: Settings) -> None:
+        """Take density and dates from the settings."""
         self._dates = settings.dates
         self._text_rows, blank = ROWS[settings.density]
         self.line_height = self._text_rows + blank
+        self.reset(cursor=self.cursor, top=self.top)
 
     # Content
 
     def show(
         self,
-        rows: Rows,
+        rows: RowSource,
         slots: Sequence[int],
         words: tuple[str, ...],
         *,
@@ -122,6 +136,7 @@ class MemoryList(ListWindow):
         top: int = 0,
         types: int = TYPE_MAX,
         entities: int = ENTITY_MAX,
+        present: range | None = None,
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
@@ -133,7 +148,9 @@ class MemoryList(ListWindow):
             top: First line in view.
             types: Columns of the longest type; 0 leaves the types out.
             entities: Columns that entities want; 0 leaves them out.
+            present: Lines that can be shown yet; None: all.
         """
+        self._present = present
         self._rows, self._slots, self._words = rows, slots, words
         self._types, self._entities = types, entities
         self.reset(cursor=cursor, top=top)
@@ -169,6 +186,11 @@ class MemoryList(ListWindow):
     @property
     def slots(self) -> Sequence[int]:
         return self._slots
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Columns that types and entities want."""
+        return self._types, self._entities
 
     def toggle_mark(self) -> None:
         """Mark or unmark the memory under the cursor, then move to the next."""
@@ -230,6 +252,21 @@ class MemoryList(ListWindow):
         slot = int(self._slots[index])
         serial = self._rows.serial(slot)
         return slot, serial in self.marked, serial in self.fresh
+
+    def _step(self, lines: int) -> None:
+        """Move the cursor; to a line that cannot be shown yet once it can."""
+        at = max(0, min(self.cursor + lines, self.last))
+        if self._present is None or at in self._present:
+            super()._step(lines)
+        else:
+            self.screen.post_message(MoveWaits(lambda: super(MemoryList, self)._step(lines)))
+
+    def scroll_lines(self, lines: int) -> None:
+        if self._present is None:
+            super().scroll_lines(lines)
+
+    def selectable(self, index: int) -> bool:
+        return self._present is None or index in self._present
 
     def cursor_moved(self) -> None:
         self.is_chosen = True

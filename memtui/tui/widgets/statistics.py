@@ -78,6 +78,10 @@ class StatisticsPane(ListWindow):
         )
         self.reset(cursor=cursor, top=self.top)
 
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._rows
+
     def cursor_moved(self) -> None:
         self._is_chosen = True
 

@@ -74,6 +74,10 @@ class TimelinePane(ThemedWidget, can_focus=True):
         self.refresh()
 
     @property
+    def timeline(self) -> Timeline | None:
+        return self._timeline
+
+    @property
     def unit(self) -> Unit | None:
         return self._timeline.unit if self._timeline else None
 

@@ -165,3 +165,46 @@ def test_a_link_in_the_sidecar_leads_to_another_store(call: Call, ask: Ask, tmp_
     assert len(ask("traverse", link["target"], "--at", "2026-05-01", *stores)["reached"]) == 1
     assert ask("traverse", link["target"], "--at", "2026-06-02", *stores)["reached"] == []
     assert call("check", *stores) == 0
+
+
+def test_a_memory_is_linked_to_one_of_another_store_and_unlinked(
+    call: Call, ask: Ask, sample: Path
+) -> None:
+    places = ("--store", sample / "agent-memory", "--store", sample / "simple-memory")
+    items = sample / "agent-memory/memory/entities/anselm-pfitzner/items.json"
+    facts = items.read_bytes()
+    assert call("link", ANSELM, "relates_to", "simple-memory:fact_1a0", *places) == 0
+    (edge,) = [
+        e for e in ask("links", "fact_1a0", *places)["incoming"] if e["relation"] == "relates_to"
+    ]
+    assert edge["from"]["name"] == ANSELM
+    reached = ask("traverse", ANSELM, "--rel", "relates_to", *places)["reached"]
+    assert [one["name"] for one in reached] == ["simple-memory:fact_1a0"]
+    assert call("unlink", ANSELM, "relates_to", "simple-memory:fact_1a0", *places) == 0
+    assert ask("traverse", ANSELM, "--rel", "relates_to", *places)["reached"] == []
+    assert call("undo", *places) == 0
+    assert len(ask("traverse", ANSELM, "--rel", "relates_to", *places)["reached"]) == 1
+    assert (
+        sample / "agent-memory/memory/entities/anselm-pfitzner/items.json"
+    ).read_bytes() == facts
+
+
+def test_an_ended_link_is_followed_as_of_a_time_when_it_held(
+    call: Call, ask: Ask, sample: Path
+) -> None:
+    place = ("--store", sample / "agent-memory")
+    other = "agent-memory:4605b4e4-b494-4371-aed8-05adc59a6e17"
+    assert call("link", ANSELM, "relates_to", other, *place) == 0
+    assert call("unlink", ANSELM, "relates_to", other, *place) == 0
+    before = ask("traverse", ANSELM, "--rel", "relates_to", "--at", "2026-06-01", *place)["reached"]
+    assert [one["name"] for one in before] == [other]
+    assert ask("traverse", ANSELM, "--rel", "relates_to", *place)["reached"] == []
+    assert [link["target"] for link in ask("show", ANSELM, *place)["links"]] == ["quarterbell"]
+
+
+def test_engram_says_that_it_relates_its_own_observations_only(
+    call: Call, capsys: pytest.CaptureFixture[str], sample: Path
+) -> None:
+    places = ("--store", sample / "engram", "--store", sample / "simple-memory")
+    assert call("link", "engram:1", "related", "simple-memory:fact_1a0", *places) == 1
+    assert "its own observations only" in capsys.readouterr().err

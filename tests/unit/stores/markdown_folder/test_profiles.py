@@ -208,3 +208,9 @@ def test_a_format_and_a_profile_are_named(tmp_path: Path) -> None:
             Library.open([tmp_path], formats=[name])
     with pytest.raises(StoreError, match="no store of the format"):
         Library.open([tmp_path], formats=["ambient"])
+
+
+def test_a_folder_of_stores_is_no_store_itself() -> None:
+    found = [known.name for known, _ in registry.detect_within(SAMPLES)]
+    assert sorted(set(found)) == sorted(known.name for known in registry.FORMATS)
+    assert found.count("markdown-folder") == 5

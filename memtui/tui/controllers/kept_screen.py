@@ -1,0 +1,189 @@
+"""The first screen: what the last one showed, drawn at once and marked until it is checked.
+
+An act on a memory waits until the stores have been read; then it is done to the same memory, or
+not at all when that is gone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.tui import actions, screen_cache
+from memtui.tui.actions import MOVING
+from memtui.tui.screen_cache import KeptScreen
+from memtui.tui.view_state import ViewState, day_range
+
+if TYPE_CHECKING:
+    from memtui.tui.app_interface import Launch
+    from memtui.tui.screen_interface import ScreenInterface
+
+STORES_VARIABLE = "MEMTUI_STORES"
+AT_ONCE = frozenset(
+    {"search", "quit", "help", "theme", "redraw", "suspend", "palette", "zoom", "escape", "left"}
+    | {"detail.size", "detail.raw", "detail.fields"}
+    | {action.id for action in actions.ACTIONS if action.id.startswith("pane.")}
+    | {action.id for action in actions.ACTIONS if MOVING in action.scopes}
+)
+"""Actions that are about no memory."""
+CHECKING = "checking · "
+"""What stands before the counts until they are checked."""
+
+
+class KeptScreenController:
+    """Draws the screen that was kept, makes acts wait, and keeps the screen for next time."""
+
+    def __init__(self, screen: ScreenInterface) -> None:
+        self._screen = screen
+        self._kept: KeptScreen | None = None
+        self._view = screen.view
+        """What the kept screen shows."""
+        self._waiting: list[tuple[str | None, Callable[[], None]]] = []
+        """Ref of the memory under the cursor, and what to do with it; None: whatever is under it
+        after the moves that wait before it."""
+        self._release: Callable[[], None] | None = None
+
+    @property
+    def is_unchecked(self) -> bool:
+        """What the panes show is what was there last time."""
+        return self._kept is not None
+
+    def show(self) -> None:
+        """Show what was kept of this view, if anything was."""
+        screen, launch = self._screen, self._screen.app.launch
+        if launch.cache is None:
+            return
+        kept = screen_cache.load(launch.cache, _key(launch), self._view_key())
+        if kept is None or not (launch.loaded.settings.restore or kept.cursor == 0):
+            return
+        self._kept = kept
+        screen.memories.show(
+            kept.rows,
+            range(kept.total),
+            (),
+            cursor=kept.cursor,
+            top=kept.top,
+            types=kept.types,
+            entities=kept.entities,
+            present=range(kept.first, kept.first + len(kept.memories)),
+        )
+        screen.entities.preview(kept.branches, kept.branch_count, kept.unfolded, kept.entity_label)
+        screen.statistics.show(kept.statistics)
+        if kept.timeline is not None:
+            screen.timeline.show(kept.timeline, *day_range(screen.view.query(screen.now())))
+        chips = screen.view.chip_list()
+        counts = CHECKING + kept.counts
+        screen.chips.show(chips, kept.quiet, "", counts, kept.alert, kept.order)
+        screen.detail.roots = kept.roots
+        screen.detail.show(kept.detail, ())
+
+    def show_detail(self) -> None:
+        """Show the memory under the cursor if it was kept whole."""
+        memory, whole = self._screen.memories.memory, self._kept.detail if self._kept else None
+        same = memory is not None and whole is not None and memory.ref == whole.ref
+        self._screen.detail.show(whole if same else None, ())
+
+    def is_shown(self, view: ViewState) -> bool:
+        """Whether this view is what the kept screen shows."""
+        return self._kept is not None and view == self._view
+
+    def is_replaced_by(self, total: int, *, complete: bool) -> bool:
+        """Whether an answer is shown: not one that has fewer rows because stores are being read."""
+        kept = self._kept
+        return kept is None or complete or total >= kept.total or self._view != self._screen.view
+
+    # Acts
+
+    def waits(self, action_id: str) -> bool:
+        """Whether an action is about a memory that is not checked yet."""
+        return self.is_unchecked and action_id not in AT_ONCE
+
+    def wait(self, act: Callable[[], None]) -> None:
+        """Do this once the stores have been read, to the memory that is under the cursor now.
+
+        The keys typed next wait too, a second at most.
+        """
+        self._waiting.append((None if self._waiting else self._ref, act))
+        if self._release is None:
+            self._release = self._screen.app.key_queue.hold()
+
+    @property
+    def _ref(self) -> str:
+        memory = self._screen.memories.memory
+        return memory.ref if memory is not None else ""
+
+    def checked(self) -> None:
+        """The panes show what is there now: do what waited."""
+        self._kept = None
+        self._screen.call_after_refresh(self._do_waiting)
+
+    def _do_waiting(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        screen = self._screen
+        for ref, act in waiting:
+            if ref is None or self._ref == ref or screen.memories.go_to(ref):
+                screen.show_memory(screen.memories.memory)
+                act()
+            else:
+                screen.app.notify("That memory is no longer in the list.", severity="warning")
+        if self._release is not None:
+            self._release()
+            self._release = None
+
+    # Keeping
+
+    def keep(self) -> None:
+        """Keep what the panes show, unless it is about to change."""
+        launch = self._screen.app.launch
+        if launch.cache is None or self._kept is not None:
+            return
+        if (kept := self._collect()) is not None:
+            screen_cache.save(launch.cache, _key(launch), kept)
+
+    def _collect(self) -> KeptScreen | None:
+        screen, library = self._screen, self._screen.worker.library
+        found, memories = screen.found, screen.memories
+        if library is None or found is None or not screen.is_settled or found.words:
+            return None
+        first = 0 if memories.cursor < screen_cache.ROWS_KEPT // 2 else memories.top
+        slots = memories.slots[first : first + screen_cache.ROWS_KEPT]
+        branches, branch_count, unfolded, label = screen.entities.lines()
+        under, whole = memories.memory, screen.detail.memory
+        quiet, alert, order = screen.chips.words
+        return KeptScreen(
+            view=self._view_key(),
+            memories=tuple(found.rows[int(slot)] for slot in slots),
+            first=first,
+            total=len(memories.slots),
+            cursor=memories.cursor,
+            top=memories.top,
+            types=memories.widths[0],
+            entities=memories.widths[1],
+            order=order,
+            quiet=quiet,
+            counts=f"{text.number(found.total)} of {text.number(library.snapshot.count)}",
+            alert=alert,
+            branches=tuple(branches[: screen_cache.LINES_KEPT]),
+            unfolded=unfolded,
+            branch_count=branch_count,
+            entity_label=label,
+            statistics=tuple(screen.statistics.rows),
+            timeline=screen.timeline.timeline,
+            detail=whole if whole is not None and whole is under else None,
+            roots={store.label: store.root for store in library.snapshot.stores},
+        )
+
+    def _view_key(self) -> str:
+        """What is searched for, as the next session will name it."""
+        view = self._screen.view.settled(self._screen.now())
+        parts = [view.text, *(f"{chip.label} {chip.value}" for chip in view.chip_list())]
+        return "\n".join(parts)
+
+
+def _key(launch: Launch) -> str:
+    stores = launch.loaded.settings.stores
+    listed = os.environ.get(STORES_VARIABLE, "") or "\0".join(map(repr, stores))
+    return screen_cache.key_for(launch.roots, listed, Path.cwd())

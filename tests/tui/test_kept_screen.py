@@ -1,0 +1,240 @@
+"""The first frame shows what the last session showed, until the stores have been read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.config import Settings
+from memtui.library import Library
+from memtui.testing import hostile_values
+from memtui.tui import screen_cache
+from memtui.tui.controllers.kept_screen import CHECKING
+
+from .stage import FACTS, NOW, Stage, fact, stage, write_store
+
+MANY = {"people/alice": [fact(n, f"Fact {n}", f"2026-01-{n % 27 + 1:02}") for n in range(1, 400)]}
+ESCAPES = "plain \x1b]0;owned\x07\x1b[2J\u202e[b]bold[/b] end"
+
+
+@dataclass
+class Disk:
+    """A store that is read when the test says so, and the folders of state and cache."""
+
+    folder: Path
+    gate: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "store" / "memory"
+
+    @property
+    def kept(self) -> Path:
+        """The file with the kept screen."""
+        return next((self.folder / "cache" / screen_cache.FOLDER).glob("*.json"))
+
+    def open(self) -> Library:
+        self.gate.wait(600)  # for ever, but a failed test must end
+        return Library.open([self.root], cache=None, now=lambda: NOW)
+
+    async def session(self, *keys: str, settings: Settings | None = None) -> str:
+        """One session with these keys; returns the screen before it is left."""
+        folders = {"state": self.folder / "state", "cache": self.folder / "cache"}
+        async with stage(self.root, settings=settings, **folders) as on:
+            await on.press(*keys)
+            shown = on.text()
+            on.app.leave()
+        return shown
+
+    @asynccontextmanager
+    async def next_start(self, **more: Any) -> AsyncIterator[Stage]:
+        """The next session, before anything has been read."""
+        folders = {"state": self.folder / "state", "cache": self.folder / "cache"}
+        async with stage(self.root, open_library=self.open, **folders, **more) as on:
+            try:
+                yield on
+            finally:
+                self.gate.set()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return store(tmp_path)
+
+
+def store(folder: Path, facts: Mapping[str, Sequence[Mapping[str, Any]]] = FACTS) -> Disk:
+    write_store(folder / "store", facts)
+    return Disk(folder)
+
+
+def change(disk: Disk, entity: str, what: Callable[[list[dict[str, Any]]], object]) -> None:
+    items = disk.root / "entities" / entity / "items.json"
+    facts = json.loads(items.read_text(encoding="utf-8"))
+    what(facts)
+    items.write_text(json.dumps(facts, indent=2), encoding="utf-8")
+
+
+def bare(text: str) -> str:
+    """The screen without the footer and without the mark of what is not checked."""
+    return "\n".join(line for line in text.replace(CHECKING, " " * len(CHECKING)).split("\n")[:-1])
+
+
+async def test_the_first_frame_is_the_last_screen_and_marked(disk: Disk) -> None:
+    left = await disk.session("j", "j")
+    async with disk.next_start() as on:
+        await on.pilot.pause()
+        assert CHECKING in on.text()
+        assert bare(on.text()).split("\n")[2:] == bare(left).split("\n")[2:]
+        disk.gate.set()
+        await on.ready()
+        assert CHECKING not in on.text()
+        assert bare(on.text()) == bare(left)
+
+
+async def test_what_changed_meanwhile_replaces_it_and_the_cursor_stays(disk: Disk) -> None:
+    await disk.session("j", "j")
+    change(disk, "people-alice", lambda facts: facts[0].update(content="Alice moved on"))
+    change(disk, "people-bob", lambda facts: facts.append(fact(50, "Bob is new", "2026-11-21")))
+    async with disk.next_start() as on:
+        await on.pilot.pause()
+        assert "Bob is new" not in on.text()
+        under = on.browse.memories.memory
+        disk.gate.set()
+        await on.ready()
+        assert "Bob is new" in on.text()
+        assert "Alice moved on" in on.text()
+        assert under is not None
+        assert on.browse.memories.memory is not None
+        assert on.browse.memories.memory.ref == under.ref
+
+
+async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: Disk) -> None:
+    await disk.session("j")
+    change(disk, "people-bob", lambda facts: facts.append(fact(50, "Bob is new", "2026-11-21")))
+    async with disk.next_start() as on:
+        await on.pilot.pause()
+        under = on.browse.memories.memory
+        await on.pilot.press("space")
+        assert not on.browse.memories.marked
+        disk.gate.set()
+        await on.ready()
+        marked = [memory.ref for memory in on.browse.marked_memories()]
+        assert under is not None
+        assert marked == [under.ref]
+
+
+async def test_an_act_on_a_memory_that_is_gone_is_not_done(disk: Disk) -> None:
+    await disk.session()
+    async with disk.next_start(toasts=True) as on:
+        await on.pilot.pause()
+        first = on.browse.memories.memory
+        assert first is not None
+        await on.pilot.press("space")
+        change(
+            disk,
+            "shop-api",
+            lambda facts: facts.remove(next(f for f in facts if f["id"] in first.ref)),
+        )
+        disk.gate.set()
+        await on.ready()
+        assert not on.browse.memories.marked
+        assert "no longer in the list" in on.text()
+
+
+async def test_moves_go_on_and_those_beyond_what_was_kept_wait(tmp_path: Path) -> None:
+    disk = store(tmp_path, MANY)
+    await disk.session()
+    async with disk.next_start() as on:
+        await on.pilot.press("j", "j", "pagedown")
+        cursor = on.browse.memories.cursor
+        assert cursor > 2
+        await on.pilot.press("G")
+        assert on.browse.memories.cursor == cursor
+        disk.gate.set()
+        await on.ready()
+        assert on.browse.memories.cursor == len(MANY["people/alice"]) - 1
+        assert on.browse.detail.memory is on.browse.memories.memory
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_a_store_that_is_gone_or_another_one_is_not_shown(
+    disk: Disk, is_replaced: bool
+) -> None:
+    await disk.session()
+    shutil.move(disk.root, disk.folder / "elsewhere")
+    if is_replaced:
+        write_store(disk.root.parent, MANY)
+    async with disk.next_start() as on:
+        assert "Tokens expire" not in on.text()
+        assert CHECKING not in on.text()
+        write_store(disk.root.parent, MANY)
+
+
+async def test_another_view_is_not_shown(disk: Disk) -> None:
+    await disk.session()
+    async with disk.next_start(settings=Settings(sort="old")) as on:
+        assert CHECKING not in on.text()
+        assert "Tokens expire" not in on.text()
+
+
+async def test_quitting_before_the_truth_keeps_the_screen(disk: Disk) -> None:
+    await disk.session("j")
+    kept = disk.kept.read_text(encoding="utf-8")
+    async with disk.next_start() as on:
+        await on.pilot.press("j")
+        on.app.leave()
+    assert disk.kept.read_text(encoding="utf-8") == kept
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{}", "\x00\xff", '{"version": 1}', "9" * 5000])
+async def test_a_damaged_file_is_ignored(disk: Disk, damage: str) -> None:
+    await disk.session()
+    disk.kept.write_text(damage, encoding="latin-1")
+    async with disk.next_start() as on:
+        assert CHECKING not in on.text()
+
+
+def mutations(value: Any) -> list[Any]:
+    """The value with one of its parts, at any depth, replaced by something else."""
+    others: list[Any] = [None, -1, 1 << 70, "x", [None], hostile_values.ESC]
+    found = list(others)
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            found += [{**value, key: other} for other in mutations(inner)]
+            found.append({k: v for k, v in value.items() if k != key})
+    elif isinstance(value, list) and value:
+        found += [[other, *value[1:]] for other in mutations(value[0])]
+    return found
+
+
+async def test_any_damaged_value_is_ignored_or_harmless(disk: Disk) -> None:
+    await disk.session()
+    whole = json.loads(disk.kept.read_text(encoding="utf-8"))
+    cache, key, view = disk.folder / "cache", disk.kept.stem, whole["view"]
+    assert screen_cache.load(cache, key, view) is not None
+    for damaged in mutations(whole):
+        disk.kept.write_text(json.dumps(damaged), encoding="utf-8")
+        kept = screen_cache.load(cache, key, view)
+        assert kept is None or kept.rows[kept.cursor].ref
+
+
+async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Path) -> None:
+    facts = {"people/eve": [fact(1, ESCAPES, "2026-01-01", ESCAPES)]}
+    disk = store(tmp_path, facts)
+    await disk.session()
+    assert "\\u001b" not in disk.kept.read_text(encoding="utf-8")
+    planted = disk.kept.read_text(encoding="utf-8").replace("plain", "plain\\u001b[2J\\u202e")
+    disk.kept.write_text(planted, encoding="utf-8")
+    async with disk.next_start() as on:
+        assert CHECKING in on.text()
+        assert "\x1b" not in on.text()
+        assert "\u202e" not in on.text()
+        assert on.app.backstop_hits == 0

@@ -1,0 +1,80 @@
+"""The cursor stays on its memory; `/` on a search that stands selects its words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .stage import Stage, stage, write_store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+def selected(on: Stage) -> str:
+    memory = on.browse.memories.memory
+    assert memory is not None
+    assert on.browse.detail.memory is not None
+    assert on.browse.detail.memory.ref == memory.ref, "the detail shows what is selected"
+    return memory.headline
+
+
+async def test_leaving_a_search_keeps_the_selected_memory_selected(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter", "j")
+        stood_on = selected(on)
+        assert "tea" in stood_on
+        await on.press("escape")
+        assert on.query == ""
+        assert len(on.headlines()) > 2
+        assert selected(on) == stood_on
+
+
+@pytest.mark.parametrize("keys", [("v",), ("v", "v"), ("s", "space", "enter"), ("F",)])
+async def test_orders_and_filters_leave_the_cursor_on_its_memory(
+    root: Path, keys: tuple[str, ...]
+) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("status:all lisbon")
+        await on.press("enter", "escape")
+        assert selected(on) == "Alice lives in Lisbon since June"
+        before = on.headlines()
+        await on.press(*keys)
+        assert on.headlines() != before
+        assert selected(on) == "Alice lives in Lisbon since June"
+
+
+async def test_a_filter_that_hides_the_selected_memory_goes_to_the_first(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("G", "/")
+        await on.type("entity:people/bob")
+        await on.press("enter")
+        assert on.browse.memories.cursor == 0
+
+
+async def test_other_words_go_to_their_best_match(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("G", "/")
+        await on.type("redirect")
+        assert selected(on).startswith("The login redirect")
+
+
+async def test_typing_replaces_a_search_and_an_arrow_keeps_it(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter", "/")
+        await on.type("lisbon")
+        assert on.query == "lisbon"
+        await on.press("enter", "/", "right")
+        await on.type(" june")
+        assert on.query == "lisbon june"
+        await on.press("enter", "/", "home")
+        await on.type("since ")
+        assert on.query == "since lisbon june"
