@@ -251,7 +251,8 @@ class _Parser:
 def _is_open_word(text: str) -> bool:
     """Whether more letters may follow."""
     ends_in_letter = text[-1].isalnum() or text[-1] == "_" or text[-1] > "\x7f"
-    return ends_in_letter and text[0] != "-" and not re.search(r"[*?]", text)
+    is_word = bool(_HAS_LETTER.search(text)) and text[0] != "-"
+    return ends_in_letter and is_word and not re.search(r"[*?]", text)
 
 
 def _parse_term(token: Token, negated: bool) -> Term | None:
