@@ -214,6 +214,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("import", "I", "import", "Import from a bundle, a backup or JSON lines", (),
         (ANYWHERE,)),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
+    _action("stores", "O", "stores", "Choose the stores that are open"),
     _action("theme", "T", "theme", "Change theme"),
     _action("reload", "f5", "reload", "Reload from disk"),
     _action("redraw", "ctrl+l", "redraw", "Redraw screen", (EVERYWHERE,)),

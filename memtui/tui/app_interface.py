@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from signal import Signals
 
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
     from memtui.tui.key_queue import KeyQueue
 
@@ -41,6 +42,8 @@ class Launch:
     """Folders of theme files, later ones over earlier ones."""
     sixteen_colours: bool = False
     """The terminal has no more: the theme of its own colours is used."""
+    catalog: Callable[[], StoreCatalog] | None = None
+    """The stores to choose from; called in a worker. None: there is nothing to choose."""
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
@@ -78,6 +81,10 @@ class AppInterface(App[None]):
 
     def redraw(self) -> None:
         """Draw every widget and every cell of the terminal again."""
+        raise NotImplementedError
+
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores, on a screen made anew; what was searched for stays."""
         raise NotImplementedError
 
     def leave(self) -> None:

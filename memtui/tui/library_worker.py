@@ -172,6 +172,13 @@ class LibraryWorker:
             roots = [store.root for store in self.library.stores]
             self._watcher = FileWatcher(roots, self._touched)
 
+    def close(self) -> None:
+        """Stop watching, and close the journal: other stores take the place of these."""
+        if self._watcher is not None:
+            self._watcher.end()
+        if self.library is not None:
+            self.library.close()
+
     def refresh_unless_typing(self) -> None:
         """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second."""
         if monotonic() - self._searched > TYPING:

@@ -17,6 +17,7 @@ from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState
@@ -36,14 +37,22 @@ class BrowseScreen(SearchableScreen):
     """Browse, search and edit the memories of the open stores."""
 
     def __init__(
-        self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
+        self,
+        open_library: Callable[[], Library],
+        sessions: SessionState,
+        now: datetime,
+        *,
+        shows_kept: bool = True,
     ) -> None:
+        """`shows_kept`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
+        self._shows_kept = shows_kept
         self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
+        self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
@@ -51,14 +60,15 @@ class BrowseScreen(SearchableScreen):
 
     def on_mount(self) -> None:
         asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
-        for controller in (PaneActions(self), self._reading, *asking):
+        for controller in (PaneActions(self), self._reading, self.stores, *asking):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
-        self.kept_screen.show()
+        if self._shows_kept:
+            self.kept_screen.show()
 
     # Acts
 
@@ -171,6 +181,7 @@ class BrowseScreen(SearchableScreen):
         self.worker.watch()
         self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
         self.editing.begin()
+        self.stores.begin()
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:
