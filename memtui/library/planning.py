@@ -13,6 +13,7 @@ from memtui.changes import (
     Outcome,
     Plan,
     RowEdit,
+    SidecarEdit,
     StoreEdits,
     TextEdit,
     ValueEdit,
@@ -139,7 +140,7 @@ def plan(
         RefError: a ref names no memory.
     """
     plans: list[Plan] = []
-    edits: dict[str, list[Edit]] = {}
+    edits: dict[str, _StoreEdits] = {}
     together = BatchView(view, plans)
     for change in changes:
         store = stores.get(change.store)
@@ -149,31 +150,81 @@ def plan(
             raise Refused(why, where=change.store)
         made = repeated_add(change, plans) or store.plan(change, together)
         plans.append(made)
-        _add(edits.setdefault(change.store, []), made.edits)
+        edits.setdefault(change.store, _StoreEdits()).add(made.edits)
     parts = tuple(
-        StoreEdits(str(stores[label].root), tuple(found)) for label, found in edits.items() if found
+        StoreEdits(str(stores[label].root), tuple(found.edits))
+        for label, found in edits.items()
+        if found.edits
     )
     return Planned(title or _title(changes, view.get), tuple(plans), parts)
 
 
-def _add(known: list[Edit], edits: Iterable[Edit]) -> None:
-    """Append edits, but each edit of a whole file or value only once: two memories added to a new
-    entity create its file once."""
-    seen = {edit for edit in known if isinstance(edit, TextEdit | ValueEdit)}
-    for edit in edits:
-        if isinstance(edit, TextEdit | ValueEdit):
-            if edit in seen:
-                continue
-            seen.add(edit)
-        known.append(edit)
+class _StoreEdits:
+    """The edits of one store, without repetitions.
+
+    An edit of a whole file or value is made only once: two memories added to a new entity create
+    its file once. Two edits of one row or one entry of the sidecar, as when a memory is tagged and
+    pinned, become one edit with both values.
+    """
+
+    def __init__(self) -> None:
+        self.edits: list[Edit] = []
+        self._seen: set[Edit] = set()
+        self._places: dict[tuple[object, ...], int] = {}
+
+    def add(self, edits: Iterable[Edit]) -> None:
+        for edit in edits:
+            if isinstance(edit, TextEdit | ValueEdit):
+                if edit in self._seen:
+                    continue
+                self._seen.add(edit)
+            elif isinstance(edit, SidecarEdit | RowEdit):
+                place = _place(edit)
+                at = self._places.setdefault(place, len(self.edits))
+                if at < len(self.edits):
+                    known = self.edits[at]
+                    if isinstance(known, SidecarEdit | RowEdit) and _is_joinable(known, edit):
+                        self.edits[at] = _joined_edits(known, edit)
+                        continue
+            self.edits.append(edit)
+
+
+def _place(edit: SidecarEdit | RowEdit) -> tuple[object, ...]:
+    if isinstance(edit, SidecarEdit):
+        return edit.root, edit.id
+    return edit.path, edit.table, *sorted(edit.key.items())
+
+
+def _is_joinable(first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit) -> bool:
+    """Whether both were planned from the same values and neither removes the entry."""
+    before, other = first.before or {}, second.before or {}
+    same = all(before[name] == other[name] for name in before.keys() & other.keys())
+    if isinstance(first, RowEdit) and (first.before is None or second.before is None):
+        return False
+    return same and first.after is not None and second.after is not None
+
+
+def _joined_edits(
+    first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit
+) -> SidecarEdit | RowEdit:
+    """One edit that makes the changes of both; of the same value, that of the second."""
+    before, after = dict(first.before or {}), dict(first.after or {})
+    was, now = second.before or {}, second.after or {}
+    after |= {name: value for name, value in now.items() if was.get(name) != value}
+    for name in was.keys() - now.keys():
+        after.pop(name, None)
+    if isinstance(first, SidecarEdit):
+        return replace(first, after=after)
+    return replace(first, before={**was, **before}, after={**now, **after})
 
 
 def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
     if not changes:
         return "nothing"
     verb = _VERBS[changes[0].act]
-    if len(changes) > 1:
-        return f"{verb} {len(changes)} memories"
+    count = len({change.ref or number for number, change in enumerate(changes)})
+    if count > 1:
+        return f"{verb} {count} memories"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)

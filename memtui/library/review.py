@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
-from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
 from memtui.model import Memory
@@ -27,6 +28,8 @@ from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
 from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.model_requests import ModelRequest, parse_summary, summary_request
+from memtui.upkeep.proposal_texts import proposed_text, request_for, with_answer, with_text
 from memtui.upkeep.proposals import (
     RULES,
     Proposal,
@@ -181,11 +184,52 @@ class ReviewQueue:
         """The proposal that puts this summary in the place of a batch."""
         return propose_summary(entity, batch, summary, self.context)
 
+    def memories(self, proposal: Proposal) -> list[Memory]:
+        """The memories of a proposal that are still there; what stays comes first."""
+        found = []
+        for ref in proposal.refs:
+            with suppress(RefError):
+                found.append(self._library.get(ref))
+        return found
+
     def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
         """The same merge with another text for the memory that stays. Raises RefError."""
         kept, *others = (self._library.get(ref) for ref in proposal.refs)
         changes = merge_into(kept, others, self.context, text)
         return replace(proposal, changes=changes, reason="merged by a model: read it first")
+
+    def proposed_text(self, proposal: Proposal) -> str | None:
+        """The text that accepting would write; None if there is none that could be edited."""
+        kept = next(iter(self.memories(proposal)), None)
+        if kept is None or not self._can(Act.EDIT, kept):
+            return None
+        return proposed_text(proposal, kept)
+
+    def with_text(self, proposal: Proposal, text: str) -> Proposal:
+        """The same proposal writing another text. Raises RefError."""
+        return with_text(proposal, self._library.get(proposal.refs[0]), text)
+
+    def model_request(self, proposal: Proposal) -> ModelRequest | None:
+        """What a model would be asked; None where its text is of no use. Raises ModelError."""
+        if proposal.kind is ProposalKind.COMPACTION:
+            batch = self._batch_of(proposal)
+            return summary_request(batch) if batch else None
+        return request_for(proposal, self.memories(proposal))
+
+    def with_answer(self, proposal: Proposal, answer: str) -> Proposal:
+        """The proposal with the text of the model's answer. Raises ModelError or RefError."""
+        if proposal.kind is ProposalKind.COMPACTION:
+            batch = self._batch_of(proposal)
+            return self.summarised(batch[0].entity, batch, parse_summary(answer))
+        memories = [self._library.get(ref) for ref in proposal.refs]
+        return with_answer(proposal, memories, answer, self.context)
+
+    def _batch_of(self, proposal: Proposal) -> list[Memory]:
+        """The memories that one summary may replace, among them those of this compaction."""
+        for _, batch in self.due_batches():
+            if proposal.refs[0] in {memory.ref for memory in batch}:
+                return batch
+        return []
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""

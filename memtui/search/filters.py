@@ -154,8 +154,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
     leaves = leaves or NoLeaves(len(columns))
     for part in query.conditions:
         if (values := _VALUES.get(part.field)) is not None:
-            codes = combinations.values[part.field]
-            passed = _allowed_values(part, values(columns))[codes]
+            passed = _match_values(part, values(columns), combinations.values.__getitem__, columns)
             known = by_combination.get(part.field)
             by_combination[part.field] = passed if known is None else known & passed
         elif part.field == "entity":
@@ -234,9 +233,9 @@ def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
 def _match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
     """The slots for which a condition holds, a negated one too."""
     if (values := _VALUES.get(part.field)) is not None:
-        codes = getattr(columns, part.field).astype(np.int64)
-        passed: Mask = _allowed_values(part, values(columns))[codes]
-        return passed
+        return _match_values(
+            part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
+        )
     if part.field == "entity":
         return _match_entities(columns, part)
     if part.field == "tag":
@@ -284,6 +283,26 @@ def _is_wanted(wanted: Collection[str]) -> Callable[[str], bool]:
     either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
     matches = re.compile(either).match
     return lambda value: value in wanted or matches(value) is not None
+
+
+def _match_values(
+    part: Condition,
+    vocabulary: Sequence[str],
+    codes: Callable[[str], NDArray[Any]],
+    columns: Columns,
+) -> Mask:
+    """Evaluate a condition over a field with few values; `codes` gives a field's codes.
+
+    A memory without a type is listed by its kind, so that its kind is found as its type too.
+    """
+    passed: Mask = _allowed_values(part, vocabulary)[codes(part.field)]
+    kinds = [value for value in part.values if value]
+    if part.field != "type" or not kinds:
+        return passed
+    untyped = _codes(columns.types, lambda value: not value)[codes("type")]
+    listed = untyped & _codes(KINDS, _is_wanted(kinds))[codes("kind")]
+    found: Mask = passed & ~listed if part.negated else passed | listed
+    return found
 
 
 def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
@@ -345,6 +364,8 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         folded = dict.fromkeys(value.casefold() for value in known(columns))
         for value in part.values:
             if not value or "*" in value or value in folded:
+                continue
+            if part.field == "type" and value in KINDS:
                 continue
             if part.field == "entity" and any(value in path for path in folded):
                 continue

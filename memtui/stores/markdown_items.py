@@ -4,24 +4,18 @@ Agents keep many memories in one file as bullets, without ids. An item is a bull
 that is indented below it, or a paragraph, a table or a code block that stands in no list. Headings,
 comments and blank lines belong to no item and are never written.
 
-The name of an item comes from its text, so it changes when the text does. Where memtui itself edits
-an item, the sidecar keeps the name for the new text (key `text`), so that tags, links and undo stay
-with it. Text that another program edits is another item.
+The name of an item comes from its text, see `text_names`.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 
 from memtui.errors import Refused
 from memtui.stores.sidecar import Sidecar
-
-TEXT_KEY = "text"
-"""Key of a sidecar entry: the `text_key` of the item that has this name now."""
+from memtui.stores.text_names import name_texts, text_key
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -166,11 +160,6 @@ def _begins_another(line: str) -> bool:
 # ---- names --------------------------------------------------------------------------------------
 
 
-def text_key(text: str) -> str:
-    """A short digest of an item's text: its name where it has no better one."""
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
-
-
 def name_items(
     items: Sequence[MarkdownItem],
     prefix: str,
@@ -187,27 +176,9 @@ def name_items(
         shard: the shard of the file.
         own_name: a name that the item's text gives, such as the file it links to; else "".
     """
-    kept: dict[str, list[str]] = {}
-    for id, entry in sidecar.of_shard(shard):
-        key = entry.get(TEXT_KEY)
-        if isinstance(key, str) and id.startswith(prefix):
-            kept.setdefault(key, []).append(id)
-    taken = {id for ids in kept.values() for id in ids}
-    present: set[str] = set()
-    named = []
-    counts: Counter[str] = Counter()
-    for item in items:
-        key = text_key(item.text)
-        id = next((id for id in kept.get(key, ()) if id not in present), "")
-        if not id:
-            natural = prefix + (own_name(item) or key)
-            id = natural
-            while id in taken or id in present:
-                counts[natural] += 1
-                id = f"{natural}~{counts[natural] + 1}"
-        present.add(id)
-        named.append((id, item))
-    return named
+    keys = [text_key(item.text) for item in items]
+    texts = [(key, prefix + (own_name(item) or key)) for key, item in zip(keys, items, strict=True)]
+    return list(zip(name_texts(texts, prefix, sidecar, shard), items, strict=True))
 
 
 # ---- changes ------------------------------------------------------------------------------------

@@ -22,7 +22,9 @@ from memtui.stores import (
     ambient,
     claude_code,
     engram,
+    hermes,
     markdown_folder,
+    mcp_memory,
     simple_memory,
     workspace,
 )
@@ -43,6 +45,8 @@ FORMATS: tuple[Format, ...] = (
     simple_memory.FORMAT,
     workspace.FORMAT,
     claude_code.FORMAT,
+    mcp_memory.FORMAT,
+    hermes.FORMAT,
     markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""

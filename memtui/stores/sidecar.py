@@ -27,7 +27,9 @@ An entry may hold these keys, all optional; others are carried along untouched:
     supersedes     list of ids: lineage that the store cannot write down
     superseded_by  list of ids
     status         retired or superseded, where the store's format has no word for it
-    text           digest of the text that an item without an id has since memtui edited it
+    text           digest of the text that a memory without an id has since memtui edited it
+    created        ISO time at which memtui added it, where the store's format has no times
+    updated        ISO time of memtui's last edit, where the store's format has no times
     kept           {"memory": record of `model.to_record`, "places": [{"file", "index", "raw"}]}:
                    a memory that the store itself no longer holds, and where its text stood
 """
@@ -268,6 +270,8 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     retired = memory.status == "retired"
     return replace(
         memory,
+        created=memory.created or _time(entry.get("created")),
+        updated=memory.updated or _time(entry.get("updated")),
         status="superseded" if retired and superseded_by else memory.status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),

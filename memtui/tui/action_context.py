@@ -25,6 +25,8 @@ class ActionContext:
     zoomed: bool = False
     can_go_back: bool = False
     can_go_forward: bool = False
+    past: str = ""
+    """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
     """Why the action with this id, which changes something, cannot be done; empty when it can."""
 
@@ -36,8 +38,20 @@ def always(_: ActionContext) -> str:
     return ""
 
 
+def opened(now: ActionContext) -> str:
+    return now.refused("queue")
+
+
 def memory(now: ActionContext) -> str:
     return "" if now.has_memory else "no memory is selected"
+
+
+def present_memory(now: ActionContext) -> str:
+    return now.past or memory(now)
+
+
+def present(now: ActionContext) -> str:
+    return now.past
 
 
 def filters(now: ActionContext) -> str:

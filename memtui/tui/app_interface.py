@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual.app import App
 
@@ -15,9 +15,12 @@ from memtui.config import LoadedSettings, Settings
 if TYPE_CHECKING:
     from signal import Signals
 
+    from memtui.config.schema import Setting
+    from memtui.errors import ConfigError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
+    from memtui.tui.clipboard import CopyOutcome
     from memtui.tui.key_queue import KeyQueue
 
 
@@ -49,6 +52,13 @@ class Launch:
     now: Callable[[], datetime] = _utc_now
 
 
+@runtime_checkable
+class DraftKeeper(Protocol):
+    """A screen in which something is written that is not saved yet."""
+
+    def keep_draft(self, *, last: bool = False) -> bool: ...
+
+
 class AppInterface(App[None]):
     """Settings, clock, colours and life cycle of the app."""
 
@@ -77,6 +87,18 @@ class AppInterface(App[None]):
 
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
+        raise NotImplementedError
+
+    def save_setting(self, setting: Setting, value: Any) -> None:
+        """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
+        raise NotImplementedError
+
+    def reload_settings(self) -> Sequence[ConfigError]:
+        """Read config.toml again and use it; returns its faults."""
+        raise NotImplementedError
+
+    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+        """Copy to the clipboard in a job; `done` is told what took it."""
         raise NotImplementedError
 
     def redraw(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memtui import text
 from memtui.changes import Act, Change
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import WritableStore
@@ -76,6 +77,67 @@ def _is_shown(field: Field) -> bool:
 
 def _with_value(one: Field, value: str) -> Field:
     return Field(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
+
+
+UNCHANGED = "unchanged"
+
+
+def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> Form:
+    """Change importance, type, tags, entity and pin of several memories; what is left empty stays.
+
+    What a memory's store cannot change is left out for that memory and counted.
+    """
+
+    def changes(values: Values, force: bool) -> list[Change]:
+        wanted = {name: values[name].strip() for name in ("type", "entity") if values[name].strip()}
+        if values["importance"] != UNCHANGED:
+            wanted["importance"] = values["importance"]
+        asked = tags_of(values["tags"])
+        pin = {"pin": Act.PIN, "unpin": Act.UNPIN}.get(values["pin"])
+        made = []
+        for memory in memories:
+            fields: dict[str, Any] = {
+                name: value for name, value in wanted.items() if value != getattr(memory, name)
+            }
+            tags = _retagged(memory.tags, asked)
+            if asked and tags != memory.tags:
+                fields["tags"] = tags
+            if fields:
+                made.append(Change(Act.EDIT, memory.store, memory.ref, fields, force))
+            if pin is not None and memory.pinned != (pin is Act.PIN):
+                made.append(Change(pin, memory.store, memory.ref, {}, force))
+        return made
+
+    def line(name: str) -> Field:
+        hint = _present([value_of(memory, name) for memory in memories])
+        return Field(name, LABELS[name], Kind.LINE, "", tuple(known.get(name, ())), "", hint)
+
+    tags = Field("tags", "Tags", Kind.LINE, "", (), "", "tag to add, -tag to remove")
+    choices = (UNCHANGED, *IMPORTANCES)
+    fields = (
+        Field("importance", LABELS["importance"], Kind.ONE_OF, UNCHANGED, choices),
+        line("type"),
+        tags,
+        line("entity"),
+        Field("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
+    )
+    return Form(
+        f"Edit {len(memories)} memories",
+        fields,
+        changes,
+        focus="importance",
+        store=memories[0].store,
+        about=tuple(memories),
+        as_possible=True,
+    )
+
+
+def _present(values: Sequence[str]) -> str:
+    """The hint of a field of several memories: what it is now."""
+    found = set(values)
+    if len(found) == 1:
+        return f"{UNCHANGED}: {text.one_line(values[0]) or 'none'}"
+    return f"{UNCHANGED}: {len(found)} different"
 
 
 def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
@@ -271,4 +333,6 @@ def again(
         return rate(memories)
     if act is Act.MERGE and len(memories) > 1:
         return merge(memories[0], memories[1:])
+    if act is Act.EDIT and len(memories) > 1:
+        return several(memories, known)
     return edit(memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT)

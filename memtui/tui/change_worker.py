@@ -6,13 +6,13 @@ the one before. Writes run in the order in which they were asked for.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.changes import Change
-from memtui.errors import ForeignOwner, MemtuiError
+from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.tui.diff_lines import DiffLine, diff_files
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
@@ -32,11 +32,53 @@ class Preview:
 
     planned: Planned
     lines: tuple[DiffLine, ...]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> how many of the changes that were asked for are not possible for it."""
 
 
 def preview(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
     """Plan these changes and compute their diffs. Raises what planning raises."""
     return preview_of(library.plan(changes, title))
+
+
+def preview_possible(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
+    """Plan those of these changes that are possible, each field of an edit by itself if need be.
+
+    Raises:
+        Refused: none of them is possible.
+    """
+    try:
+        return preview(library, changes, title)
+    except (Refused, RefError):
+        pass
+    possible: list[Change] = []
+    left_out: Counter[str] = Counter()
+    for change in changes:
+        if not _why_impossible(library, change):
+            possible.append(change)
+            continue
+        fields: dict[str, object] = {}
+        for name, value in change.fields.items() or [("", None)]:
+            one = replace(change, fields={name: value} if name else {})
+            if why := _why_impossible(library, one):
+                left_out[why] += 1
+            else:
+                fields[name] = value
+        if fields:
+            possible.append(replace(change, fields=fields))
+    if not possible:
+        raise Refused("; ".join(left_out) or "nothing can be changed here")
+    return replace(preview(library, possible, title), left_out=left_out)
+
+
+def _why_impossible(library: Library, change: Change) -> str:
+    try:
+        library.plan([change])
+    except Refused as error:
+        return error.what
+    except RefError:
+        return "no longer there"
+    return ""
 
 
 def preview_of(planned: Planned) -> Preview:

@@ -54,6 +54,8 @@ class Form:
     """Label of the store it writes to."""
     about: tuple[Memory, ...] = ()
     """The memories it changes; empty when adding one."""
+    as_possible: bool = False
+    """Changes that a memory cannot have are left out and counted, the others are made."""
 
 
 TEXT_FIELDS = ("title", "type", "entity")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -48,9 +48,21 @@ def _outcome(planned: Planned) -> list[OutcomeLine]:
     return [OutcomeLine(reason, tone, str(outcome))]
 
 
+def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[OutcomeLine, ...]:
+    """How many memories a plan changes, and what is left out and why."""
+    refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
+    said = [OutcomeLine(_count_memories(len(refs)), Tone.GOOD, "changes")]
+    said += [
+        OutcomeLine(f"{_count_memories(count)}: {why}", Tone.WARNING, "left out")
+        for why, count in left_out.items()
+    ]
+    return tuple(said)
+
+
 def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
     """The memories that a plan changes, one per line."""
-    refs = [change.ref for plan in planned.plans for change in plan.changes if change.ref]
+    changes = [change for plan in planned.plans for change in plan.changes]
+    refs = list(dict.fromkeys(change.ref for change in changes if change.ref))
     said = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
     return (*said, *_more(len(refs)))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -90,6 +90,12 @@ class ScreenInterface(Protocol):
     def search(self, *, typing: bool = False) -> None: ...
 
     def search_again(self, *, whole: bool = False) -> None: ...
+
+    # As of a time
+
+    def show_past(self, banner: Sequence[str]) -> None: ...
+
+    def leave_past(self) -> None: ...
 
     # Memories
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -39,8 +40,7 @@ class SessionState:
         if settings.sort:
             view = view.ordered(queries.Sort(settings.sort))
         if settings.status != ("current",):
-            statuses = [s for name in settings.status for s in _statuses(name)]
-            view = view.with_values("status", statuses)
+            view = view.with_values("status", status_values(settings.status))
         return view
 
     @property
@@ -82,6 +82,13 @@ class SessionState:
             seen=now.isoformat(),
         )
         session.save(self._launch.state, self._key, kept)
+
+
+def status_values(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The filter of the setting `list.status`; none where it is the default."""
+    if tuple(chosen) == ("current",):
+        return ()
+    return tuple(status for name in chosen for status in _statuses(name))
 
 
 def _statuses(name: str) -> tuple[str, ...]:

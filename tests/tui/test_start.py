@@ -5,7 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("numpy", "whoosh", "humanize", "watchfiles", "sqlite3", "yaml")
+HEAVY = (
+    "numpy",
+    "whoosh",
+    "humanize",
+    "watchfiles",
+    "sqlite3",
+    "yaml",
+    "memtui.tui.dialogs.dialog",
+)
 """Each takes a good part of the time to the first paint; they are loaded when first used."""
 
 

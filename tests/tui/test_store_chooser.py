@@ -1,4 +1,4 @@
-"""`O`: the stores by project and program, which of them are open, and new ones as they come."""
+"""`0`: the stores by project and program, which of them are open, and new ones as they come."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def toasts(on: Stage) -> list[str]:
 async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path) -> None:
     async with started(home) as on:
         assert len(on.headlines()) == 2
-        await on.press("O")
+        await on.press("0")
         assert isinstance(on.app.screen, StoreChooser)
         text = on.text()
         assert "~/code/harbour (this folder)" in text
@@ -101,7 +101,7 @@ async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path)
         assert [key.partition(":")[0] for key in choice] == ["agent-memory"]
     async with started(home) as on:
         assert on.headlines() == ["tides"]
-        await on.press("O", "a", "enter")
+        await on.press("0", "a", "enter")
         await on.ready()
         assert len(on.headlines()) == 2
         assert json.loads((home / "state" / FILE).read_text()) == {}
@@ -113,7 +113,7 @@ async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path)
 
 async def test_at_least_one_store_stays_open_and_escape_changes_nothing(home: Path) -> None:
     async with started(home) as on:
-        await on.press("O", "a", "enter")
+        await on.press("0", "a", "enter")
         assert isinstance(on.app.screen, StoreChooser)
         assert "Choose at least one store." in toasts(on)
         await on.press("escape")
@@ -133,7 +133,7 @@ async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
         await on.settle()
         (told,) = [words for words in toasts(on) if "memory-bank" in words]
         assert told.startswith("Memory bank: ")
-        await on.press("O")
+        await on.press("0")
         (line,) = [line for line in on.text().split("\n") if "[✓] Memory bank" in line]
         assert "new" in line
 
@@ -154,7 +154,7 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
 async def test_a_damaged_file_is_named(home: Path) -> None:
     (next((home / "code" / "harbour" / "facts").rglob("items.json"))).write_text("[{]")
     async with started(home) as on:
-        await on.press("O")
+        await on.press("0")
         assert "× 1 unreadable" in on.text()
         assert "items.json" in on.text()
 
@@ -163,14 +163,14 @@ async def test_how_it_looks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
     shutil.copytree(paths.bundled_folder("sample-data") / "ambient", home / ".ambient")
     monkeypatch.setattr("memtui.text.short_ago", lambda *_: "3d")
     async with started(home, (80, 24)) as on:
-        await on.press("O", "j", "space")
+        await on.press("0", "j", "space")
         lines = [line for line in on.text().split("\n") if "/code/harb" not in line[:60]]
         compare("stores-80x24", "\n".join(lines))
 
 
 async def test_on_a_large_screen_the_box_is_as_high_as_its_list(home: Path) -> None:
     async with started(home, (160, 45)) as on:
-        await on.press("O")
+        await on.press("0")
         box = on.app.screen.query_one(".box")
         assert box.size.height < 15
         assert on.app.screen.query_one("#store-keys").region.bottom <= box.region.bottom

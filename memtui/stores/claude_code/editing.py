@@ -29,15 +29,14 @@ from memtui.stores.importing import is_import
 from memtui.stores.markdown import with_body
 from memtui.stores.markdown_documents import open_document, planned_text, with_heading
 from memtui.stores.markdown_items import (
-    TEXT_KEY,
     MarkdownItem,
     remove_item,
     replace_item,
-    text_key,
     without_blanks,
 )
 from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import dangling_warnings, plan_one, tag_edits
+from memtui.stores.text_names import TEXT_KEY, text_key
 
 EDITABLE = frozenset({"content", "title", "type", "tags"})
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memtui.files.frontmatter import BadYaml, read_yaml
-from memtui.stores.markdown_items import text_key
+from memtui.stores.text_names import text_key
 from memtui.stores.values import texts_of
 
 

@@ -170,8 +170,9 @@ def done_words(planned: Planned, name: Callable[[str], str]) -> str:
     changes = [change for plan in planned.plans for change in plan.changes]
     acts = list(dict.fromkeys(change.act for change in changes))
     word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
-    if len(changes) != 1:
-        return f"{word} {text.number(len(changes))} memories"
+    count = len({change.ref or number for number, change in enumerate(changes)})
+    if count != 1:
+        return f"{word} {text.number(count)} memories"
     change: Change = changes[0]
     title = name(change.ref) if change.ref else str(change.fields.get("content", ""))
     return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"

@@ -11,11 +11,11 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance, key_bindings
-from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.view_state import ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.picker import Choice
     from memtui.tui.screen_interface import ScreenInterface
 
 RECENCIES = {
@@ -61,6 +61,8 @@ class FilterActions:
         self._screen.set_view(view.ordered(next_order(view.chips.sort)))
 
     def _pick(self, field: str) -> None:
+        from memtui.tui.dialogs.picker import Picker
+
         screen = self._screen
         screen.settle()
         chosen = queries.filter_values(screen.view.chips, field)
@@ -74,6 +76,8 @@ class FilterActions:
         screen.app.push_screen(Picker(f"Filter by {field}", choices), done)
 
     def _pick_recency(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
+
         screen = self._screen
         screen.settle()
         since = screen.view.chips.since
@@ -99,6 +103,8 @@ class FilterActions:
         screen.worker.count(spans, picker.if_open(picker.set_counts))
 
     def _pick_saved(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
+
         screen = self._screen
         screen.settle()
         typed = queries.parse_query(screen.view.text, screen.now())
@@ -143,6 +149,8 @@ class FilterActions:
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
     """The values to choose from: in their own order where they have one, else most first."""
+    from memtui.tui.dialogs.picker import Choice
+
     if field == "importance":
         return [
             Choice(

@@ -40,7 +40,7 @@ class FormActions(WritingController):
 
     def handlers(self) -> ActionHandlers:
         return {
-            "edit": partial(self._with_form, change_forms.edit),
+            "edit": self._edit,
             "accept": partial(self._with_form, partial(change_forms.edit, act=Act.ACCEPT)),
             "supersede": partial(self._with_form, change_forms.supersede),
             "edit.outside": self._outside,
@@ -53,6 +53,16 @@ class FormActions(WritingController):
         }
 
     # Forms
+
+    def _edit(self) -> None:
+        """Edit the memory that is shown, or all marked ones at once."""
+        marked = self._screen.marked_memories()
+        if len(marked) < 2:
+            self._with_form(change_forms.edit)
+            return
+        self._ask_known(
+            marked[0].store, lambda values: self._show(change_forms.several(marked, values))
+        )
 
     def _with_form(self, make: object, content: str | None = None) -> None:
         memory, library = self._selection.current(), self._writer.library

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.why import WhyScreen
-from memtui.tui.score_comparison import Hit
-
 if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.picker import Picker
+    from memtui.tui.score_comparison import Hit
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -26,6 +24,8 @@ class RelevanceActions:
         return {"why": self._why}
 
     def _why(self) -> None:
+        from memtui.tui.dialogs.why import WhyScreen
+
         screen, found = self._screen, self._screen.found
         position = screen.memories.cursor
         if found is None or not 0 <= position < len(found.slots):
@@ -49,6 +49,8 @@ def _both(found: SearchResult, position: int) -> range:
 
 
 def _hit(library: Library, found: SearchResult, position: int) -> Hit:
+    from memtui.tui.score_comparison import Hit
+
     memory = found.rows[found.slots[position]]
     parts, near = library.explain(found, position), library.near_words(found, position)
     return Hit(memory.headline, position + 1, dict(parts), near)
@@ -92,6 +94,8 @@ def _note(memory: Memory, found: SimilarMemories) -> str:
 
 
 def _picker(found: SimilarMemories) -> Picker:
+    from memtui.tui.dialogs.picker import Choice, Picker
+
     rows = found.rows
     choices = [
         Choice(

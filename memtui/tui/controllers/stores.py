@@ -1,4 +1,4 @@
-"""`O`: which stores are open; new stores in known places are told of as they come."""
+"""`0`: which stores are open; new stores in known places are told of as they come."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
 from memtui.tui import plan_summary
-from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
@@ -204,7 +204,8 @@ class FormScreen(FittingDialog[Planned]):
             conflict = changed_underneath(self._base, now, values)
             if conflict is not None:
                 raise conflict
-        return preview(library, self._form.changes(values, force))
+        plan = preview_possible if self._form.as_possible else preview
+        return plan(library, self._form.changes(values, force))
 
     def _previewed(self, number: int, found: Preview | None) -> None:
         if number != self._number:
@@ -214,10 +215,16 @@ class FormScreen(FittingDialog[Planned]):
         if found is None or library is None:
             self._say(NO_CHANGES)
         else:
-            said = plan_summary.describe_plan(found.planned, library.get)
+            said = self._describe(found, library)
             self._say(
                 *said, *plan_summary.describe_files(found.planned, found.lines, library.stores)
             )
+
+    def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
+        said = plan_summary.describe_plan(found.planned, library.get)
+        if self._form.as_possible:
+            said = (*plan_summary.describe_count(found.planned, found.left_out), *said)
+        return said
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
@@ -279,7 +286,9 @@ class FormScreen(FittingDialog[Planned]):
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
             library = self._worker.library
-            said = plan_summary.describe_plan(planned, library.get) if library else ()
+            said = self._describe(found, library) if library else ()
+            if library and self._form.as_possible:
+                said = (*said, *plan_summary.describe_targets(planned, library.get))
             self.app.push_screen(
                 DiffScreen(planned.title, said, found.lines, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,

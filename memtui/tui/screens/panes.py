@@ -26,7 +26,7 @@ from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.pane_borders import BorderDragged, PaneBody
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
-from memtui.tui.widgets.status_lines import ChipLine, KeyLine
+from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
@@ -87,9 +87,11 @@ class PaneScreen(ActionScreen):
         self.timeline = TimelinePane()
         self.search_bar = SearchBar()
         self.chips = ChipLine()
+        self.banner = Banner()
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
+        yield self.banner
         yield self.search_bar
         yield self.chips
         with PaneBody(id="body"):

@@ -10,16 +10,15 @@ from memtui.changes import TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
 from memtui.stores.markdown_items import (
-    TEXT_KEY,
     add_item,
     name_items,
     parse_items,
     remove_item,
     replace_item,
-    text_key,
     without_blanks,
 )
 from memtui.stores.sidecar import Sidecar, parse_sidecar
+from memtui.stores.text_names import TEXT_KEY, text_key
 
 LINES = (
     *(

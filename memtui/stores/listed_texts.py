@@ -1,0 +1,327 @@
+"""Memories that are the texts of a file's lists, without ids: how every act on them is planned.
+
+A format says how its file is parsed, and how a text is replaced, removed and inserted
+(`ListFile`). Such a format has no word for a status, so what is retired or superseded is taken out
+of the file, and the sidecar keeps it; what an agent is given is what stands in the file.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Conflict, Refused
+from memtui.model import IMPORTANCES, Memory
+from memtui.stores.base import StoreView
+from memtui.stores.change_validation import (
+    RATING_OF,
+    changed_values,
+    check_unchanged,
+    content_of,
+    importance_of_rating,
+)
+from memtui.stores.plan_context import ActHandler, PlanContext
+from memtui.stores.plans import SIDECAR_ACTS, plan_merge, plan_one, successor_warnings
+from memtui.stores.sidecar import Sidecar, entry_links, kept_value
+from memtui.stores.text_names import TEXT_KEY, text_key
+from memtui.stores.values import to_iso_seconds
+
+EDITABLE = frozenset({"content", "importance", "tags"})
+_KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
+
+
+@dataclass(frozen=True, slots=True)
+class ListedText:
+    """One text of a file."""
+
+    id: str
+    text: str
+    group: str
+    """The list it stands in: an entity, a heading; empty where the file has one list."""
+    at: tuple[int, ...]
+    """Where it stands, by the format's own count."""
+
+
+class ListFile(ABC):
+    """One parsed file. Nothing is written: each method returns the whole text it would have."""
+
+    path: Path
+    shard: str
+    before: str | None
+    """The whole text; None where there is no file."""
+    items: Sequence[ListedText]
+
+    @abstractmethod
+    def replace(self, item: ListedText, wanted: str) -> str:
+        """With another text in this place. Raises Refused."""
+
+    @abstractmethod
+    def remove(self, gone: Sequence[ListedText]) -> str:
+        """Without these texts. Raises Refused."""
+
+    @abstractmethod
+    def insert(self, group: str, wanted: str, type: str = "") -> str:
+        """With one more text at the end of a list. Raises Refused."""
+
+    @abstractmethod
+    def natural_id(self, group: str, text: str) -> str:
+        """The id that the text itself gives."""
+
+    def key(self, group: str, text: str) -> str:  # noqa: ARG002
+        """What tells the text from the others of the file, see `text_names`."""
+        return text_key(text)
+
+    def fit(self, text: str) -> str:
+        """The text as the file can hold it. Raises Refused."""
+        return text
+
+    def group_of(self, memory: Memory) -> str:  # noqa: ARG002
+        """The list that a memory belongs to, also when it is not in the file now."""
+        return ""
+
+    def other_ids(self, text: str) -> set[str]:  # noqa: ARG002
+        """Ids of memories that a text of the file gives rise to and that are no items."""
+        return set()
+
+    def find(self, memory: Memory, wanted: str | None = None) -> ListedText:
+        """The item of a memory, unchanged since it was read. Raises Conflict."""
+        for item in self.items:
+            if item.id == memory.id:
+                check_unchanged(memory, item.text, str(self.path), wanted)
+                return item
+        raise Conflict(
+            "another program changed or removed this memory", where=str(self.path), yours=wanted
+        )
+
+    def has(self, group: str, text: str) -> bool:
+        return any(item.text == text and item.group == group for item in self.items)
+
+    def edit(self, after: str) -> tuple[Edit, ...]:
+        """The edit that gives the file this text."""
+        if after == self.before:
+            return ()
+        return (TextEdit(str(self.path), self.before, after, by_lines=True),)
+
+
+@dataclass(frozen=True, slots=True)
+class ListContext(PlanContext):
+    """The context of planning a change in a store of listed texts."""
+
+    open_list: Callable[[str, StoreView], ListFile] = field(repr=False)
+    """The file of a shard as it is after the changes planned so far. Raises Refused."""
+
+    def file_of(self, memory: Memory) -> ListFile:
+        return self.open_list(self.shard_of(memory), self.view)
+
+    def other_refs(self, file: ListFile, after: str) -> tuple[str, ...]:
+        """Refs of memories that come or go along with a change of the file."""
+        changed = file.other_ids(file.before or "") ^ file.other_ids(after)
+        return tuple(self.ref(id) for id in sorted(changed))
+
+
+AnyList = TypeVar("AnyList", bound=ListContext)
+
+
+def is_kept(memory: Memory) -> bool:
+    """Whether only the sidecar holds it."""
+    return memory.extra.get("kept") is True
+
+
+def not_on(act: Act, memory: Memory) -> str:
+    """Why an act cannot be done on a text that is or is not in the file; "" if it can."""
+    if is_kept(memory) and act not in _KEPT_ACTS:
+        return "its program no longer holds it, only memtui does: restore it first"
+    if act is Act.RESTORE and not is_kept(memory):
+        return "it is active already"
+    return ""
+
+
+def importance_in(sidecar: Sidecar, id: str) -> str:
+    """The importance that a person chose; medium if none did."""
+    return importance_of_rating(sidecar.entry(id).get("rating")) or "medium"
+
+
+# ---- acts ---------------------------------------------------------------------------------------
+
+
+def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
+    """Another text in the same place; importance and tags are kept in the sidecar."""
+    changed = changed_values(change, memory, EDITABLE)
+    values: dict[str, Any] = {}
+    edits: tuple[Edit, ...] = ()
+    refs: tuple[str, ...] = ()
+    if "content" in changed:
+        file = context.file_of(memory)
+        wanted = file.fit(content_of(change))
+        item = file.find(memory, wanted)
+        if wanted != item.text:
+            _refuse_twin(file, item.group, wanted)
+            after = file.replace(item, wanted)
+            edits, refs = file.edit(after), context.other_refs(file, after)
+            values[TEXT_KEY] = _kept_name(file, memory.id, item.group, wanted)
+            if memory.updated is None or context.sidecar.entry(memory.id).get("updated"):
+                values["updated"] = to_iso_seconds(context.now)
+    if "importance" in changed:
+        if changed["importance"] not in IMPORTANCES:
+            raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+        values["rating"] = RATING_OF[str(changed["importance"])]
+    if "tags" in changed:
+        values["tags"] = _tags(changed["tags"])
+    if values:
+        edits += context.sidecar_entry(memory).set(**values)
+    plan = plan_one(change, memory, edits)
+    return replace(plan, refs=(*plan.refs, *refs))
+
+
+def _tags(value: object) -> list[str]:
+    if isinstance(value, str) or not isinstance(value, list | tuple):
+        raise Refused("tags are a list of words")
+    return [tag for tag in dict.fromkeys(str(each).strip() for each in value) if tag]
+
+
+def _refuse_twin(file: ListFile, group: str, text: str) -> None:
+    if file.has(group, text):
+        raise Refused("the same text stands there already", where=str(file.path))
+
+
+def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
+    """What the sidecar must hold so that the text has this id; None: the text gives it."""
+    return None if file.natural_id(group, text) == id else file.key(group, text)
+
+
+def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
+    forgotten = context.sidecar_entry(memory).removal()
+    if is_kept(memory):
+        return plan_one(change, memory, forgotten)
+    file = context.file_of(memory)
+    after = file.remove([file.find(memory)])
+    plan = plan_one(change, memory, (*file.edit(after), *forgotten))
+    return replace(plan, refs=(*plan.refs, *context.other_refs(file, after)))
+
+
+def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
+    file = context.file_of(memory)
+    after = file.remove([file.find(memory)])
+    kept = _kept(memory, context, "retired")
+    edits = (*file.edit(after), *context.sidecar_entry(memory).set(**kept))
+    refs = (memory.ref, *context.other_refs(file, after))
+    reason = "removed from its file; memtui keeps it"
+    return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
+
+
+def _kept(memory: Memory, context: AnyList, status: str, by: str = "") -> dict[str, Any]:
+    """Keys of the sidecar entry of a memory that is taken out of its file."""
+    entry = context.sidecar.entry(memory.id)
+    beside = entry_links(entry)
+    former = replace(
+        memory,
+        status=status,
+        pinned=False,
+        links=tuple(link for link in memory.links if link not in beside),
+        superseded_by=(*memory.superseded_by, *((by,) if by else ())),
+    )
+    after = {"superseded_by": [*entry.get("superseded_by", ()), by]} if by else {}
+    return {"kept": kept_value(former), TEXT_KEY: None, "pinned": None, **after}
+
+
+def plan_restore(change: Change, memory: Memory, context: AnyList) -> Plan:
+    file = context.file_of(memory)
+    group = file.group_of(memory)
+    _refuse_twin(file, group, memory.content)
+    after = file.insert(group, memory.content, memory.type)
+    values = {"kept": None, TEXT_KEY: _kept_name(file, memory.id, group, memory.content)}
+    edits = (*file.edit(after), *context.sidecar_entry(memory).set(**values))
+    plan = plan_one(change, memory, edits, successor_warnings(memory))
+    return replace(plan, refs=(*plan.refs, *context.other_refs(file, after)))
+
+
+def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
+    """The new text takes the place of the old one, which the sidecar keeps."""
+    file = context.file_of(memory)
+    wanted = file.fit(content_of(change))
+    item = file.find(memory, wanted)
+    _refuse_twin(file, item.group, wanted)
+    after = file.replace(item, wanted)
+    new = file.natural_id(item.group, wanted)
+    if new == memory.id or any(other.id == new for other in file.items):
+        raise Refused("another memory has the name of this text", do="edit it instead")
+    tags = change.fields.get("tags", memory.tags)
+    entry = {
+        "supersedes": [memory.id],
+        "tags": _tags(tags),
+        "pinned": memory.pinned or None,
+        "created": to_iso_seconds(context.now),
+    }
+    edits = (
+        *file.edit(after),
+        *context.sidecar_entry(memory).set(**_kept(memory, context, "superseded", new)),
+        *context.entry_edits(new, file.shard, **entry, kept=None),
+    )
+    refs = (context.ref(new), memory.ref, *context.other_refs(file, after))
+    return Plan((change,), edits, Outcome.SUPERSEDED, f"Supersedes {memory.id}", refs, refs[1:2])
+
+
+def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
+    """The others are taken out of their files and kept as superseded by this one."""
+    others = context.others(change, memory)
+    if any(is_kept(other) for other in others):
+        raise Refused("one of them is not in its file", where=memory.ref)
+    own = context.sidecar.entry(memory.id)
+    lineage = dict.fromkeys([*own.get("supersedes", ()), *(other.id for other in others)])
+    edits: list[Edit] = list(context.sidecar_entry(memory).set(supersedes=list(lineage)))
+    refs: list[str] = []
+    for shard in dict.fromkeys(context.shard_of(other) for other in others):
+        file = context.open_list(shard, context.view)
+        here = [other for other in others if context.shard_of(other) == shard]
+        after = file.remove([file.find(other) for other in here])
+        edits += file.edit(after)
+        refs += context.other_refs(file, after)
+        for other in here:
+            kept = _kept(other, context, "superseded", memory.id)
+            edits += context.sidecar_entry(other).set(**kept)
+    plan = plan_merge(change, memory, others, tuple(edits))
+    return replace(plan, refs=(*plan.refs, *refs))
+
+
+def plan_listed_add(
+    change: Change, context: AnyList, file: ListFile, group: str, type: str = ""
+) -> Plan:
+    """One more text. Raises Refused."""
+    text = file.fit(content_of(change))
+    if file.has(group, text):
+        same = next(i for i in file.items if i.text == text and i.group == group)
+        reason = "the same text stands there already"
+        return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(same.id),))
+    after = file.insert(group, text, type)
+    id = file.natural_id(group, text)
+    if any(item.id == id for item in file.items):
+        raise Refused("another memory has the name of this text", do="say it in other words")
+    values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
+    if change.fields.get("tags"):
+        values["tags"] = _tags(change.fields["tags"])
+    if change.fields.get("importance") in IMPORTANCES and change.fields["importance"] != "medium":
+        values["rating"] = RATING_OF[str(change.fields["importance"])]
+    edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values))
+    refs = (context.ref(id), *context.other_refs(file, after))
+    return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
+
+
+def list_handlers() -> Mapping[Act, ActHandler[Any]]:
+    """The handlers of every act that listed texts can hold."""
+    return {
+        Act.EDIT: plan_edit,
+        Act.DELETE: plan_delete,
+        Act.RETIRE: plan_retire,
+        Act.RESTORE: plan_restore,
+        Act.SUPERSEDE: plan_supersede,
+        Act.MERGE: plan_merging,
+    }
+
+
+def without_kept(memories: Iterable[Memory]) -> list[Memory]:
+    """The memories that stand in files."""
+    return [memory for memory in memories if not is_kept(memory)]

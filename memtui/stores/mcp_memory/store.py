@@ -1,0 +1,66 @@
+"""A graph file as a store: one shard, because relations connect all of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, read_bytes
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable
+from memtui.stores.file_store import FileStore
+from memtui.stores.listed_texts import ListContext
+from memtui.stores.markdown_documents import planned_text
+from memtui.stores.mcp_memory import editing
+from memtui.stores.mcp_memory.layout import graph_file
+from memtui.stores.mcp_memory.records import SHARD, graph_memories
+from memtui.stores.mcp_memory.rules import parse_graph
+from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.sidecar import Sidecar
+
+MOST_FAULTS = 20
+"""Lines of a file that are named one by one."""
+
+
+class McpMemoryStore(FileStore[ListContext]):
+    """One graph file."""
+
+    format = "mcp-memory"
+    acts = editing.ACTS
+
+    @property
+    def file(self) -> Path:
+        """The graph file."""
+        return graph_file(self.root)
+
+    @property
+    def read_only(self) -> str:
+        """Why nothing can be written; the server writes by renaming, so the folder counts too."""
+        if os.path.exists(self.file) and not os.access(self.file, os.W_OK):
+            return "the file is read-only for this user"
+        may = os.access(self.file.parent, os.W_OK | os.X_OK)
+        return "" if may else "the folder is read-only for this user"
+
+    def plan_context(self, view: StoreView) -> ListContext:
+        return ListContext(**self.context_fields(view), open_list=self._open)
+
+    def _open(self, _shard: str, view: StoreView) -> editing.GraphFile:
+        text = planned_text(self.file, self.file.parent, view)
+        return editing.GraphFile(self.file, text, self.sidecar.current())
+
+    def found(self) -> Iterator[FoundShard | Unreadable]:
+        yield FoundShard(SHARD, (str(self.file),))
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        path = Path(shard.files[0])
+        try:
+            graph = parse_graph(decode(read_bytes(path, path.parent)))
+        except UnreadableFile as error:
+            return Reading((), (as_unreadable(error, path),))
+        memories = tuple(graph_memories(graph, str(path), sidecar, self.label))
+        faults = [Unreadable(str(path), f"line {n}: {why}") for n, why in graph.faults]
+        if len(faults) > MOST_FAULTS:
+            more = f"{len(faults) - MOST_FAULTS} more lines cannot be read"
+            faults[MOST_FAULTS:] = [Unreadable(str(path), more)]
+        return Reading(memories, tuple(faults))

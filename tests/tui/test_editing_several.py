@@ -1,0 +1,104 @@
+"""`e` with marks: one form, one preview and one undo for all marked memories."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memtui import paths
+from memtui.changes import Act, Change
+from memtui.library import Library
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.edit_form import FormScreen
+
+from .sample_stage import changing
+from .stage import NOW
+
+STORES = ("agent-memory", "ambient", "simple-memory", "workspace", "engram", "vault")
+
+
+async def test_one_form_changes_all_marked_memories_of_two_stores(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient", "simple-memory", size=(80, 24)) as on:
+        before = on.files()
+        await on.show("importance:low,medium")
+        await on.keys("space", "space", "G", "space")
+        marked = [memory.ref for memory in on.browse.marked_memories()]
+        assert {ref.split(":")[0] for ref in marked} == {"ambient", "simple-memory"}
+        await on.keys("e")
+        assert isinstance(on.app.screen, FormScreen)
+        assert "Edit 3 memories" in on.text()
+        await on.keys("right")
+        assert on.app.screen.values()["importance"] == "high"
+        await on.keys("tab", "tab")
+        await on.type("autumn")
+        await on.keys("tab", "tab", "right")
+        await on.rest()
+        assert "3 memories" in on.text()
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        await on.keys("enter")
+        assert on.toasts[-1].startswith("Changed 3 memories · u undo")
+        for ref in marked:
+            memory = on.memory(ref)
+            assert (memory.importance, memory.pinned) == ("high", True)
+            assert "autumn" in memory.tags
+        assert not on.browse.memories.marked
+        await on.keys("u")
+        assert on.files() == before
+
+
+async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory") as on:
+        fact = on.first("agent-memory", kind="fact", status="active")
+        note = on.first("agent-memory", kind="note", status="active")
+        rows = on.library.snapshot.rows
+        wanted = {fact.ref, note.ref}
+        on.browse.memories.marked = {
+            rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
+        }
+        await on.keys("e", "tab")
+        await on.type("person")
+        await on.keys("tab")
+        await on.type("spring")
+        await on.rest()
+        assert "left out 1 memory: the type cannot be changed here" in on.text()
+        await on.keys("ctrl+s", "enter")
+        assert "spring" in on.memory(note.ref).tags
+        assert "spring" in on.memory(fact.ref).tags
+        assert on.memory(note.ref).type == note.type
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: str) -> None:
+    """Where both are in the sidecar or in one row, neither loses the other."""
+    shutil.copytree(paths.bundled_folder("sample-data") / store, tmp_path / store)
+    root, state = tmp_path / store, tmp_path / "state"
+    with closing(Library.open([root], cache=None, state=state, now=lambda: NOW)) as library:
+        library.load()
+        label = library.stores[0].label
+        memory = next(
+            each
+            for each in library.memories(label)
+            if each.status == "active" and not library.refusal(Act.PIN, each)
+        )
+        editable = library.stores[0].editable
+        fields = {"tags": (*memory.tags, "b")} if "tags" in editable else {"type": "zebra"}
+        planned = library.plan(
+            [
+                Change(Act.EDIT, label, memory.ref, fields),
+                Change(Act.PIN, label, memory.ref),
+            ]
+        )
+        assert planned.title.startswith("edit: ")
+        library.apply(planned)
+        library.refresh()
+        changed = library.get(memory.ref)
+        assert changed.pinned
+        assert all(getattr(changed, name) == value for name, value in fields.items())
+        library.undo()
+        library.refresh()
+        again = library.get(memory.ref)
+        assert (again.pinned, again.tags, again.type) == (memory.pinned, memory.tags, memory.type)
