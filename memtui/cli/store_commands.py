@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from memtui.library.store_catalog import StoreSummary
 
 
+_UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
+"""The time that the demo gives files without a date."""
+
+
 @click.command("open")
 @click.argument("paths", nargs=-1)
 def open_(paths: Sequence[str] = ()) -> int:
@@ -44,19 +48,22 @@ def demo() -> int:
         from memtui.stores import registry
 
         roots = [str(root) for _, root in registry.detect_within(copy)]
-        _date_documents(roots)
+        date_files(roots)
         return show_stores(roots, looks=False)
 
 
-def _date_documents(roots: Sequence[str]) -> None:
-    """Set the time of each document's file to its own date; the copies all have today's."""
+def date_files(roots: Sequence[str]) -> None:
+    """Set the time of each document's file to its own date; the copies all have today's.
+
+    Files whose memories have no date get one within the story of the sample data.
+    """
     from memtui.library import Library
 
     library = Library.open([Path(root) for root in roots])
     library.load()
     for memory in library.snapshot.rows:
-        if memory.kind == "document" and memory.created:
-            time = memory.created.timestamp()
+        if memory.created is None or memory.kind == "document":
+            time = (memory.created or _UNDATED).timestamp()
             os.utime(memory.origin.file, (time, time))
 
 

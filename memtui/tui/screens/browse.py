@@ -21,6 +21,7 @@ from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
 from memtui.tui.controllers.stores import StoreActions
+from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState, status_values
@@ -71,6 +72,7 @@ class BrowseScreen(SearchableScreen):
             AsOfActions(self),
             CopyActions(self),
             self.stores,
+            ViewingActions(self),
             *asking,
         ):
             self._handlers = {**self._handlers, **controller.handlers()}
