@@ -63,6 +63,9 @@ class ScreenInterface(Protocol):
     @property
     def has_halves(self) -> bool: ...
 
+    @property
+    def last_seen(self) -> datetime | None: ...
+
     def now(self) -> datetime: ...
 
     # Panes

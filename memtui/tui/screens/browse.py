@@ -81,6 +81,11 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return self._sessions.seen
+
     # Acts
 
     def action_act(self, action_id: str) -> None:
