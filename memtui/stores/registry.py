@@ -22,6 +22,7 @@ from memtui.stores import (
     ambient,
     claude_code,
     engram,
+    hermes,
     markdown_folder,
     mcp_memory,
     simple_memory,
@@ -45,6 +46,7 @@ FORMATS: tuple[Format, ...] = (
     workspace.FORMAT,
     claude_code.FORMAT,
     mcp_memory.FORMAT,
+    hermes.FORMAT,
     markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
+    from memtui.tui.clipboard import CopyOutcome
 
 
 class MemtuiApp(AppInterface):
@@ -236,7 +237,13 @@ class MemtuiApp(AppInterface):
         self.theme = name
         self._save("theme", name)
 
-    # Settings and session
+    # Clipboard, settings and session
+
+    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+        from memtui.tui.clipboard import copy_with_tools
+
+        self.copy_to_clipboard(words)
+        self.browse.worker.jobs.start("copy", lambda _: copy_with_tools(words), done)
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from memtui.errors import ConfigError
     from memtui.library import Library
     from memtui.tui.appearance import Palette
+    from memtui.tui.clipboard import CopyOutcome
     from memtui.tui.key_queue import KeyQueue
 
 
@@ -91,6 +92,10 @@ class AppInterface(App[None]):
 
     def reload_settings(self) -> Sequence[ConfigError]:
         """Read config.toml again and use it; returns its faults."""
+        raise NotImplementedError
+
+    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+        """Copy to the clipboard in a job; `done` is told what took it."""
         raise NotImplementedError
 
     def redraw(self) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from memtui.library import SearchResult
     from memtui.model import Memory
     from memtui.tui.app_interface import AppInterface
+    from memtui.tui.controllers.editing import EditingControllers
     from memtui.tui.layout import Pane
     from memtui.tui.library_worker import LibraryWorker
     from memtui.tui.view_state import ViewState
@@ -62,6 +63,9 @@ class ScreenInterface(Protocol):
 
     @property
     def has_halves(self) -> bool: ...
+
+    @property
+    def editing(self) -> EditingControllers: ...
 
     @property
     def last_seen(self) -> datetime | None: ...

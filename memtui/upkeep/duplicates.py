@@ -23,6 +23,7 @@ from memtui.upkeep.proposals import (
 from memtui.upkeep.similarity import (
     cosine,
     groups_of,
+    is_same_statement,
     jaccard,
     similar_pairs,
     tfidf_vectors,
@@ -70,7 +71,7 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
     by_group: list[tuple[int, int]] = []
     for pair in similar_pairs(texts, settings.duplicate, settings.fewest_words):
         one, other = found[pair.first], found[pair.second]
-        if _may_be_merged(one, other, context) and not _differ_in_numbers(one, other):
+        if _may_be_merged(one, other, context) and is_same_statement(_text(one), _text(other)):
             by_group.append((pair.first, pair.second))
     for group in groups_of(by_group):
         kept, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
@@ -92,16 +93,6 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
         return False
     older, newer = sorted((one, other), key=lambda memory: memory.created or _NEVER)
     return not rules.contradicts(older, newer)
-
-
-def _differ_in_numbers(one: Memory, other: Memory) -> bool:
-    """Whether the texts differ in a word with a digit: a version, a date, a measured value.
-
-    Two measurements have most words in common and say different things.
-    """
-    mine = {word for word in words_of(_text(one)) if any(c.isdigit() for c in word)}
-    theirs = {word for word in words_of(_text(other)) if any(c.isdigit() for c in word)}
-    return mine != theirs
 
 
 def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
@@ -126,7 +117,7 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         is_duplicate = pair.score >= settings.duplicate and one.entity == other.entity
         if is_duplicate or not _may_be_merged(one, other, context):
             continue
-        if not _differ_in_numbers(one, other):
+        if is_same_statement(_text(one), _text(other)):
             pairs.append((pair.first, pair.second))
     for group in groups_of(pairs):
         kept, *others = sorted((memories[at] for at in group), key=_rank, reverse=True)

@@ -59,7 +59,7 @@ class Rule:
 RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", hint=True),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", hint=True),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", hint=True),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats"),
     ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", hint=True),
     ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)"),
     ProposalKind.CONTRADICTION: Rule("Contradictions", "the store's own rule"),
@@ -79,7 +79,7 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.OUTDATED_SCHEMA: Rule(
         "Outdated schema", "Simple Memory, outdated items", hint=True
     ),
-    ProposalKind.HIDDEN: Rule("Hidden characters", "memtui", hint=True),
+    ProposalKind.HIDDEN: Rule("Hidden characters", "memtui"),
     ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", "memtui", hint=True),
     ProposalKind.DANGLING: Rule("Dangling references", "memtui", hint=True),
 }

@@ -44,7 +44,7 @@ BY_STORE: Mapping[ProposalKind, Find] = {
     ProposalKind.OUTDATED_SCHEMA: find_outdated_schema,
 }
 """Findings among all memories of one store."""
-_DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY})
+_DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY, ProposalKind.STALE_SUMMARY})
 """Findings that also depend on the day."""
 
 

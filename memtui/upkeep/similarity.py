@@ -8,6 +8,7 @@ meet in a prefix are compared.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections import Counter, defaultdict
@@ -27,6 +28,81 @@ def words_of(text: str) -> frozenset[str]:
         else:
             found.add(word)
     return frozenset(found)
+
+
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)?")
+_NEGATION = re.compile(
+    r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
+    r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
+)
+_SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "were",
+        "with",
+        "by",
+        "as",
+        "it",
+        "its",
+    ]
+)
+"""Words whose change leaves a statement the same."""
+_INFLECTED = 0.6
+"""Ratio of difflib from which two words count as forms of one: `run` and `runs`."""
+
+
+def is_same_statement(one: str, other: str) -> bool:
+    """Whether two texts of much the same words also say the same.
+
+    They do not if they differ in a number or in a negation, if a word of one is replaced by another
+    word in the other ("north tower", "south tower"), or if two words have changed places ("tea over
+    coffee", "coffee over tea").
+    """
+    first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
+    if sorted(filter(_is_number, first)) != sorted(filter(_is_number, second)):
+        return False
+    if sum(map(_is_negation, first)) != sum(map(_is_negation, second)):
+        return False
+    if len(first) == len(second):
+        moved = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+        if len(moved) == 2 and moved[0] == moved[1][::-1]:
+            return False
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    return not any(
+        _is_other_word(a, b)
+        for kind, start, end, begin, stop in matcher.get_opcodes()
+        if kind == "replace" and end - start == stop - begin
+        for a, b in zip(first[start:end], second[begin:stop], strict=True)
+    )
+
+
+def _is_number(token: str) -> bool:
+    return any(char.isdigit() for char in token)
+
+
+def _is_negation(token: str) -> bool:
+    return _NEGATION.fullmatch(token) is not None
+
+
+def _is_other_word(one: str, other: str) -> bool:
+    if one in _SMALL and other in _SMALL:
+        return False
+    if one[:2] != other[:2]:
+        return True
+    return difflib.SequenceMatcher(None, one, other).ratio() < _INFLECTED
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:

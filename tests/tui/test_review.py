@@ -79,14 +79,14 @@ async def select(on: Stage, words: str) -> None:
 
 async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        assert "2 to review" in await on.still()
+        assert "3 to review" in await on.still()
         before = files(root)
         await on.press("V")
         await review(on)
         assert "Near-duplicates" in on.text()
         assert files(root) == before
         await on.press("escape")
-        assert "2 to review" in await on.still()
+        assert "3 to review" in await on.still()
 
 
 async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path) -> None:

@@ -14,6 +14,7 @@ from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.controllers.as_of import AsOfActions
+from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
@@ -59,6 +60,7 @@ class BrowseScreen(SearchableScreen):
             self._reading,
             InsightActions(self),
             AsOfActions(self),
+            CopyActions(self),
             *asking,
         ):
             self._handlers = {**self._handlers, **controller.handlers()}

@@ -16,7 +16,7 @@ from memtui.tui.controllers.kept_screen import KeptScreenController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
-from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.library_worker import OPENING, LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day, day_range
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
+    from memtui.tui.controllers.editing import EditingControllers
     from memtui.query import Query
 
 
@@ -57,6 +58,11 @@ class SearchableScreen(PaneScreen):
     def last_seen(self) -> datetime | None:
         """When the stores were last open on the screen; None if unknown."""
         return None
+
+    @property
+    def editing(self) -> EditingControllers:
+        """What changes memories; there once the library is open."""
+        raise RuntimeError(OPENING)
 
     # Asking
 
