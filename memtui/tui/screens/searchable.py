@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
-    from memtui.tui.controllers.editing import EditingControllers
     from memtui.query import Query
+    from memtui.tui.controllers.editing import EditingControllers
 
 
 class SearchableScreen(PaneScreen):
