@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,10 @@ from memtui.text import number, one_line
 
 if TYPE_CHECKING:
     from memtui.library import Library
+
+
+_UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
+"""The time that the demo gives files without a date."""
 
 
 @click.command("open")
@@ -42,19 +47,22 @@ def demo() -> int:
         from memtui.stores import registry
 
         roots = [str(root) for _, root in registry.detect_within(copy)]
-        _date_documents(roots)
+        date_files(roots)
         return show_stores(roots)
 
 
-def _date_documents(roots: Sequence[str]) -> None:
-    """Set the time of each document's file to its own date; the copies all have today's."""
+def date_files(roots: Sequence[str]) -> None:
+    """Set the time of each document's file to its own date; the copies all have today's.
+
+    Files whose memories have no date get one within the story of the sample data.
+    """
     from memtui.library import Library
 
     library = Library.open([Path(root) for root in roots])
     library.load()
     for memory in library.snapshot.rows:
-        if memory.kind == "document" and memory.created:
-            time = memory.created.timestamp()
+        if memory.created is None or memory.kind == "document":
+            time = (memory.created or _UNDATED).timestamp()
             os.utime(memory.origin.file, (time, time))
 
 

@@ -20,6 +20,7 @@ from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState, status_values
@@ -61,6 +62,7 @@ class BrowseScreen(SearchableScreen):
             InsightActions(self),
             AsOfActions(self),
             CopyActions(self),
+            ViewingActions(self),
             *asking,
         ):
             self._handlers = {**self._handlers, **controller.handlers()}
