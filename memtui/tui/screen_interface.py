@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from memtui.library import SearchResult
     from memtui.model import Memory
     from memtui.tui.app_interface import AppInterface
-    from memtui.tui.controllers.editing import EditingControllers
     from memtui.tui.layout import Pane
     from memtui.tui.library_worker import LibraryWorker
     from memtui.tui.view_state import ViewState
@@ -67,9 +66,6 @@ class ScreenInterface(Protocol):
     def has_halves(self) -> bool: ...
 
     @property
-    def editing(self) -> EditingControllers: ...
-
-    @property
     def last_seen(self) -> datetime | None: ...
 
     def now(self) -> datetime: ...
@@ -105,6 +101,8 @@ class ScreenInterface(Protocol):
     def show_past(self, banner: Sequence[str]) -> None: ...
 
     def leave_past(self) -> None: ...
+
+    def restore_text(self, memory: Memory, former: Memory) -> None: ...
 
     # Memories
 

@@ -130,7 +130,7 @@ class MemoryActions:
         def show(found: VersionHistory) -> None:
             restore = None
             if not screen.refusal("edit"):
-                restore = partial(screen.editing.changes.restore_text, memory)
+                restore = partial(screen.restore_text, memory)
             screen.app.push_screen(
                 HistoryScreen(found, screen.now, restore),
                 lambda ref: self.follow(ref) if ref else None,

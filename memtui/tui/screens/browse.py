@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from memtui.config import Settings
     from memtui.library import Library
+    from memtui.model import Memory
     from memtui.tui.controllers.editing import EditingControllers
 
 LOOK = 0.05
@@ -111,6 +112,9 @@ class BrowseScreen(SearchableScreen):
         if self._editing is None:
             raise RuntimeError(OPENING)
         return self._editing
+
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        self.editing.changes.restore_text(memory, former)
 
     def action_context(self) -> ActionContext:
         past = self.worker.past

@@ -16,7 +16,7 @@ from memtui.tui.controllers.kept_screen import KeptScreenController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane
-from memtui.tui.library_worker import OPENING, LibraryWorker
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day, day_range
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
     from memtui.query import Query
-    from memtui.tui.controllers.editing import EditingControllers
 
 
 class SearchableScreen(PaneScreen):
@@ -59,10 +58,8 @@ class SearchableScreen(PaneScreen):
         """When the stores were last open on the screen; None if unknown."""
         return None
 
-    @property
-    def editing(self) -> EditingControllers:
-        """What changes memories; there once the library is open."""
-        raise RuntimeError(OPENING)
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        """Give a memory a text that it had once, after a preview."""
 
     # Asking
 
