@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from memtui.config import Settings
     from memtui.library import Library
+    from memtui.model import Memory
     from memtui.tui.controllers.editing import EditingControllers
 
 LOOK = 0.05
@@ -96,6 +97,11 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return self._sessions.seen
+
     # Acts
 
     def action_act(self, action_id: str) -> None:
@@ -117,6 +123,9 @@ class BrowseScreen(SearchableScreen):
         if self._editing is None:
             raise RuntimeError(OPENING)
         return self._editing
+
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        self.editing.changes.restore_text(memory, former)
 
     def action_context(self) -> ActionContext:
         past = self.worker.past
