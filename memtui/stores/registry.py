@@ -272,6 +272,21 @@ def discover(
     return _once([*found, *detect_within(folder)])
 
 
+def program_of(format: str, root: Path) -> str:
+    """Name of the program that writes the store at this root.
+
+    Args:
+        format: name of its format, or `name:profile`; the name itself where it is not known.
+    """
+    known = format_of(format.partition(":")[0])
+    if known is None:
+        return format
+    titled = known.title.partition(":")[0]
+    return (
+        titled if known.program is None else _attempt(known, partial(known.program, root), titled)
+    )
+
+
 def row_digest(name: str) -> str | None:
     """The digest of the table row of this name as it is now; None when no format knows it."""
     for known in formats():

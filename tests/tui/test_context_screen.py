@@ -247,11 +247,7 @@ async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path
 
 async def test_empty_states_teach(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
-        await on.press("P", "escape", "P")
-        for _ in range(2):
-            await on.press("tab")
-        await on.press("escape")
-        await on.press("P", "tab", "tab", "]")
+        await on.press("P")
         await on.sees("Type a task in plain words")
         assert "to type" in on.text()
         await on.press("/")

@@ -12,12 +12,15 @@ from memtui.errors import MemtuiError, SaveError
 from memtui.tui.controllers.copying import copy_text
 
 if TYPE_CHECKING:
-    from memtui.context import Pack, PackEntry
+    from memtui.context import Pack, PackEntry, Recipe
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.controllers.selection import Selection
     from memtui.tui.jobs import Failed, Job
     from memtui.tui.pack_building import BuiltPack, PackRequest
     from memtui.tui.screen_interface import ScreenInterface
+
+ANY_STORE = "prime"
+"""The recipe to begin with in a store whose program has none."""
 
 
 class ContextActions:
@@ -47,7 +50,7 @@ class ContextActions:
         self._settings = read_settings(settings.recipe_constants, settings.recipes)
         recipes = list_recipes(self._settings)
         words = screen.view.text.strip()
-        request = self._last or PackRequest(recipes[0].name, words)
+        request = self._last or PackRequest(self._first_recipe(recipes).name, words)
         dialog = PackScreen(self, recipes, request)
 
         def closed(ref: str | None) -> None:
@@ -59,6 +62,16 @@ class ContextActions:
             screen.update_keys()
 
         screen.app.push_screen(dialog, closed)
+
+    def _first_recipe(self, recipes: Sequence[Recipe]) -> Recipe:
+        """The recipe of the program whose store is open, else one that suits every store."""
+        library = self._screen.worker.library
+        formats = {store.format for store in library.stores} if library is not None else set()
+        for recipe in recipes:
+            source = recipe.source.casefold().replace(" ", "-")
+            if any(name in source for name in formats):
+                return recipe
+        return next((r for r in recipes if r.name == ANY_STORE), recipes[0])
 
     # Building
 

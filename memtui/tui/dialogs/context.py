@@ -21,7 +21,7 @@ from memtui.tui.actions import BY_ID, PACK
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.pack_building import BuiltPack, PackRequest
 from memtui.tui.pack_explanation import explain_compared, explain_item
-from memtui.tui.pack_rows import PackItem, compare_packs, list_items
+from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.pack_view import NO_BUDGET, BudgetSlider, ComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
@@ -176,7 +176,10 @@ class PackScreen(FittingDialog[str]):
     def _show(self, *, is_other: bool = False) -> None:
         built = self.built
         items = list_items(built.pack, built.whole) if built is not None else []
-        self._list.show(items, self._teach(), is_other=is_other)
+        advice = self._teach()
+        if built is not None and items and not any(item.ref for item in items):
+            items = [PackItem(ItemKind.NOTE, advice), *items]
+        self._list.show(items, advice, is_other=is_other)
         if built is not None:
             out = sum(1 for item in items if item.entry and item.is_over_budget)
             self._slider.show(built.whole.tokens, _budget_words(built.pack, built.whole, out))
@@ -444,8 +447,8 @@ _FOOTER = (
     "pin",
     "retire",
     "restore",
-    "pack.page_in",
     "pack.compare",
+    "pack.page_in",
     "pack.open",
     "undo",
     "pack.copy",
