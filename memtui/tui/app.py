@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
+    from memtui.library import Library
     from memtui.tui.clipboard import CopyOutcome
 
 
@@ -162,6 +163,18 @@ class MemtuiApp(AppInterface):
         gc.freeze()
         gc.enable()
         self.browse.worker.open()
+
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores: a screen of its own with a library of its own takes the place."""
+        former = self.browse
+        self._keep_session()
+        self.sessions = SessionState(self.launch)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_kept=False)
+        former.worker.close()
+        # Textual takes away a callback of the former screen, which the first screen has not.
+        former._push_result_callback(former, None)
+        self.switch_screen(self.browse)
+        self.call_after_refresh(self.browse.worker.open)
 
     async def action_quit(self) -> None:
         self.leave()

@@ -77,7 +77,7 @@ class LibraryWorker:
 
     def prepare_past(self) -> None:
         """Read what going to a time before needs, so that it is fast then."""
-        self.run_present("past", lambda library, _: self._past_views(library).prepare())
+        self.run_present("past", lambda library, _: self.past_views(library).prepare())
 
     def go_to(
         self, at: TimeCondition, done: Callable[[object], object], failed: Failed | None = None
@@ -90,7 +90,7 @@ class LibraryWorker:
 
         self.run_present(
             "past",
-            lambda library, job: self._past_views(library).at(at.time, job.is_cancelled),
+            lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
             went,
             failed,
         )
@@ -99,7 +99,8 @@ class LibraryWorker:
         """Show the stores as they are now."""
         self.past = self.past_time = None
 
-    def _past_views(self, library: Library) -> PastViews:
+    def past_views(self, library: Library) -> PastViews:
+        """The stores at other times; call it in a background job."""
         if self._views is None:
             from memtui.library.past_library import PastViews
 
@@ -215,6 +216,13 @@ class LibraryWorker:
         if self.present is not None and self._watcher is None:
             roots = [store.root for store in self.present.stores]
             self._watcher = FileWatcher(roots, self._touched)
+
+    def close(self) -> None:
+        """Stop watching, and close the journal: other stores take the place of these."""
+        if self._watcher is not None:
+            self._watcher.end()
+        if self.library is not None:
+            self.library.close()
 
     def refresh_unless_typing(self) -> None:
         """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second."""
