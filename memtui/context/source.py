@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -34,6 +35,9 @@ class Found(Protocol):
     def columns(self) -> Columns: ...
     @property
     def hits(self) -> RankedHits | None: ...
+    def slots_with(self, pattern: re.Pattern[bytes]) -> list[int]:
+        """The slots whose cached ASCII JSON record has a match, and those that are not cached."""
+        ...
 
 
 class PackSource(Protocol):

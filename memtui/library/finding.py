@@ -80,6 +80,11 @@ class SearchResult:
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
 
+    def slots_with(self, pattern: re.Pattern[bytes]) -> list[int]:
+        """The slots whose cached ASCII JSON record has a match, and those that are not cached."""
+        wanted = set(self.rows.candidate_slots(pattern))
+        return [slot for slot in self.slots if slot in wanted]
+
 
 @dataclass(frozen=True, slots=True)
 class SimilarMemories:
