@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,8 +34,9 @@ class Found(Protocol):
     def columns(self) -> Columns: ...
     @property
     def hits(self) -> RankedHits | None: ...
-    def slots_with(self, pattern: re.Pattern[bytes]) -> list[int]:
-        """The slots whose cached ASCII JSON record has a match, and those that are not cached."""
+    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
+        """The slots whose cached ASCII JSON record has one of these words in lower case, in any
+        case; and all that are not cached."""
         ...
 
 

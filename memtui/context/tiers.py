@@ -54,18 +54,17 @@ class TiersQuery:
         lower = text.lower()
         return any(word in lower for word in self.words if len(word) >= SHORTEST_TERM)
 
-    def record_pattern(self) -> re.Pattern[bytes] | None:
-        """A pattern that the ASCII JSON record of every text that matches has; None: unknown.
+    def record_words(self) -> list[bytes]:
+        """Words of which the ASCII JSON record of every text that matches has one; none: unknown.
 
-        Of each term its longest run of letters that JSON writes as they are; the escapes are those
-        of the two letters whose lower case is an ASCII one (the Kelvin sign, I with a dot).
+        Of each term its longest run of letters that JSON writes as they are; and the escapes of the
+        two letters whose lower case is an ASCII one (the Kelvin sign, I with a dot).
         """
         terms = [word for word in self.words if len(word) >= SHORTEST_TERM]
         runs = [max(re.findall("[a-z0-9]+", word), key=len, default="") for word in terms]
         if not all(runs):
-            return None
-        wanted = b"|".join([rb"\\u212a", rb"\\u0130", *(run.encode() for run in runs)])
-        return re.compile(wanted, re.IGNORECASE)
+            return []
+        return [*(run.encode() for run in runs), rb"\u212a", rb"\u0130"]
 
 
 def reduce_query(text: str) -> TiersQuery:
@@ -87,8 +86,8 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     total = len(summaries.entries)
     sections = [summaries]
     if total < 1 or total < task.constants["enough"]:
-        pattern = query.record_pattern()
-        near = set(found.slots_with(pattern) if pattern is not None else slots)
+        words = query.record_words()
+        near = found.slots_with_any(words) if words else set(slots)
         sections.append(_facts(task, query, found, [slot for slot in fact_slots if slot in near]))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:

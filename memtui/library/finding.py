@@ -80,10 +80,10 @@ class SearchResult:
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
 
-    def slots_with(self, pattern: re.Pattern[bytes]) -> list[int]:
-        """The slots whose cached ASCII JSON record has a match, and those that are not cached."""
-        wanted = set(self.rows.candidate_slots(pattern))
-        return [slot for slot in self.slots if slot in wanted]
+    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
+        """The slots, also others than found, whose cached ASCII JSON record has one of these words
+        in lower case, in any case; and all that are not cached."""
+        return self.rows.slots_with_any(words)
 
 
 @dataclass(frozen=True, slots=True)
