@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from memtui.errors import TerminalError
 
@@ -58,6 +58,17 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
+def leave(code: int) -> NoReturn:
+    """End the process at once: no thread that only reads is waited for, no process goes on."""
+    from memtui.search import child_processes
+
+    child_processes.kill_all()
+    for file in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            file.flush()
+    os._exit(code)
+
+
 def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
     """Say why a terminal cannot show the screen, and what can be done.
 
@@ -86,6 +97,7 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
     `library` may be a function that opens it: it is then called after the first paint, so that
     nothing of the library delays it.
     """
+    import asyncio
     import gc
 
     refuse_terminal(os.environ, sys.stdout.encoding)
@@ -109,7 +121,9 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
         )
         app = MemtuiApp(launch)
-        app.run(mouse=loaded.settings.mouse)
+        # Not `app.run`: closing its loop would wait for every thread that still reads.
+        asyncio.Runner().run(app.run_async(mouse=loaded.settings.mouse))
+        app.wait_for_writes()
     if app.has_draft:
         with contextlib.suppress(OSError):
             print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)

@@ -191,6 +191,11 @@ class MemtuiApp(AppInterface):
         self._keep_drafts()
         await super()._shutdown()
 
+    def wait_for_writes(self) -> None:
+        """Wait for jobs that write, once the screens are gone."""
+        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
+            self.browse.worker.jobs.wait()
+
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
             if isinstance(screen, DraftKeeper):

@@ -66,7 +66,7 @@ class LibraryWorker:
 
     def open(self) -> None:
         """Open the stores, read their rows, make the index; post as it goes."""
-        self.jobs.start("open", self._open)
+        self.jobs.start("open", self._open, only_reads=True)
 
     def _open(self, job: Job) -> None:
         try:
@@ -120,7 +120,7 @@ class LibraryWorker:
 
     def refresh(self, touched: Collection[str] = ()) -> None:
         """Read what changed in the stores, in the `touched` files first."""
-        self.jobs.start("refresh", lambda job: self._refresh(touched, job))
+        self.jobs.start("refresh", lambda job: self._refresh(touched, job), only_reads=True)
 
     def _refresh(self, touched: Collection[str], job: Job) -> None:
         library = self.library
@@ -187,7 +187,7 @@ class LibraryWorker:
         self._number += 1
         self._searched = monotonic()
         number = self._number
-        self.jobs.start("find", lambda job: self._find(query, unit, number, job))
+        self.jobs.start("find", lambda job: self._find(query, unit, number, job), only_reads=True)
         return number
 
     def _find(self, query: Query, unit: Unit | None, number: int, job: Job) -> None:
@@ -213,7 +213,7 @@ class LibraryWorker:
 
     def find_fresh(self, query: Query) -> None:
         """Ask which memories came since the stores were last looked at."""
-        self.jobs.start("fresh", lambda job: self._find_fresh(query, job))
+        self.jobs.start("fresh", lambda job: self._find_fresh(query, job), only_reads=True)
 
     def _find_fresh(self, query: Query, job: Job) -> None:
         if self.library is not None:
@@ -223,7 +223,7 @@ class LibraryWorker:
 
     def relate(self, memory: Memory) -> None:
         """Ask what a memory refers to."""
-        self.jobs.start("relate", lambda job: self._relate(memory, job))
+        self.jobs.start("relate", lambda job: self._relate(memory, job), only_reads=True)
 
     def _relate(self, memory: Memory, job: Job) -> None:
         if self.library is not None:
