@@ -7,6 +7,7 @@ drafts are kept. Writing to a terminal that was closed must not block.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import selectors
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 READ_SIZE = 4096
+LONGEST_WAIT = 0.5
+"""Seconds between two checks of the thread that reads keys whether the app has ended."""
 CHECK_INTERVAL = 1.0
 """Seconds between two checks that the terminal still exists, for when SIGHUP is ignored."""
 
@@ -45,6 +48,7 @@ class TerminalDriver(LinuxDriver):
         self._file: Any = _OutputFile(self._file)
         self._is_watched = False
         self._wake = os.pipe()
+        os.set_blocking(self._wake[0], False)
         """What is written into it ends the thread that reads keys."""
 
     def start_application_mode(self) -> None:
@@ -69,12 +73,14 @@ class TerminalDriver(LinuxDriver):
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             selector.register(self._wake[0], selectors.EVENT_READ)
-            while not is_ending:
-                timeout = parser._timeout_time
-                wait = None if timeout is None else max(0.0, timeout - get_time())
-                for key, _ in selector.select(wait):
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake[0], READ_SIZE)  # was meant for the thread before
+            # The event too: a signal may start this thread while the one before is ended.
+            while not (is_ending or self.exit_event.is_set()):
+                until = parser._timeout_time
+                wait = LONGEST_WAIT if until is None else until - get_time()
+                for key, _ in selector.select(min(LONGEST_WAIT, max(0.0, wait))):
                     if key.fd == self._wake[0]:
-                        os.read(key.fd, 1)
                         is_ending = True
                     elif data := decode(os.read(key.fd, READ_SIZE)):
                         for event in parser.feed(data):
