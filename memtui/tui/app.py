@@ -149,6 +149,11 @@ class MemtuiApp(AppInterface):
         else:
             await super().on_event(event)
 
+    def on_app_focus(self) -> None:
+        """The person comes back, perhaps from the program that writes the memories."""
+        if self.browse.is_ready:
+            self.browse.worker.refresh()
+
     # Starting
 
     def on_mount(self) -> None:
