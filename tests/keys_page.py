@@ -6,7 +6,7 @@ python -m tests.keys_page > docs/keys.md
 from __future__ import annotations
 
 from memtui.tui import actions, key_bindings
-from memtui.tui.actions import ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.actions import ANYWHERE, EVERYWHERE, MOVING, PACK, SEARCH, Action
 
 TITLES = {
     ANYWHERE: "Everywhere",
@@ -17,6 +17,7 @@ TITLES = {
     "timeline": "Timeline",
     "statistics": "Statistics",
     SEARCH: "Search line",
+    PACK: "Context screen",
     MOVING: "Every list",
 }
 

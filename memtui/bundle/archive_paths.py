@@ -16,12 +16,15 @@ from urllib.parse import quote, unquote_to_bytes
 from memtui.errors import BundleError
 from memtui.files.reading import LONGEST_NAME
 from memtui.files.sidecar_lines import sidecar_path
+from memtui.stores.accesses import sidecar_access_path
 
 SIDECAR = ".memtui/sidecar.jsonl"
 """The sidecar's name in a bundle, also where the store is a single file."""
+ACCESSES = ".memtui/access.json"
+"""The same for the accesses that memtui counts beside a store."""
 _PLAIN = "/ !#$&'()+,;=@[]{}^~"
 _NEVER = frozenset({".git", ".hg", ".svn", ".ssh", ".memtui"})
-"""Names of folders that a bundle must not contain, except `SIDECAR`."""
+"""Names of folders that a bundle must not contain, except for `SIDECAR` and `ACCESSES`."""
 
 
 def quote_name(name: str) -> str:
@@ -65,7 +68,8 @@ def parse_entry_name(name: str) -> str:
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
         raise BundleError(f"a file's name is longer than {LONGEST_NAME} bytes")
     if any(
-        _normalised(part) in _NEVER for part in (parts[:-2] if path.endswith(SIDECAR) else parts)
+        _normalised(part) in _NEVER
+        for part in (parts[:-2] if path.endswith((SIDECAR, ACCESSES)) else parts)
     ):
         raise BundleError("a file's name is not allowed in a bundle")
     return path
@@ -92,8 +96,12 @@ class StoreLayout:
         """Return the path relative to the base; empty for a file outside it."""
         if self.database is not None and file == str(self.database):
             return self.database_name
-        if file == str(sidecar_path(self.root)):
-            return f"{self.inner}/{SIDECAR}" if self.inner else SIDECAR
+        beside = {
+            str(sidecar_path(self.root)): SIDECAR,
+            str(sidecar_access_path(self.root)): ACCESSES,
+        }
+        if file in beside:
+            return f"{self.inner}/{beside[file]}" if self.inner else beside[file]
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""
 

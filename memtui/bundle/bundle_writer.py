@@ -30,6 +30,7 @@ from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.stores.accesses import sidecar_access_path
 from memtui.stores.base import Store
 from memtui.stores.format import Format
 from memtui.stores.registry import format_of
@@ -127,7 +128,7 @@ def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> N
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
     layout = _layout(store, shards)
-    files = [str(sidecar_path(store.root))]
+    files = [str(sidecar_path(store.root)), str(sidecar_access_path(store.root))]
     if database is not None:
         lines = database.dump(store.root)
         data = "".join(line + "\n" for line in lines).encode("ascii")

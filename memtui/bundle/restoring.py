@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.archive_paths import quote_name
+from memtui.bundle.archive_paths import ACCESSES, quote_name
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
@@ -298,6 +298,8 @@ def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
     for path in _files_below(folder):
         name = str(path.relative_to(folder))
         if name in tree.databases or name in beside:
+            continue
+        if name.endswith(ACCESSES):  # counted since: no change that anybody would miss
             continue
         if not _is_unchanged(tree, name, path):
             what = "was changed" if name in tree.files else "was made there"

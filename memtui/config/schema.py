@@ -42,6 +42,10 @@ class Setting:
     """Its value in the default file, as TOML."""
     each: bool = False
     """`check` takes one entry of a list or table; a wrong entry spoils only itself."""
+    choices: tuple[str, ...] = ()
+    """The values it can have, if they are few."""
+    at_start: bool = False
+    """It takes effect at the next start."""
 
 
 def _bool(value: Any) -> bool:
@@ -218,6 +222,8 @@ def _embedding(value: Any) -> Embedding:
     return found
 
 
+_SORTS = ("", *(str(sort) for sort in Sort))
+
 SCHEMA: tuple[Setting, ...] = (
     Setting(
         "theme",
@@ -227,7 +233,9 @@ SCHEMA: tuple[Setting, ...] = (
         "beside this one. With NO_COLOR set, memtui uses none.",
         '"dusk"',
     ),
-    Setting("mouse", "mouse", _bool, "Let the mouse click, scroll and drag.", "true"),
+    Setting(
+        "mouse", "mouse", _bool, "Let the mouse click, scroll and drag.", "true", at_start=True
+    ),
     Setting(
         "editor",
         "editor",
@@ -236,7 +244,9 @@ SCHEMA: tuple[Setting, ...] = (
         "$EDITOR, then vi.",
         '""',
     ),
-    Setting("restore", "restore", _bool, "Begin where the last session ended.", "true"),
+    Setting(
+        "restore", "restore", _bool, "Begin where the last session ended.", "true", at_start=True
+    ),
     Setting(
         "stores",
         "stores",
@@ -246,14 +256,16 @@ SCHEMA: tuple[Setting, ...] = (
         "Without them memtui looks in this folder and in the known places.",
         '["~/notes/memory"]',
         each=True,
+        at_start=True,
     ),
     Setting(
         "list.sort",
         "sort",
-        _one_of("", *(str(sort) for sort in Sort)),
+        _one_of(*_SORTS),
         "Order of the list: new, old, importance, priority, relevance. Empty: newest first,\n"
         "by relevance while searching.",
         '""',
+        choices=_SORTS,
     ),
     Setting(
         "list.status",
@@ -262,6 +274,7 @@ SCHEMA: tuple[Setting, ...] = (
         "What is listed unless the query says: current (active and proposed), all, or a list\n"
         "of active, proposed, superseded, retired, deleted.",
         '"current"',
+        choices=STATUS_CHOICES,
     ),
     Setting(
         "list.density",
@@ -269,6 +282,7 @@ SCHEMA: tuple[Setting, ...] = (
         _one_of(*DENSITIES),
         "Rows per memory: compact (1), comfortable (1 and a blank), roomy (2 and a blank).",
         '"compact"',
+        choices=DENSITIES,
     ),
     Setting(
         "list.dates",
@@ -276,6 +290,7 @@ SCHEMA: tuple[Setting, ...] = (
         _one_of(*DATES),
         'Times in the list: ago ("3d") or date ("2026-11-18").',
         '"ago"',
+        choices=DATES,
     ),
     Setting(
         "search.half_life_days",
@@ -283,6 +298,7 @@ SCHEMA: tuple[Setting, ...] = (
         _days,
         "Days after which being recent counts half as much for the rank.",
         "30",
+        at_start=True,
     ),
     Setting(
         "search.weights",
@@ -291,6 +307,7 @@ SCHEMA: tuple[Setting, ...] = (
         "Weights of the parts of the rank, as shares of the text's own score.",
         "{ recency = 0.25, importance_high = 0.5 }",
         each=True,
+        at_start=True,
     ),
     Setting(
         "search.embedding",
@@ -303,6 +320,7 @@ SCHEMA: tuple[Setting, ...] = (
         "and key_variable, the name of the environment variable that holds the key.\n"
         "fusion: sum or rank, how text and meaning become one order.",
         '{ kind = "static", fusion = "sum" }',
+        at_start=True,
     ),
     Setting(
         "review.findings",
@@ -310,6 +328,7 @@ SCHEMA: tuple[Setting, ...] = (
         _review,
         "Constants of the findings in the review queue, and the kinds that are off.",
         "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
+        at_start=True,
     ),
     Setting(
         "review.model",
@@ -318,6 +337,7 @@ SCHEMA: tuple[Setting, ...] = (
         "A server with the chat API of OpenAI, for summaries and extraction; without model it is\n"
         "never asked. What is sent is shown first, and secrets in it are masked.",
         '{ url = "http://127.0.0.1:11434/v1", model = "", key_variable = "", seconds = 60 }',
+        at_start=True,
     ),
     Setting(
         "context.constants",
@@ -326,6 +346,7 @@ SCHEMA: tuple[Setting, ...] = (
         "Constants of the recipes of `memtui context`; docs/context.md lists them.",
         "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
         each=True,
+        at_start=True,
     ),
     Setting(
         "context.recipes",
@@ -335,6 +356,7 @@ SCHEMA: tuple[Setting, ...] = (
         "tokens; {task} in a query stands for the words of the task.",
         '{ standup = { sections = [{ title = "Goals", query = "type:goal", limit = 5 }] } }',
         each=True,
+        at_start=True,
     ),
     Setting(
         "rules",
@@ -343,6 +365,7 @@ SCHEMA: tuple[Setting, ...] = (
         "Constants of a store's own rules, by format; a wrong name is told the known ones.",
         "{ agent-memory = { similar = 0.7 } }",
         each=True,
+        at_start=True,
     ),
     Setting(
         "keys",

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from memtui.context.constants import DEFAULTS, RecipeConstants, read_constants
+from memtui.context.entries import build_paged_in
 from memtui.context.intents import (
     build_decide,
     build_nudge,
@@ -128,7 +129,8 @@ def build_pack(
         only: Filters that every memory must pass; its terms are not used.
         limit: Most entries of the main section; None: the recipe's own limit.
         budget: Most tokens of the whole text; None: no budget.
-        page_in: Refs or ids of memories whose whole text is given.
+        page_in: Refs or ids of memories whose whole text is given: in their own entry if they have
+            one that was cut, else in a section at the end.
 
     Returns:
         The pack; without sections if nothing fits.
@@ -155,4 +157,6 @@ def build_pack(
         sections, notes = _WITH_NOTES[recipe.name](task)
     else:
         sections = _SECTIONS[recipe.name](task)
+    paged_in, unknown = build_paged_in(task, sections)
+    sections, notes = [*sections, *paged_in], [*notes, *unknown]
     return assemble(recipe.name, text, sections, head=head, tail=tail, budget=budget, notes=notes)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.source import Task
+from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.search.pack_ranking import RankedSlot
 
@@ -104,3 +106,32 @@ def over_limit(title: str, entries: Iterable[PackEntry], limit: int) -> tuple[Dr
         DroppedEntry(title, entry, f"number {limit + at} of at most {limit}")
         for at, entry in enumerate(entries, 1)
     )
+
+
+def build_paged_in(task: Task, sections: Sequence[Section]) -> tuple[list[Section], list[str]]:
+    """The memories that were asked for by id and whose whole text no section has.
+
+    Returns:
+        A section, or none; and what of the ids could not be found.
+    """
+    entries: list[PackEntry] = []
+    notes: list[str] = []
+    present = [entry for section in sections for entry in section.entries]
+    for id in sorted(task.page_in):
+        try:
+            memory = task.source.resolve(id)
+        except RefError as error:
+            notes.append(str(error))
+            continue
+        body = " ".join(memory.content.split())
+        own = (entry.text for entry in present if entry.ref == memory.ref)
+        if not any(body in " ".join(text.split()) for text in own):
+            own_task = replace(task, page_in=task.page_in | {memory.ref})
+            line = cited_line(memory, own_task)
+            entries.append(PackEntry(memory.ref, line, why="asked for by its id"))
+    if not entries:
+        return [], notes
+    # A line of it may stand above too, so it is not taken for a repeat.
+    rule = "whole texts that were asked for"
+    section = Section("Paged in", tuple(entries), "\n## Paged in\n\n", "", rule, is_exact=True)
+    return [section], notes

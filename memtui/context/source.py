@@ -50,6 +50,10 @@ class PackSource(Protocol):
         """Return the memory with this ref. Raises RefError."""
         ...
 
+    def resolve(self, text: str) -> Memory:
+        """Return the memory with this ref, id or beginning of an id. Raises RefError."""
+        ...
+
     def memories(self, store: str) -> Iterable[Memory]:
         """Return all memories of the store with this label."""
         ...

@@ -19,6 +19,7 @@ from typing import Any
 from memtui.changes import Edit, RecordEdit, RowEdit, TextEdit
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
+from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import Journal, JournalAction
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 
 MOST_ACTIONS = 10_000
 """Newest actions of the journal that are looked at: all that it keeps."""
+ITEM_TEXT = "text"
+"""Key of a sidecar entry that names the text of an item (`stores.text_names.TEXT_KEY`)."""
 _SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
 """Fields that a former version of a memory has of its own; the others are as they are now."""
 
@@ -40,41 +43,100 @@ class FormerReader:
     """Reads files as they were, by the format of a store."""
 
     def __init__(self, store: Store) -> None:
+        self._store = store
         self._root = store.root
+        self._is_file = store.root.is_file()
+        self._base = store.root.parent if self._is_file else store.root
         self._label = store.label
+        self._folders: list[str] | None = None
         self._format = registry.format_of(store.format)
 
     @property
     def is_possible(self) -> bool:
         """Whether the store consists of files that can be read one by one."""
-        return self._format is not None and self._format.database is None and self._root.is_dir()
+        is_text = self._format is not None and self._format.database is None
+        return is_text and (self._is_file or self._root.is_dir())
 
     def read(self, files: Iterable[tuple[str, bytes]]) -> dict[str, Memory]:
         """Read these files (absolute path, content) as a store: id -> memory, as of then.
 
         Places of the memories are those in the store. Files outside of it are left out.
         """
+        given = list(files)
+        found = self._read(given, ())
+        if found or not given:
+            return found
+        # Some formats go by the folders around a file, such as the projects of a home folder.
+        return self._read(given, self._list_folders())
+
+    def _read(
+        self, files: Sequence[tuple[str, bytes]], folders: Iterable[str]
+    ) -> dict[str, Memory]:
         if self._format is None:
             return {}
         with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
             top = Path(folder).resolve()
+            for name in folders:
+                (top / name).mkdir(parents=True, exist_ok=True)
             for path, content in files:
-                name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._root))
+                name = self._name(path)
                 if not name.startswith(".."):
                     file = top / name
                     file.parent.mkdir(parents=True, exist_ok=True)
                     file.write_bytes(content)
             try:
-                store = self._format.open(top, self._label)
+                root = top / self._root.name if self._is_file else top
+                store = self._format.open(root, self._label)
+                take_rules = getattr(store, "take_rules", None)
+                if take_rules is not None:
+                    take_rules(self._store)
                 readings = [store.read(shard) for shard in store.scan().shards]
             except Exception as error:  # a format may come from another package
                 log.warning("a former version cannot be read: %r", error)
                 return {}
-            return {
-                memory.id: _placed(memory, str(top), str(self._root))
+            found = {
+                memory.id: _placed(memory, str(top), str(self._base))
                 for reading in readings
                 for memory in reading.memories
             }
+        names = self._item_names()
+        for memory in list(found.values()):
+            id = names.get(memory.id, memory.id)
+            if id not in found:
+                del found[memory.id]
+                found[id] = replace(memory, id=id, ref=f"{self._label}:{id}")
+        return found
+
+    def _item_names(self) -> dict[str, str]:
+        """Id by its text -> the id that an item of that text had, as the sidecar's lines say.
+
+        A file of items names each by its text; the sidecar keeps the name of one that was edited.
+        """
+        try:
+            text = sidecar_path(self._root).read_text("utf-8", "surrogateescape")
+        except (OSError, ValueError):
+            return {}
+        names = {}
+        for line in text.split("\n"):
+            for id, entry in read_entries(line).items():
+                key = entry.get(ITEM_TEXT) if isinstance(entry, dict) else None
+                if isinstance(key, str):
+                    head, mark, _ = id.rpartition("#")
+                    names[f"{head}{mark}{key}"] = id
+        return names
+
+    def _name(self, path: str) -> str:
+        """The path within the store; it begins with `..` outside of it."""
+        return os.path.relpath(os.path.realpath(path), os.path.realpath(self._base))
+
+    def _list_folders(self) -> list[str]:
+        """The folders of the store that hold files now."""
+        if self._folders is None:
+            shards = self._store.scan().shards
+            folders = {os.path.dirname(file) for shard in shards for file in shard.files}
+            named = map(self._name, sorted(folders))
+            self._folders = [name for name in named if not name.startswith("..")]
+        return self._folders
 
 
 def _placed(memory: Memory, folder: str, root: str) -> Memory:
@@ -165,6 +227,8 @@ def journal_versions(
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
         number = f"#{step.action.id}"
+        if _is_of_another(step.edit, before, after):
+            continue
         if before is not None and not found:
             found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
         if after is not None:
@@ -179,7 +243,16 @@ def concerns(edit: Edit, memory: Memory) -> bool:
         return edit.id == memory.id and edit.path in files
     if isinstance(edit, RowEdit):
         return edit.path in files and memory.origin.key == f"{edit.table}.id={edit.key.get('id')}"
-    return isinstance(edit, TextEdit) and memory.kind == "document" and edit.path in files
+    if not isinstance(edit, TextEdit) or edit.path not in files:
+        return False
+    return memory.kind == "document" or edit.by_lines
+
+
+def _is_of_another(edit: Edit, before: Memory | None, after: Memory | None) -> bool:
+    """Whether an edit of a file with several memories has changed others only."""
+    if not isinstance(edit, TextEdit) or not edit.by_lines or before is None or after is None:
+        return False
+    return (before.title, before.content) == (after.title, after.content)
 
 
 def former_memory(memory: Memory, edit: Edit, side: str, reader: FormerReader) -> Memory | None:

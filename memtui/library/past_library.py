@@ -67,6 +67,13 @@ class PastViews:
                 self._read_ends(state)
             return PastLibrary(self.library, self._past_stores(state, at, former), at)
 
+    def prepare(self) -> None:
+        """Read what `at` needs of the memories that are not in use any more."""
+        with self._lock:
+            state = self.library.loaded.state
+            if state.snapshot.revision != self._revision:
+                self._read_ends(state)
+
     def _read_ends(self, state: LoadedState) -> None:
         rows, columns = state.snapshot.rows, state.columns
         slots = self.library.loaded.slots()

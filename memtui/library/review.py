@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
-from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
 from memtui.model import Memory
@@ -27,11 +28,14 @@ from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
 from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.model_requests import ModelRequest, parse_summary, summary_request
+from memtui.upkeep.proposal_texts import proposed_text, request_for, with_answer, with_text
 from memtui.upkeep.proposals import (
     RULES,
     Proposal,
     ProposalKind,
     UpkeepContext,
+    digest_memory,
     from_record,
     merge_into,
     to_record,
@@ -46,7 +50,7 @@ log = logging.getLogger(__name__)
 
 DECISIONS_FILE = "review.json"
 CACHE_FILE = "review.json"
-_CACHE_VERSION = 1
+_CACHE_VERSION = 2
 SNOOZE_DAYS = 7
 
 
@@ -97,6 +101,11 @@ class ReviewQueue:
         self._settings = settings or ReviewSettings()
         self._merged = _read_merged(clones)
         self._groups: dict[str, ScannedGroup] | None = None
+        self._checked: tuple[Proposal, ...] = ()
+        self._is_written = True
+        """The cache holds what was found last."""
+        self._digests: dict[int, bytes] = {}
+        """Number of a row -> digest of its memory."""
         self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
 
     @property
@@ -128,22 +137,45 @@ class ReviewQueue:
         """
         if self._groups is None:
             self._groups = self._read_groups()
-        labels = [store.label for store in self._library.stores]
-        memories = [memory for label in labels for memory in self._library.memories(label)]
+        rows = self._library.numbered_memories()
         context = self.context
         result = scan(
-            memories, context, self._groups, kinds=kinds, report=report, cancelled=cancelled
+            rows.values(),
+            context,
+            self._groups,
+            kinds=kinds,
+            digest=self._digests_of(rows),
+            report=report,
+            cancelled=cancelled,
         )
         if result.groups != self._groups:
             self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
+            self._is_written = False
+        found = self._library.check(report, cancelled)
+        checked = tuple(proposals_from(found, self._library.get, context))
+        if checked != self._checked or not self._is_written:
+            self._checked = checked
             self._write_groups()
-        checked = proposals_from(self._library.check(), self._library.get, context)
         wanted = set(kinds) if kinds is not None else set(RULES)
-        every = [*checked, *result.proposals]
-        chosen = [
-            one for one in every if one.kind in wanted and str(one.kind) not in self._settings.off
-        ]
-        return self._open(chosen)
+        return self._open(one for one in (*checked, *result.proposals) if one.kind in wanted)
+
+    def last(self) -> Queue | None:
+        """What the last scan found, from the cache, without looking at the memories; None if no
+        scan of these settings is kept there."""
+        if self._groups is None:
+            self._groups = self._read_groups()
+        if not self._groups:
+            return None
+        found = [one for group in self._groups.values() for one in group.proposals]
+        return self._open([*self._checked, *found])
+
+    def _digests_of(self, rows: Mapping[int, Memory]) -> Callable[[Memory], bytes]:
+        known = self._digests
+        self._digests = {
+            serial: known.get(serial) or digest_memory(memory) for serial, memory in rows.items()
+        }
+        by_memory = {id(memory): self._digests[serial] for serial, memory in rows.items()}
+        return lambda memory: by_memory[id(memory)]
 
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
@@ -181,11 +213,52 @@ class ReviewQueue:
         """The proposal that puts this summary in the place of a batch."""
         return propose_summary(entity, batch, summary, self.context)
 
+    def memories(self, proposal: Proposal) -> list[Memory]:
+        """The memories of a proposal that are still there; what stays comes first."""
+        found = []
+        for ref in proposal.refs:
+            with suppress(RefError):
+                found.append(self._library.get(ref))
+        return found
+
     def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
         """The same merge with another text for the memory that stays. Raises RefError."""
         kept, *others = (self._library.get(ref) for ref in proposal.refs)
         changes = merge_into(kept, others, self.context, text)
         return replace(proposal, changes=changes, reason="merged by a model: read it first")
+
+    def proposed_text(self, proposal: Proposal) -> str | None:
+        """The text that accepting would write; None if there is none that could be edited."""
+        kept = next(iter(self.memories(proposal)), None)
+        if kept is None or not self._can(Act.EDIT, kept):
+            return None
+        return proposed_text(proposal, kept)
+
+    def with_text(self, proposal: Proposal, text: str) -> Proposal:
+        """The same proposal writing another text. Raises RefError."""
+        return with_text(proposal, self._library.get(proposal.refs[0]), text)
+
+    def model_request(self, proposal: Proposal) -> ModelRequest | None:
+        """What a model would be asked; None where its text is of no use. Raises ModelError."""
+        if proposal.kind is ProposalKind.COMPACTION:
+            batch = self._batch_of(proposal)
+            return summary_request(batch) if batch else None
+        return request_for(proposal, self.memories(proposal))
+
+    def with_answer(self, proposal: Proposal, answer: str) -> Proposal:
+        """The proposal with the text of the model's answer. Raises ModelError or RefError."""
+        if proposal.kind is ProposalKind.COMPACTION:
+            batch = self._batch_of(proposal)
+            return self.summarised(batch[0].entity, batch, parse_summary(answer))
+        memories = [self._library.get(ref) for ref in proposal.refs]
+        return with_answer(proposal, memories, answer, self.context)
+
+    def _batch_of(self, proposal: Proposal) -> list[Memory]:
+        """The memories that one summary may replace, among them those of this compaction."""
+        for _, batch in self.due_batches():
+            if proposal.refs[0] in {memory.ref for memory in batch}:
+                return batch
+        return []
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""
@@ -213,6 +286,8 @@ class ReviewQueue:
         known, now = self._decisions(), self._library.now()
         shown, declined, snoozed = [], 0, 0
         for one in {proposal.id: proposal for proposal in proposals}.values():
+            if str(one.kind) in self._settings.off:
+                continue
             entry = known.get(one.id, {})
             if entry.get("decision") == Decision.DECLINED:
                 declined += 1
@@ -244,9 +319,10 @@ class ReviewQueue:
         if self._cache is None:
             return {}
         value = _read_json(self._cache / CACHE_FILE)
-        if value.get("version") != _CACHE_VERSION or value.get("settings") != str(self._settings):
+        if value.get("version") != _CACHE_VERSION or value.get("settings") != self._cached_for():
             return {}
         try:
+            self._checked = tuple(map(from_record, value["checked"]))
             return {
                 key: ScannedGroup(str(one["mark"]), tuple(map(from_record, one["found"])))
                 for key, one in value["groups"].items()
@@ -257,15 +333,26 @@ class ReviewQueue:
     def _write_groups(self) -> None:
         if self._cache is None or self._groups is None:
             return
+        self._is_written = True
         groups = {
             key: {"mark": one.fingerprint, "found": [to_record(each) for each in one.proposals]}
             for key, one in self._groups.items()
         }
-        value = {"version": _CACHE_VERSION, "settings": str(self._settings), "groups": groups}
+        value = {
+            "version": _CACHE_VERSION,
+            "settings": self._cached_for(),
+            "checked": [to_record(each) for each in self._checked],
+            "groups": groups,
+        }
         try:
             paths.write_private(self._cache / CACHE_FILE, json.dumps(value))
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)
+
+    def _cached_for(self) -> str:
+        """Settings and stores of which the cache holds the findings."""
+        roots = sorted(f"{store.label} {store.root}" for store in self._library.stores)
+        return "\0".join((str(self._settings), *roots))
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:

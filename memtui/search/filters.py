@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,17 +119,23 @@ class FilteredSlots:
         self.slot_mask = filters.slot_mask(slots)
         """Which pass the filters evaluated by slot; None: all do."""
 
+    @cached_property
     def mask(self) -> Mask:
         """Which of the slots pass all filters."""
         return self._combine(self.slot_mask)
 
+    @cached_property
+    def positions(self) -> Slots:
+        """The positions, in the slots, of those that pass all filters."""
+        return self.mask.nonzero()[0]
+
     def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """`entities_at` of the slots that pass all filters but those over entities."""
-        if self.filters.entity is None:
-            held = self.mask()
-        else:
+        at = self.positions
+        if self.filters.entity is not None:
             held = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
-        slots = held.nonzero()[0] if self._slots is None else self._slots[held]
+            at = held.nonzero()[0]
+        slots = at if self._slots is None else self._slots.take(at)
         return entities_at(self.filters.columns, slots)
 
     def _combine(self, single: Mask | None) -> Mask:
@@ -154,8 +161,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
     leaves = leaves or NoLeaves(len(columns))
     for part in query.conditions:
         if (values := _VALUES.get(part.field)) is not None:
-            codes = combinations.values[part.field]
-            passed = _allowed_values(part, values(columns))[codes]
+            passed = _match_values(part, values(columns), combinations.values.__getitem__, columns)
             known = by_combination.get(part.field)
             by_combination[part.field] = passed if known is None else known & passed
         elif part.field == "entity":
@@ -180,7 +186,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
 
 def filter_mask(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Mask:
     """Whether each slot passes all filters of the query; text outside of groups is ignored."""
-    return FilteredSlots(compile_filters(columns, query, leaves), None).mask()
+    return FilteredSlots(compile_filters(columns, query, leaves), None).mask
 
 
 def _joining(query: Query, groups: Sequence[Mask], leaves: LeafMasks) -> Mask | None:
@@ -234,9 +240,9 @@ def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
 def _match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
     """The slots for which a condition holds, a negated one too."""
     if (values := _VALUES.get(part.field)) is not None:
-        codes = getattr(columns, part.field).astype(np.int64)
-        passed: Mask = _allowed_values(part, values(columns))[codes]
-        return passed
+        return _match_values(
+            part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
+        )
     if part.field == "entity":
         return _match_entities(columns, part)
     if part.field == "tag":
@@ -284,6 +290,26 @@ def _is_wanted(wanted: Collection[str]) -> Callable[[str], bool]:
     either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
     matches = re.compile(either).match
     return lambda value: value in wanted or matches(value) is not None
+
+
+def _match_values(
+    part: Condition,
+    vocabulary: Sequence[str],
+    codes: Callable[[str], NDArray[Any]],
+    columns: Columns,
+) -> Mask:
+    """Evaluate a condition over a field with few values; `codes` gives a field's codes.
+
+    A memory without a type is listed by its kind, so that its kind is found as its type too.
+    """
+    passed: Mask = _allowed_values(part, vocabulary)[codes(part.field)]
+    kinds = [value for value in part.values if value]
+    if part.field != "type" or not kinds:
+        return passed
+    untyped = _codes(columns.types, lambda value: not value)[codes("type")]
+    listed = untyped & _codes(KINDS, _is_wanted(kinds))[codes("kind")]
+    found: Mask = passed & ~listed if part.negated else passed | listed
+    return found
 
 
 def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
@@ -345,6 +371,8 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         folded = dict.fromkeys(value.casefold() for value in known(columns))
         for value in part.values:
             if not value or "*" in value or value in folded:
+                continue
+            if part.field == "type" and value in KINDS:
                 continue
             if part.field == "entity" and any(value in path for path in folded):
                 continue

@@ -137,11 +137,17 @@ class AccessFile:
         return {**entry, SHARD: key.shard} if key.group == MEMORIES else entry
 
 
-def sidecar_access_file(root: Path) -> AccessFile:
-    """The file beside a store whose format has none: a folder, or one file."""
+def sidecar_access_path(root: Path) -> Path:
+    """Where the accesses of a store lie whose format counts none: a folder, or one file."""
     if root.is_file():
-        return AccessFile(root.parent / FOLDER / f"{root.name}.{FILE}", root.parent)
-    return AccessFile(root / FOLDER / FILE, root)
+        return root.parent / FOLDER / f"{root.name}.{FILE}"
+    return root / FOLDER / FILE
+
+
+def sidecar_access_file(root: Path) -> AccessFile:
+    """The file at `sidecar_access_path`."""
+    path = sidecar_access_path(root)
+    return AccessFile(path, path.parent.parent)
 
 
 def parse_accesses(text: str) -> AccessLog:

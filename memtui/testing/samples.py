@@ -59,14 +59,17 @@ def memories(library: Library) -> dict[str, Memory]:
     return {m.ref: m for store in library.stores for m in library.memories(store.label)}
 
 
-def plant_unknown(library: Library) -> None:
+def plant_unknown(library: Library) -> bool:
     """Write a key that no format knows into whatever holds the memories of this library.
 
+    Returns whether any of its files can have keys; Markdown without frontmatter cannot.
     A table may be one whose strange columns make its store read-only, and then it gets none.
     """
     found = list(memories(library).values())
+    has_keys = False
     for name in sorted({memory.origin.file for memory in found}):
         path = Path(name)
+        has_keys = has_keys or path.suffix != ".md" or path.read_bytes().startswith(b"---\n")
         if path.suffix == ".json":
             _rewrite(path, lambda text: _ID.sub(rf"\1, {_escaped(_IN_JSON)}", text))
         elif path.suffix == ".jsonl":
@@ -81,6 +84,7 @@ def plant_unknown(library: Library) -> None:
                     _sql(path, f"ALTER TABLE {table} DROP COLUMN {UNKNOWN}")
                 else:
                     _sql(path, f"UPDATE {table} SET {UNKNOWN} = 'as it is ' || rowid")
+    return has_keys
 
 
 def _escaped(text: str) -> str:

@@ -18,6 +18,7 @@ from memtui.errors import TerminalError
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
 
 FRAMES = "250"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
@@ -91,11 +92,18 @@ def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
         )
 
 
-def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
+def start(
+    library: Library | Callable[[], Library],
+    roots: Sequence[Path] = (),
+    catalog: Callable[[], StoreCatalog] | None = None,
+) -> int:
     """Show the screen until it is left; returns the exit code.
 
-    `library` may be a function that opens it: it is then called after the first paint, so that
-    nothing of the library delays it.
+    Args:
+        library: The open stores, or a function that opens them: it is then called after the first
+            paint, so that nothing of the library delays it.
+        roots: The stores that were named, to tell their session from others'.
+        catalog: Gives the stores to choose from; called in a background job.
     """
     import asyncio
     import gc
@@ -118,6 +126,7 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             cache=paths.cache_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
             sixteen_colours=themes.has_sixteen_colours(os.environ),
+            catalog=catalog,
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
         )
         app = MemtuiApp(launch)

@@ -25,6 +25,8 @@ class ActionContext:
     zoomed: bool = False
     can_go_back: bool = False
     can_go_forward: bool = False
+    past: str = ""
+    """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
     """Why the action with this id, which changes something, cannot be done; empty when it can."""
 
@@ -36,8 +38,20 @@ def always(_: ActionContext) -> str:
     return ""
 
 
+def opened(now: ActionContext) -> str:
+    return now.refused("queue")
+
+
 def memory(now: ActionContext) -> str:
     return "" if now.has_memory else "no memory is selected"
+
+
+def present_memory(now: ActionContext) -> str:
+    return now.past or memory(now)
+
+
+def present(now: ActionContext) -> str:
+    return now.past
 
 
 def filters(now: ActionContext) -> str:
@@ -62,3 +76,14 @@ def back(now: ActionContext) -> str:
 
 def forward(now: ActionContext) -> str:
     return "" if now.can_go_forward else "there is nowhere to go forward to"
+
+
+def match(now: ActionContext) -> str:
+    if not now.has_memory:
+        return "no memory is selected"
+    return "" if now.searching else "nothing is searched for"
+
+
+def pair(now: ActionContext) -> str:
+    is_pair = now.marked == 2 or (now.marked == 1 and now.has_memory)
+    return "" if is_pair else "mark two memories to compare them"

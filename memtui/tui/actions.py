@@ -21,6 +21,7 @@ ANYWHERE = "anywhere"
 EVERYWHERE = "everywhere"
 MOVING = "moving"
 SEARCH = "search"
+PACK = "pack"
 ActionHandlers = Mapping[str, Callable[[], None]]
 """Action id -> what carries it out."""
 _PANES = tuple(Pane)
@@ -41,7 +42,7 @@ class Action:
     """One sentence for help, palette and docs/keys.md."""
     scopes: tuple[str, ...] = (ANYWHERE,)
     """Panes where it works, or `ANYWHERE` (every pane), `EVERYWHERE` (every pane and dialog),
-    `MOVING` (every list), `SEARCH` (the search line)."""
+    `MOVING` (every list), `SEARCH` (the search line), `PACK` (the context screen)."""
     footer: tuple[str, ...] = ()
     """Panes whose footer shows it."""
     allowed: Allowed = action_context.always
@@ -167,8 +168,10 @@ ACTIONS: tuple[Action, ...] = (
         (Pane.DETAIL,), action_context.memory),
     _action("history", "H", "history", "History: earlier and later versions", _ON_MEMORY,
         _ON_MEMORY, action_context.memory),
+    _action("graph", "O", "links", "Links: draw what this memory or entity is linked to",
+        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), action_context.memory),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
-        action_context.memory),
+        action_context.present_memory),
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
         action_context.memory),
     _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
@@ -177,7 +180,23 @@ ACTIONS: tuple[Action, ...] = (
         action_context.memory),
     _action("copy.exact", "Y", "copy exactly", "Copy text exactly, hidden characters included",
         _ON_MEMORY, (), action_context.memory),
-    _action("fresh", "N", "next new", "Go to the next new memory", allowed=action_context.fresh),
+    _action("fresh", "ctrl+n", "next new", "Go to the next new memory",
+        allowed=action_context.fresh),
+    _action("changed", "N", "what changed",
+        "What changed since I last looked, or between two times"),
+    _action("copy.as", "ctrl+y", "copy as", "Copy as text, Markdown, JSON or reference",
+        _ON_MEMORY, (), action_context.memory),
+    _action("match.next", ")", "next match", "Go to the next match inside the text",
+        _ON_MEMORY, (Pane.DETAIL,), action_context.match),
+    _action("match.previous", "(", "previous match", "Go to the previous match inside the text",
+        _ON_MEMORY, (), action_context.match),
+    _action("compare", "|", "compare", "Compare two marked memories side by side", _ON_MEMORY,
+        (), action_context.pair),
+    _action("bookmark", "m", "bookmark", "Set a bookmark: then a letter", _ON_MEMORY, (),
+        action_context.memory),
+    _action("bookmark.go", "'", "go to bookmark", "Go to a bookmark: then its letter"),
+    _action("url", "ctrl+g", "open URL", "Open a web address of the text, after asking",
+        _ON_MEMORY, (), action_context.memory),
     _action("collapse", "left h", "collapse", "Collapse, or go to the parent", (Pane.ENTITIES,),
         palette=False),
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
@@ -213,8 +232,15 @@ ACTIONS: tuple[Action, ...] = (
     _change("export", "x", "export", "Export memories to a file", (), (ANYWHERE,)),
     _change("import", "I", "import", "Import from a bundle, a backup or JSON lines", (),
         (ANYWHERE,)),
+    _action("queue", "V", "review", "Review queue: what could be tidied, to accept or decline",
+        (ANYWHERE,), (), action_context.opened),
+    _change("context", "P", "context",
+        "Context: what an agent would be given for a task", (), (ANYWHERE,)),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
+    _action("stores", "0", "stores", "Choose the stores that are open"),
+    _action("as_of", "@", "as of", "Show what was believed at a time, or the present again"),
     _action("theme", "T", "theme", "Change theme"),
+    _action("settings", "comma", "settings", "Settings: what config.toml holds"),
     _action("reload", "f5", "reload", "Reload from disk"),
     _action("redraw", "ctrl+l", "redraw", "Redraw screen", (EVERYWHERE,)),
     _action("suspend", "ctrl+z", "suspend", "Suspend (fg resumes)"),
@@ -227,6 +253,24 @@ ACTIONS: tuple[Action, ...] = (
         palette=False),
     _action("quit", "q ctrl+c", "quit", "Quit"),
     _action("complete", "tab", "accept", "Accept suggestion", (SEARCH,), palette=False),
+    _action("pack.open", "enter", "open", "Open the memory in the list", (PACK,), palette=False),
+    _action("pack.page_in", "space", "whole",
+        "Page in: the whole text of this memory / one line", (PACK,), palette=False),
+    _action("pack.page_in.id", "a", "page in", "Page in a memory by its id", (PACK,),
+        palette=False),
+    _action("pack.less", "- left h", "less", "Smaller budget", (PACK,), palette=False),
+    _action("pack.more", "+ = right l", "more", "Larger budget", (PACK,), palette=False),
+    _action("pack.recipe.next", "]", "next recipe", "Next recipe", (PACK,), palette=False),
+    _action("pack.recipe.previous", "[", "previous recipe", "Previous recipe", (PACK,),
+        palette=False),
+    _action("pack.compare", "b", "compare",
+        "Compare with another recipe, or with before the last change", (PACK,), palette=False),
+    _action("pack.copy", "y", "copy", "Copy the pack without hidden characters", (PACK,),
+        palette=False),
+    _action("pack.copy.exact", "Y", "copy exactly",
+        "Copy the pack exactly, hidden characters included", (PACK,), palette=False),
+    _action("pack.save", "ctrl+s", "save", "Save the pack as Markdown, with the reasons", (PACK,),
+        palette=False),
     _action("move.down", "down j", "down", "Down", (MOVING,), palette=False),
     _action("move.up", "up k", "up", "Up", (MOVING,), palette=False),
     _action("move.page_down", "pagedown ctrl+f", "page down", "Page down", (MOVING,),

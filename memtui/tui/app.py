@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -14,6 +15,7 @@ from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
 from memtui import keymap, text
+from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.app_interface import AppInterface, DraftKeeper, Launch
@@ -31,6 +33,11 @@ if TYPE_CHECKING:
     from textual.driver import Driver
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
+
+    from memtui.config.schema import Setting
+    from memtui.errors import ConfigError
+    from memtui.library import Library
+    from memtui.tui.clipboard import CopyOutcome
 
 
 class MemtuiApp(AppInterface):
@@ -54,18 +61,12 @@ class MemtuiApp(AppInterface):
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
         self.key_queue = KeyQueue(self, super().on_event)
-        keys = keymap.resolve(
-            key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
-        )
-        self.key_overrides = keys.keys
-        changed = set(keys.keys.items()) - set(key_bindings.default_keys().items())
-        # Textual looks through all of these at every key.
-        self.set_keymap({name: ",".join(wanted) for name, wanted in changed})
+        problems = self._use_keys()
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
         self.sessions = SessionState(launch)
         self.saved = dict(self.settings.saved)
-        self._problems = [*launch.loaded.problems, *keys.problems, *self.colours.problems]
+        self._problems = [*launch.loaded.problems, *problems, *self.colours.problems]
         self.animation_level = "none"
         self.theme = first_theme
 
@@ -168,6 +169,18 @@ class MemtuiApp(AppInterface):
         gc.enable()
         self.browse.worker.open()
 
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores: a screen of its own with a library of its own takes the place."""
+        former = self.browse
+        self._keep_session()
+        self.sessions = SessionState(self.launch)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_kept=False)
+        former.worker.close()
+        # Textual takes away a callback of the former screen, which the first screen has not.
+        former._push_result_callback(former, None)
+        self.switch_screen(self.browse)
+        self.call_after_refresh(self.browse.worker.open)
+
     async def action_quit(self) -> None:
         self.leave()
 
@@ -247,14 +260,53 @@ class MemtuiApp(AppInterface):
         self.theme = name
         self._save("theme", name)
 
-    # Settings and session
+    # Clipboard, settings and session
+
+    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+        from memtui.tui.clipboard import copy_with_tools
+
+        self.copy_to_clipboard(words)
+        self.browse.worker.jobs.start("copy", lambda _: copy_with_tools(words), done)
+
+    def _use_keys(self) -> Sequence[ConfigError]:
+        """Use the keys of the settings; returns the faults in them."""
+        keys = keymap.resolve(
+            key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
+        )
+        self.key_overrides = keys.keys
+        changed = set(keys.keys.items()) - set(key_bindings.default_keys().items())
+        # Textual looks through all of these at every key.
+        self.set_keymap({name: ",".join(wanted) for name, wanted in changed})
+        return keys.problems
+
+    def save_setting(self, setting: Setting, value: Any) -> None:
+        self._save(setting.key, value)
+        now = getattr(Settings(), setting.field) if value is None else setting.check(value)
+        self._use_settings(replace(self.settings, **{setting.field: now}))
+
+    def reload_settings(self) -> Sequence[ConfigError]:
+        if self.launch.config_file is None:
+            return ()
+        from memtui.config import load
+
+        loaded = load(self.launch.config_file)
+        return [*loaded.problems, *self._use_settings(loaded.settings)]
+
+    def _use_settings(self, settings: Settings) -> Sequence[ConfigError]:
+        before, self.settings = self.settings, settings
+        self.saved = dict(settings.saved)
+        if settings.theme != before.theme:
+            sixteen = self.launch.sixteen_colours
+            self.theme = self.colours.best(settings.theme, sixteen_colours=sixteen)
+        self.browse.use_settings(before, settings)
+        return self._use_keys() if settings.keys != before.keys else ()
 
     def save_filter(self, name: str, query: str) -> None:
         """Keep a search under a name. Raises ConfigError."""
         self.saved[name] = query
         self._save(("saved", name), query)
 
-    def _save(self, key: str | tuple[str, ...], value: str) -> None:
+    def _save(self, key: str | tuple[str, ...], value: Any) -> None:
         if self.launch.config_file is not None:
             from memtui.config import save_value
 

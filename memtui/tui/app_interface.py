@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual.app import App
 
@@ -15,8 +15,12 @@ from memtui.config import LoadedSettings, Settings
 if TYPE_CHECKING:
     from signal import Signals
 
+    from memtui.config.schema import Setting
+    from memtui.errors import ConfigError
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
+    from memtui.tui.clipboard import CopyOutcome
     from memtui.tui.key_queue import KeyQueue
 
 
@@ -41,6 +45,8 @@ class Launch:
     """Folders of theme files, later ones over earlier ones."""
     sixteen_colours: bool = False
     """The terminal has no more: the theme of its own colours is used."""
+    catalog: Callable[[], StoreCatalog] | None = None
+    """The stores to choose from; called in a worker. None: there is nothing to choose."""
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
@@ -83,8 +89,24 @@ class AppInterface(App[None]):
         """Save a search under a name. Raises ConfigError."""
         raise NotImplementedError
 
+    def save_setting(self, setting: Setting, value: Any) -> None:
+        """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
+        raise NotImplementedError
+
+    def reload_settings(self) -> Sequence[ConfigError]:
+        """Read config.toml again and use it; returns its faults."""
+        raise NotImplementedError
+
+    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+        """Copy to the clipboard in a job; `done` is told what took it."""
+        raise NotImplementedError
+
     def redraw(self) -> None:
         """Draw every widget and every cell of the terminal again."""
+        raise NotImplementedError
+
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores, on a screen made anew; what was searched for stays."""
         raise NotImplementedError
 
     def leave(self) -> None:

@@ -29,19 +29,24 @@ def key_scopes() -> dict[str, str]:
 
 def bindings(*scopes: str) -> list[Binding]:
     """Textual bindings of everything that works in one of these scopes."""
-    return [
-        Binding(
-            ",".join(action.keys),
-            _binds(action),
-            action.label,
-            show=False,
-            tooltip=action.tooltip,
-            id=action.id,
-            priority=EVERYWHERE in action.scopes,
-        )
-        for action in ACTIONS
-        if not set(scopes).isdisjoint(action.scopes)
-    ]
+    return [_binding(action) for action in ACTIONS if not set(scopes).isdisjoint(action.scopes)]
+
+
+def bindings_of(*action_ids: str) -> list[Binding]:
+    """Textual bindings of these actions, for a screen that has some of another's."""
+    return [_binding(BY_ID[action_id]) for action_id in action_ids]
+
+
+def _binding(action: Action) -> Binding:
+    return Binding(
+        ",".join(action.keys),
+        _binds(action),
+        action.label,
+        show=False,
+        tooltip=action.tooltip,
+        id=action.id,
+        priority=EVERYWHERE in action.scopes,
+    )
 
 
 def _binds(action: Action) -> str:

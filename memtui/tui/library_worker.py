@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
-from memtui.query import Condition, Query
+from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import cursor_restore, messages
 from memtui.tui.completion import Vocabulary
 from memtui.tui.file_watcher import FileWatcher
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
     from memtui.library.losses import LossDetector
+    from memtui.library.past_library import PastLibrary, PastViews
     from memtui.library.snapshot import MemorySet
     from memtui.progress import Progress
 
@@ -55,7 +56,12 @@ class LibraryWorker:
     def __init__(self, jobs: JobRunner, open_library: Callable[[], Library]) -> None:
         self.jobs = jobs
         self._open_library = open_library
-        self.library: Library | None = None
+        self.present: Library | None = None
+        """The open stores as they are now."""
+        self.past: PastLibrary | None = None
+        """What is shown instead: the stores as of a time. Nothing can be written then."""
+        self.past_time: TimeCondition | None = None
+        self._views: PastViews | None = None
         self._number = 0
         self._searched = 0.0
         """When a search was last started, by the monotonic clock."""
@@ -71,6 +77,45 @@ class LibraryWorker:
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
 
+    @property
+    def library(self) -> Library | None:
+        """What is shown: the stores as they are now, or as of a time."""
+        return self.past or self.present
+
+    # As of a time
+
+    def prepare_past(self) -> None:
+        """Read what going to a time before needs, so that it is fast then."""
+        self.run_present("past", lambda library, _: self.past_views(library).prepare())
+
+    def go_to(
+        self, at: TimeCondition, done: Callable[[object], object], failed: Failed | None = None
+    ) -> None:
+        """Show the stores as of a time; calls `done` once they are shown so."""
+
+        def went(past: PastLibrary) -> None:
+            self.past, self.past_time = past, at
+            done(past)
+
+        self.run_present(
+            "past",
+            lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
+            went,
+            failed,
+        )
+
+    def go_to_present(self) -> None:
+        """Show the stores as they are now."""
+        self.past = self.past_time = None
+
+    def past_views(self, library: Library) -> PastViews:
+        """The stores at other times; call it in a background job."""
+        if self._views is None:
+            from memtui.library.past_library import PastViews
+
+            self._views = PastViews(library)
+        return self._views
+
     # Opening and reading
 
     def open(self) -> None:
@@ -83,7 +128,7 @@ class LibraryWorker:
         except MemtuiError as error:
             job.post(messages.LibraryFailed(str(error)))
             return
-        self.library = library
+        self.present = library
         job.post(messages.LibraryOpened(library))
 
         def report(progress: Progress) -> None:
@@ -132,7 +177,7 @@ class LibraryWorker:
         self.jobs.start("refresh", lambda job: self._refresh(touched, job), only_reads=True)
 
     def _refresh(self, touched: Collection[str], job: Job) -> None:
-        library = self.library
+        library = self.present
         if library is None or self.is_writing:
             return
         begun = thread_time()
@@ -171,17 +216,24 @@ class LibraryWorker:
 
     def accept_own_change(self, job: Job) -> None:
         """In a job: take what is there now for known, because memtui wrote it."""
-        if self.library is not None:
-            self._present = self.library.current_memories()
+        if self.present is not None:
+            self._present = self.present.current_memories()
             if self._losses is not None:
-                self._losses.accept(self.library)
-            self._learn(self.library, job)
+                self._losses.accept(self.present)
+            self._learn(self.present, job)
 
     def watch(self) -> None:
         """Refresh as soon as the system reports a change in the stores."""
-        if self.library is not None and self._watcher is None:
-            roots = [store.root for store in self.library.stores]
+        if self.present is not None and self._watcher is None:
+            roots = [store.root for store in self.present.stores]
             self._watcher = FileWatcher(roots, self._touched)
+
+    def close(self) -> None:
+        """Stop watching, and close the journal: other stores take the place of these."""
+        if self._watcher is not None:
+            self._watcher.end()
+        if self.library is not None:
+            self.library.close()
 
     def refresh_unless_typing(self) -> None:
         """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second.
@@ -298,7 +350,41 @@ class LibraryWorker:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Job | None:
         """Start a job with the library; None, and `failed` called, while there is none."""
-        library = self.library
+        return self._start(
+            self.library,
+            group,
+            work,
+            done,
+            failed,
+            replaces=replaces,
+            holds_keys=holds_keys,
+            on_progress=on_progress,
+        )
+
+    def run_present(
+        self,
+        group: str,
+        work: Callable[[Library, Job], Answer],
+        done: Callable[[Answer], object] = lambda _: None,
+        failed: Failed | None = None,
+        *,
+        holds_keys: bool = False,
+    ) -> Job | None:
+        """As `run`, with the stores as they are now, whatever is shown."""
+        return self._start(self.present, group, work, done, failed, holds_keys=holds_keys)
+
+    def _start(
+        self,
+        library: Library | None,
+        group: str,
+        work: Callable[[Library, Job], Answer],
+        done: Callable[[Answer], object],
+        failed: Failed | None,
+        *,
+        replaces: bool = True,
+        holds_keys: bool = False,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Job | None:
         if library is None:
             if failed is not None:
                 failed(Refused(OPENING))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +40,8 @@ class ScreenInterface(Protocol):
     """The detail has half of a wide screen."""
     recent_commands: tuple[str, ...]
     """Ids of the actions that were run from the palette, the latest first."""
+    bookmarks: dict[str, str]
+    """Letter -> ref of its memory."""
     wanted_sizes: dict[str, int]
     """Sizes of panes that the user set."""
     shown_panes: frozenset[Pane]
@@ -62,6 +64,9 @@ class ScreenInterface(Protocol):
 
     @property
     def has_halves(self) -> bool: ...
+
+    @property
+    def last_seen(self) -> datetime | None: ...
 
     def now(self) -> datetime: ...
 
@@ -90,6 +95,14 @@ class ScreenInterface(Protocol):
     def search(self, *, typing: bool = False) -> None: ...
 
     def search_again(self, *, whole: bool = False) -> None: ...
+
+    # As of a time
+
+    def show_past(self, banner: Sequence[str]) -> None: ...
+
+    def leave_past(self) -> None: ...
+
+    def restore_text(self, memory: Memory, former: Memory) -> None: ...
 
     # Memories
 

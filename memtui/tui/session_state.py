@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -39,8 +40,7 @@ class SessionState:
         if settings.sort:
             view = view.ordered(queries.Sort(settings.sort))
         if settings.status != ("current",):
-            statuses = [s for name in settings.status for s in _statuses(name)]
-            view = view.with_values("status", statuses)
+            view = view.with_values("status", status_values(settings.status))
         return view
 
     @property
@@ -58,6 +58,7 @@ class SessionState:
         screen.zoomed = bool(self.last.zoomed)
         screen.wanted_sizes = {n: s for n, s in self.last.panes.items() if n in SIZE_NAMES}
         screen.recent_commands = self.last.commands
+        screen.bookmarks = dict(self.last.bookmarks)
         screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
@@ -78,10 +79,18 @@ class SessionState:
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
             commands=screen.recent_commands,
+            bookmarks=screen.bookmarks,
             searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
         session.save(self._launch.state, self._key, kept)
+
+
+def status_values(chosen: Sequence[str]) -> tuple[str, ...]:
+    """The filter of the setting `list.status`; none where it is the default."""
+    if tuple(chosen) == ("current",):
+        return ()
+    return tuple(status for name in chosen for status in _statuses(name))
 
 
 def _statuses(name: str) -> tuple[str, ...]:

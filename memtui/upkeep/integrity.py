@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.text import without_hidden
+from memtui.text import cut, one_line, without_hidden
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
@@ -27,6 +27,7 @@ KIND_OF = {
     FindingKind.INSTRUCTION: ProposalKind.INSTRUCTION,
     FindingKind.HIDDEN: ProposalKind.HIDDEN,
 }
+_TITLE = 60
 REDACTED = "[REDACTED]"
 """What takes the place of a secret; Engram writes the same for what is marked private."""
 
@@ -56,7 +57,12 @@ def proposals_from(
             continue
         changes = _remedy(finding, memory, context)
         yield propose(
-            kind, [memory], finding.message, RULE_TEXT[kind], changes, also=finding.message
+            kind,
+            [memory],
+            f"{finding.message}: {_short(memory)}",
+            RULE_TEXT[kind],
+            changes,
+            also=finding.message,
         )
 
 
@@ -80,6 +86,11 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     given = {"title": memory.title, "content": memory.content}
     fields = {name: clean(text) for name, text in given.items() if clean(text) != text}
     return (Change(Act.EDIT, memory.store, memory.ref, fields),) if fields else ()
+
+
+def _short(memory: Memory) -> str:
+    """The beginning of a memory, without its secrets."""
+    return cut(one_line(_redacted(memory.headline)), _TITLE)
 
 
 def _redacted(text: str) -> str:

@@ -8,11 +8,21 @@ meet in a prefix are compared.
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+Step = Callable[[int, int], None]
+STEP = 512
+"""Texts between two calls of a step."""
+
+
+def no_step(_done: int, _total: int) -> None:
+    """Neither reports nor stops."""
+
 
 _WORD = re.compile(r"\w+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -27,6 +37,81 @@ def words_of(text: str) -> frozenset[str]:
         else:
             found.add(word)
     return frozenset(found)
+
+
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)?")
+_NEGATION = re.compile(
+    r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
+    r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
+)
+_SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "to",
+        "for",
+        "and",
+        "or",
+        "is",
+        "are",
+        "was",
+        "were",
+        "with",
+        "by",
+        "as",
+        "it",
+        "its",
+    ]
+)
+"""Words whose change leaves a statement the same."""
+_INFLECTED = 0.6
+"""Ratio of difflib from which two words count as forms of one: `run` and `runs`."""
+
+
+def is_same_statement(one: str, other: str) -> bool:
+    """Whether two texts of much the same words also say the same.
+
+    They do not if they differ in a number or in a negation, if a word of one is replaced by another
+    word in the other ("north tower", "south tower"), or if two words have changed places ("tea over
+    coffee", "coffee over tea").
+    """
+    first, second = _TOKEN.findall(one.casefold()), _TOKEN.findall(other.casefold())
+    if sorted(filter(_is_number, first)) != sorted(filter(_is_number, second)):
+        return False
+    if sum(map(_is_negation, first)) != sum(map(_is_negation, second)):
+        return False
+    if len(first) == len(second):
+        moved = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+        if len(moved) == 2 and moved[0] == moved[1][::-1]:
+            return False
+    matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
+    return not any(
+        _is_other_word(a, b)
+        for kind, start, end, begin, stop in matcher.get_opcodes()
+        if kind == "replace" and end - start == stop - begin
+        for a, b in zip(first[start:end], second[begin:stop], strict=True)
+    )
+
+
+def _is_number(token: str) -> bool:
+    return any(char.isdigit() for char in token)
+
+
+def _is_negation(token: str) -> bool:
+    return _NEGATION.fullmatch(token) is not None
+
+
+def _is_other_word(one: str, other: str) -> bool:
+    if one in _SMALL and other in _SMALL:
+        return False
+    if one[:2] != other[:2]:
+        return True
+    return difflib.SequenceMatcher(None, one, other).ratio() < _INFLECTED
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
@@ -47,7 +132,7 @@ class SimilarPair:
 
 
 def similar_pairs(
-    texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1
+    texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1, step: Step = no_step
 ) -> Iterator[SimilarPair]:
     """Every pair of word sets with a Jaccard of at least the threshold.
 
@@ -55,11 +140,14 @@ def similar_pairs(
         texts: The words of each text.
         threshold: More than 0, at most 1.
         fewest: Words that a text needs to be compared.
+        step: Called now and then with the texts done and their number; what it raises ends it.
     """
     counts = Counter(word for words in texts for word in words)
     ordered = [sorted(words, key=lambda word: (counts[word], word)) for words in texts]
     by_word: defaultdict[str, list[int]] = defaultdict(list)
-    for position in sorted(range(len(texts)), key=lambda at: len(texts[at])):
+    for done, position in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
+        if done % STEP == STEP - 1:
+            step(done, len(texts))
         words, size = texts[position], len(texts[position])
         if size < fewest:
             continue
@@ -97,6 +185,40 @@ def tfidf_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
         length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         vectors.append({word: weight / length for word, weight in weights.items()})
     return vectors
+
+
+def similar_vectors(
+    vectors: Sequence[Mapping[str, float]], threshold: float, step: Step = no_step
+) -> Iterator[SimilarPair]:
+    """Every pair of vectors of length 1 with a cosine of at least the threshold.
+
+    With the rarest words first, two such vectors share a word before the place from which the rest
+    of each is shorter than the threshold: what they share after it cannot reach the threshold
+    (Bayardo, Ma, Srikant: Scaling up all pairs similarity search, 2007).
+
+    Args:
+        vectors: Weight of each word; empty ones are similar to none.
+        threshold: More than 0, at most 1.
+        step: As for `similar_pairs`.
+    """
+    spread = Counter(word for vector in vectors for word in vector)
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for position, vector in enumerate(vectors):
+        if position % STEP == STEP - 1:
+            step(position, len(vectors))
+        rest = 1.0
+        candidates: dict[int, None] = {}
+        for word in sorted(vector, key=lambda one: (spread[one], one)):
+            if rest < threshold * threshold - 1e-9:
+                break
+            rest -= vector[word] ** 2
+            if spread[word] > 1:
+                candidates.update(dict.fromkeys(by_word[word]))
+                by_word[word].append(position)
+        for other in candidates:
+            score = cosine(vector, vectors[other])
+            if score >= threshold:
+                yield SimilarPair(other, position, score)
 
 
 def groups_of(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:

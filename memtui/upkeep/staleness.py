@@ -15,6 +15,8 @@ from memtui.upkeep.similarity import words_of
 _SUMMARY = "summary"
 """Type of the note that sums up an entity (agent-memory's summary.md)."""
 _MONTH = timedelta(days=30.44)
+_WEEK = timedelta(days=7)
+"""agent-memory's weekly synthesis rewrites summaries: before that they are not stale."""
 _TITLE = 60
 
 
@@ -22,7 +24,7 @@ def _short(memory: Memory) -> str:
     return cut(one_line(memory.headline), _TITLE)
 
 
-def find_stale_summaries(memories: Sequence[Memory], _context: UpkeepContext) -> Iterator[Proposal]:
+def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Summaries of entities whose facts are newer (agent-memory: rewritten once a week)."""
     facts: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
@@ -32,8 +34,11 @@ def find_stale_summaries(memories: Sequence[Memory], _context: UpkeepContext) ->
         made = summary.updated or summary.created
         if summary.kind != "note" or summary.type != _SUMMARY or made is None:
             continue
-        newer = [one for one in facts[summary.entity] if one.created and one.created > made]
-        newer = [one for one in newer if one.created and one.created.date() > made.date()]
+        if context.now - made < _WEEK:
+            continue
+        newer = [
+            one for one in facts[summary.entity] if one.created and one.created.date() > made.date()
+        ]
         if newer:
             newer.sort(key=lambda one: (str(one.created), one.ref), reverse=True)
             yield propose(

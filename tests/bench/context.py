@@ -1,13 +1,14 @@
 """Context packs: time over 33,000 memories, and LoCoMo's evidence within a budget.
 
     python -m tests.bench.context [COUNT]
-    python -m tests.bench.context locomo10.json
+    python -m tests.bench.context locomo10.json [EVERY]
 
 The first prints the milliseconds of each recipe, loaded and indexed, best and median of several
 tasks. The second prints, for each recipe that takes a text, the share of the evidence of a question
 that a pack of 1,000 and of 2,000 tokens holds, averaged over the questions of the tuning part
 (conv-26, conv-30) and of the reported eight; each question searches its own conversation, as an
-agent's memory would hold it. The file is public (snap-research/locomo) but not ours to ship.
+agent's memory would hold it. EVERY takes every so many questions of a conversation, 1 by default.
+The file is public (snap-research/locomo) but not ours to ship.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def measure_time(count: int) -> None:
         print(f"  {recipe.name:<8} {statistics.median(times):7.0f} {max(times):7.0f}")
 
 
-def measure_evidence(path: Path, budgets: Sequence[int] = (1000, 2000)) -> None:
+def measure_evidence(path: Path, every: int, budgets: Sequence[int] = (1000, 2000)) -> None:
     samples = json.loads(path.read_text(encoding="utf-8"))
     settings = read_settings({**ENOUGH, **ENOUGH_SECTIONS}, {})
     names = [recipe.name for recipe in RECIPES if recipe.takes == "task"]
@@ -87,7 +88,7 @@ def measure_evidence(path: Path, budgets: Sequence[int] = (1000, 2000)) -> None:
         slots = {memory.id: slot for slot, memory in enumerate(held)}
         library = library_of(held, "locomo")
         tuning = sample["sample_id"] in locomo.TUNING
-        for question in locomo.questions([sample], slots):
+        for question in list(locomo.questions([sample], slots))[::every]:
             asked[tuning] += 1
             wanted = {held[slot].ref for slot in question.evidence}
             for name in names:
@@ -110,4 +111,4 @@ if __name__ == "__main__":
     if first.isdecimal():
         measure_time(int(first))
     else:
-        measure_evidence(Path(first))
+        measure_evidence(Path(first), int(sys.argv[2]) if len(sys.argv) > 2 else 1)

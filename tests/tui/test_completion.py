@@ -52,7 +52,7 @@ async def test_enter_escape_and_up_are_never_stolen(root: Path) -> None:
         await on.press("enter")
         assert on.query == "ty"
         assert on.app.focused is on.browse.memories
-        await on.press("/")
+        await on.press("/", "end")
         await on.type("p")
         await on.press("escape")
         assert on.app.focused is on.browse.memories

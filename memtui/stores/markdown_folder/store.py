@@ -58,6 +58,10 @@ class MarkdownFolder(FileStore[NoteContext]):
             raise ConfigError(f"there is no profile {name!r}", do=f"known: {', '.join(PROFILES)}")
         self.profile = PROFILES[name]
 
+    def take_rules(self, other: MarkdownFolder) -> None:
+        """Read as this other folder is read; for a copy of some of its files."""
+        self.profile = other.profile
+
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """As for any store; a link that stands in the text is not taken away beside it."""
         why = super().refusal(act, memory)

@@ -187,7 +187,8 @@ _FIELDS: Mapping[str, Callable[[object, RecordTarget, RecordDraft], None]] = {
 }
 
 
-_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*%?")
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
+"""A measured value, with its unit."""
 
 
 def upkeep_rules(_store: object) -> UpkeepRules:
@@ -204,7 +205,7 @@ def _contradicts(older: Memory, newer: Memory) -> str:
         return ""
     if not old.get("s") or (old.get("s"), old.get("p")) != (new.get("s"), new.get("p")):
         return ""
-    if old.get("o") == new.get("o"):
+    if text_of(old.get("o")).strip().casefold() == text_of(new.get("o")).strip().casefold():
         return ""
     if all(_NUMBER.fullmatch(text_of(value.get("o"))) for value in (old, new)):
         return ""  # measurements of different days

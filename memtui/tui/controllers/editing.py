@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
+from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.drafts import DraftActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.repair import RepairActions
+from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -32,7 +34,7 @@ class EditingControllers:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self.writer = ChangeWorker(
-            screen.worker, screen.search_again, lambda: self.journal.watch(), self._ask_owner
+            screen.worker, screen.search_again, self._written, self._ask_owner
         )
         self._screen = screen
         self.selection = Selection(screen)
@@ -41,7 +43,9 @@ class EditingControllers:
         self.drafts = DraftActions(screen, self.writer, self.selection, self.forms)
         self.journal = JournalActions(screen, self.writer, self.selection, self.changes)
         self.repair = RepairActions(screen, self.writer, self.changes)
+        self.context = ContextActions(screen, self.selection, self.refusal)
         self.transfer = TransferActions(screen, self.writer, self.selection, self.changes)
+        self.review = ReviewActions(screen, self.writer, self.selection, self.changes, self.journal)
 
     def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
@@ -52,13 +56,15 @@ class EditingControllers:
             **self.journal.handlers(),
             **self.transfer.handlers(),
             **self.repair.handlers(),
+            **self.review.handlers(),
+            **self.context.handlers(),
         }
 
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can."""
         if action_id in _JOURNAL:
             return self.journal.refusal(action_id)
-        if action_id == "unreadable":
+        if action_id in ("unreadable", "context", "queue"):
             return ""
         if action_id == "drafts":
             return self.drafts.refusal()
@@ -72,6 +78,11 @@ class EditingControllers:
         """Everything has been read."""
         self.journal.begin()
         self.drafts.begin()
+        self.review.begin()
+
+    def _written(self) -> None:
+        self.journal.watch()
+        self.review.note_change()
 
     def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
         """Ask whether a file may get another owner, which saving it would change."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import actions, key_bindings, sanitizing, terminal
+from memtui.tui import key_bindings, terminal
 from memtui.tui.jump_list import JumpList
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ class MemoryActions:
             "mark": screen.memories.toggle_mark,
             "mark.all": screen.memories.mark_all,
             "fresh": self._next_fresh,
-            "copy": self._copy,
-            "copy.exact": partial(self._copy, exact=True),
             "source": self._source,
             "history": self._history,
             "back": partial(self._jump, -1),
@@ -40,6 +37,7 @@ class MemoryActions:
             "detail.fields": screen.detail.toggle_fields,
             "help": self._help,
             "theme": self._theme,
+            "settings": self._settings,
             "reload": screen.worker.refresh,
             "redraw": screen.app.redraw,
             "suspend": self._suspend,
@@ -113,26 +111,6 @@ class MemoryActions:
             )
             self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
-    def _copy(self, *, exact: bool = False) -> None:
-        chosen = self._screen.marked_memories() or [m for m in (self._current(),) if m]
-        parts = [memory.content or memory.title for memory in chosen]
-        whole = "\n\n".join(parts)
-        words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
-        app = self._screen.app
-        app.copy_to_clipboard(text.without_lone_surrogates(words))
-        what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory's text"
-        if left_out:
-            plural = "s" if left_out != 1 else ""
-            app.notify(
-                f"Copied {what} without {text.number(left_out)} hidden character{plural}. "
-                f"{key_bindings.first_key(actions.BY_ID['copy.exact'], app.key_overrides)} copies "
-                "the exact text.",
-                severity="warning",
-                timeout=6,
-            )
-        else:
-            app.notify(f"Copied {what}{', hidden characters too' if exact else ''}.", timeout=2)
-
     def _source(self) -> None:
         from memtui.files import external_editor
 
@@ -150,12 +128,19 @@ class MemoryActions:
             return
 
         def show(found: VersionHistory) -> None:
+            restore = None
+            if not screen.refusal("edit"):
+                restore = partial(screen.restore_text, memory)
             screen.app.push_screen(
-                HistoryScreen(found, screen.now), lambda ref: self.follow(ref) if ref else None
+                HistoryScreen(found, screen.now, restore),
+                lambda ref: self.follow(ref) if ref else None,
             )
 
-        screen.worker.ask(
-            lambda library: library.history(memory), show, None, "history", opens=True
+        screen.worker.run_present(
+            "history",
+            lambda library, job: library.history(memory, job.is_cancelled),
+            show,
+            holds_keys=True,
         )
 
     def _suspend(self) -> None:
@@ -191,3 +176,8 @@ class MemoryActions:
         from memtui.tui.dialogs.picker import ThemePicker
 
         self._screen.app.push_screen(ThemePicker())
+
+    def _settings(self) -> None:
+        from memtui.tui.dialogs.settings import SettingsScreen
+
+        self._screen.app.push_screen(SettingsScreen())

@@ -82,6 +82,8 @@ class PaneActions:
             screen.memories.unmark()
         elif screen.view.text:
             screen.set_text("")
+        else:
+            screen.leave_past()
 
     def _open(self) -> None:
         screen = self._screen

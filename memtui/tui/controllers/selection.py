@@ -6,6 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act
+from memtui.errors import MemtuiError
 from memtui.model import Memory
 from memtui.tui import actions, appearance, key_bindings
 
@@ -22,6 +23,8 @@ class Selection:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
+        self.subject: Memory | None = None
+        """What acts are about while a screen lies over the list; None: what the list says."""
 
     @property
     def library(self) -> Library | None:
@@ -29,11 +32,18 @@ class Selection:
 
     def current(self) -> Memory | None:
         """The memory in the detail: the one under the cursor, or the one a reference led to."""
-        return self._screen.detail.memory
+        return self.subject or self._screen.detail.memory
+
+    def find(self, ref: str) -> Memory | None:
+        """The memory with this ref; None if there is none."""
+        try:
+            return self.library.get(ref) if self.library is not None and ref else None
+        except MemtuiError:
+            return None
 
     def memories(self) -> list[Memory]:
         """What acts are about: the marked memories, else the current one."""
-        marked = self._screen.marked_memories()
+        marked = [] if self.subject else self._screen.marked_memories()
         current = self.current()
         return marked or ([current] if current is not None else [])
 
@@ -71,7 +81,7 @@ class Selection:
     def some(self) -> list[Memory]:
         """As many of the memories as are asked about: marks may be on all of 100,000."""
         marked, library = self._screen.memories.marked, self.library
-        if not marked or library is None:
+        if self.subject or not marked or library is None:
             return self.memories()
         return list(library.snapshot.rows.with_serials(islice(marked, LOOKED_AT)).values())
 

@@ -177,8 +177,17 @@ class PromptDialog(Dialog[str]):
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
-    def __init__(self, title: str, *, hint: str = "", value: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        *,
+        hint: str = "",
+        value: str = "",
+        placeholder: str = "Name",
+        accept: str = "save",
+    ) -> None:
         super().__init__()
+        self._placeholder, self._accept = placeholder, accept
         self._title, self._hint, self._value = title, hint, value
 
     def compose(self) -> ComposeResult:
@@ -187,11 +196,11 @@ class PromptDialog(Dialog[str]):
             if self._hint:
                 hint = Content(text.one_line(self._hint))
                 yield Static(hint, classes="line", markup=False)
-            yield Input(self._value, placeholder="Name", compact=True)
+            yield Input(self._value, placeholder=self._placeholder, compact=True)
             yield KeyLine(id="prompt-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", "save", ""), ("esc", "cancel", "")])
+        self.query_one(KeyLine).show([("enter", self._accept, ""), ("esc", "cancel", "")])
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -84,7 +84,7 @@ class HelpScreen(TextDialog):
         Binding("slash", "search", show=False),
     ]
 
-    def __init__(self, pane: Pane, keys: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, pane: Pane | str, keys: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
         self._pane = pane
         self._keys = keys

@@ -13,19 +13,26 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
+from memtui.tui.controllers.as_of import AsOfActions
+from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
+from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.controllers.stores import StoreActions
+from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
-from memtui.tui.session_state import SessionState
+from memtui.tui.session_state import SessionState, status_values
 from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from memtui.config import Settings
     from memtui.library import Library
+    from memtui.model import Memory
     from memtui.tui.controllers.editing import EditingControllers
 
 LOOK = 0.05
@@ -36,14 +43,22 @@ class BrowseScreen(SearchableScreen):
     """Browse, search and edit the memories of the open stores."""
 
     def __init__(
-        self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
+        self,
+        open_library: Callable[[], Library],
+        sessions: SessionState,
+        now: datetime,
+        *,
+        shows_kept: bool = True,
     ) -> None:
+        """`shows_kept`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
+        self._shows_kept = shows_kept
         self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
+        self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
@@ -51,14 +66,41 @@ class BrowseScreen(SearchableScreen):
 
     def on_mount(self) -> None:
         asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
-        for controller in (PaneActions(self), self._reading, *asking):
+        for controller in (
+            PaneActions(self),
+            self._reading,
+            InsightActions(self),
+            AsOfActions(self),
+            CopyActions(self),
+            self.stores,
+            ViewingActions(self),
+            *asking,
+        ):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
-        self.kept_screen.show()
+        if self._shows_kept:
+            self.kept_screen.show()
+
+    def use_settings(self, before: Settings, now: Settings) -> None:
+        """Use settings that were changed while the screen is open."""
+        self.memories.use_settings(now)
+        view = self.view
+        if now.sort != before.sort:
+            view = view.ordered(queries.Sort(now.sort) if now.sort else None)
+        if now.status != before.status:
+            view = view.with_values("status", status_values(now.status))
+        if view != self.view:
+            self.set_view(view)
+        self.update_keys()
+
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return self._sessions.seen
 
     # Acts
 
@@ -82,7 +124,14 @@ class BrowseScreen(SearchableScreen):
             raise RuntimeError(OPENING)
         return self._editing
 
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        self.editing.changes.restore_text(memory, former)
+
     def action_context(self) -> ActionContext:
+        past = self.worker.past
+        refused = self._editing.refusal if self._editing else lambda _: OPENING
+        if past is not None:
+            refused = lambda _: past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
@@ -96,7 +145,8 @@ class BrowseScreen(SearchableScreen):
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
-            refused=self._editing.refusal if self._editing else lambda _: OPENING,
+            past=past.refused if past else "",
+            refused=refused,
         )
 
     # Going to memories
@@ -143,6 +193,8 @@ class BrowseScreen(SearchableScreen):
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)
+        if self._editing is not None:
+            self._editing.review.note_change()
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
@@ -171,6 +223,7 @@ class BrowseScreen(SearchableScreen):
         self.worker.watch()
         self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
         self.editing.begin()
+        self.stores.begin()
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:

@@ -27,7 +27,7 @@ from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.pane_borders import BorderDragged, PaneBody
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
-from memtui.tui.widgets.status_lines import ChipLine, KeyLine
+from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
@@ -77,6 +77,8 @@ class PaneScreen(ActionScreen):
         self.half = False
         """The detail has half of a wide screen."""
         self.recent_commands: tuple[str, ...] = ()
+        self.bookmarks: dict[str, str] = {}
+        """Letter -> ref of its memory."""
         self.wanted_sizes: dict[str, int] = {}
         """Sizes that the user set, by the names of `layout.Sizes`."""
         self._sizes: Sizes | None = None
@@ -89,9 +91,11 @@ class PaneScreen(ActionScreen):
         self.timeline = TimelinePane()
         self.search_bar = SearchBar()
         self.chips = ChipLine()
+        self.banner = Banner()
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
+        yield self.banner
         yield self.search_bar
         yield self.chips
         with PaneBody(id="body"):

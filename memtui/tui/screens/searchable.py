@@ -23,7 +23,8 @@ from memtui.tui.view_state import ViewState, day, day_range
 from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
@@ -51,6 +52,14 @@ class SearchableScreen(PaneScreen):
         """That search has been answered."""
         self._wanted = ""
         """Ref of a memory to stand on as soon as it is in the list."""
+
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return None
+
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        """Give a memory a text that it had once, after a preview."""
 
     # Asking
 
@@ -81,6 +90,27 @@ class SearchableScreen(PaneScreen):
         self.search(typing=self.search_bar.line.has_focus)
         if whole:
             self._whole_from = min(self._whole_from, self._number)
+
+    def show_past(self, banner: Sequence[str]) -> None:
+        """The library is another one, as of a time: say so, and search it."""
+        self.banner.show(banner)
+        self.set_class(True, "-past")
+        self._start_over()
+
+    def leave_past(self) -> None:
+        """Show the present again."""
+        if self.worker.past is not None:
+            self.worker.go_to_present()
+            self.banner.show(())
+            self.set_class(False, "-past")
+            self._start_over()
+
+    def _start_over(self) -> None:
+        if self.memories.marked:
+            self.memories.unmark()
+        self.detail.show(None, ())
+        self.search()
+        self.update_keys()
 
     @on(messages.QueryTyped)
     def _typed(self, event: messages.QueryTyped) -> None:

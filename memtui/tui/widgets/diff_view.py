@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -13,6 +14,9 @@ from textual.strip import Strip
 from memtui import text
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.list_window import ListWindow
+
+if TYPE_CHECKING:
+    from memtui.tui.appearance import Palette
 
 _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
 _BOLD = Style(bold=True)
@@ -34,27 +38,8 @@ class DiffView(ListWindow):
 
     def _lay_out(self) -> None:
         width = max(12, self.size.width - 1)
-        self._lines = [line for one in self._diff for line in self._draw_line(one, width)]
+        self._lines = [line for one in self._diff for line in draw_diff(one, self.palette, width)]
         self.reset(top=self.top)
-
-    def _draw_line(self, line: DiffLine, width: int) -> list[list[Segment]]:
-        palette = self.palette
-        if line.kind == "file":
-            parts = text.wrap(line.words, width - 1)
-            return [[Segment(f" {part}", palette.heading)] for part in parts]
-        if line.kind == "hunk":
-            return [[Segment(text.cut(f" {line.words}", width), palette.faint)]]
-        plain = Style(strike=False)
-        style = {
-            "gone": palette.removed + plain,
-            "new": palette.added,
-            "note": palette.warning,
-        }.get(line.kind, palette.dim)
-        sign = f" {_SIGNS.get(line.kind, ' ')} "
-        lines = []
-        for number, piece in enumerate(_wrapped(line, width - 3, style)):
-            lines.append([Segment(sign if not number else "   ", style), *piece])
-        return lines
 
     def on_resize(self) -> None:
         self._lay_out()
@@ -76,6 +61,75 @@ class DiffView(ListWindow):
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         return Strip(self._lines[index])
+
+
+def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment]]:
+    """One line of a diff, wrapped to `width` cells."""
+    if line.kind == "file":
+        parts = text.wrap(line.words, width - 1)
+        return [[Segment(f" {part}", palette.heading)] for part in parts]
+    if line.kind == "hunk":
+        return [[Segment(text.cut(f" {line.words}", width), palette.faint)]]
+    style = _style(line, palette)
+    sign = f" {_SIGNS.get(line.kind, ' ')} "
+    lines = []
+    for number, piece in enumerate(_wrapped(line, width - 3, style)):
+        lines.append([Segment(sign if not number else "   ", style), *piece])
+    return lines
+
+
+def _style(line: DiffLine, palette: Palette) -> Style:
+    return {
+        "gone": palette.removed + Style(strike=False),
+        "new": palette.added,
+        "note": palette.warning,
+    }.get(line.kind, palette.dim)
+
+
+def draw_side_by_side(
+    diff: Sequence[DiffLine], palette: Palette, width: int
+) -> list[list[Segment]]:
+    """A diff with the old lines at the left and the new ones at the right."""
+    column = (width - 1) // 2
+    lines: list[list[Segment]] = []
+    gone: list[DiffLine] = []
+    new: list[DiffLine] = []
+
+    def flush() -> None:
+        for number in range(max(len(gone), len(new))):
+            left = draw_diff(gone[number], palette, column) if number < len(gone) else []
+            right = draw_diff(new[number], palette, column) if number < len(new) else []
+            lines.extend(join_columns(left, right, column, palette))
+        gone.clear()
+        new.clear()
+
+    for line in diff:
+        if line.kind == "gone":
+            gone.append(line)
+        elif line.kind == "new":
+            new.append(line)
+        else:
+            flush()
+            drawn = draw_diff(line, palette, column if line.kind == "same" else width)
+            lines.extend(
+                join_columns(drawn, drawn, column, palette) if line.kind == "same" else drawn
+            )
+    flush()
+    return lines
+
+
+def join_columns(
+    left: Sequence[list[Segment]], right: Sequence[list[Segment]], column: int, palette: Palette
+) -> list[list[Segment]]:
+    """Two columns of lines side by side with a rule between them."""
+    lines = []
+    for row in range(max(len(left), len(right))):
+        cells = left[row] if row < len(left) else []
+        used = sum(text.width(segment.text) for segment in cells)
+        rest = right[row] if row < len(right) else []
+        blank = Segment(" " * max(0, column - used))
+        lines.append([*cells, blank, Segment("│", palette.rule), *rest])
+    return lines
 
 
 def _wrapped(line: DiffLine, width: int, style: Style) -> list[list[Segment]]:

@@ -154,6 +154,11 @@ class EntityTree(ListWindow):
         self.say_below(Content(text.number(count) if count else ""))
 
     @property
+    def path(self) -> str:
+        """The entity under the cursor; empty on "everything"."""
+        return self._path
+
+    @property
     def _path(self) -> str:
         return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
 

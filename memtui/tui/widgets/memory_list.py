@@ -24,6 +24,8 @@ from memtui.tui.widgets.list_window import ListWindow
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+    from memtui.config import Settings
+
 TYPE_MIN, TYPE_MAX = 5, 10
 ENTITY_MIN, ENTITY_MAX = 10, 24
 WIDE_ROW = 80
@@ -113,10 +115,14 @@ class MemoryList(ListWindow):
         self._dates = "ago"
 
     def on_mount(self) -> None:
-        settings = self.app.settings
+        self.use_settings(self.app.settings)
+
+    def use_settings(self, settings: Settings) -> None:
+        """Take density and dates from the settings."""
         self._dates = settings.dates
         self._text_rows, blank = ROWS[settings.density]
         self.line_height = self._text_rows + blank
+        self.reset(cursor=self.cursor, top=self.top)
 
     # Content
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
@@ -14,7 +15,7 @@ from memtui.tui.messages import ChipRemoved
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 CHIP_MAX = 34
-UNREADABLE = "unreadable"
+UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
 
 
@@ -37,7 +38,7 @@ class ChipLine(ThemedWidget):
         self._quiet = ""
         self._hint = ""
         self._right = ""
-        self._alert = ""
+        self._alerts = {UNREADABLE: "", REVIEW: ""}
         self._order = ""
         self._spans: list[tuple[int, int, str]] = []
 
@@ -61,18 +62,29 @@ class ChipLine(ThemedWidget):
             order: How the list is ordered; shown after the chips.
         """
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
-        self._alert, self._order = alert, order
+        self._alerts[UNREADABLE], self._order = alert, order
         self.refresh()
+
+    def set_review(self, proposals: int, hints: int) -> None:
+        """Count what waits in the review queue; a click opens it."""
+        words = ""
+        if proposals:
+            words = f"{text.number(proposals)} to review"
+        elif hints:
+            words = f"{text.number(hints)} hint{'' if hints == 1 else 's'}"
+        if words != self._alerts[REVIEW]:
+            self._alerts[REVIEW] = words
+            self.refresh()
 
     @property
     def words(self) -> tuple[str, str, str]:
         """What is shown without chips, the alert and the order."""
-        return self._quiet, self._alert, self._order
+        return self._quiet, self._alerts[UNREADABLE], self._order
 
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
-        alert = text.cut(self._alert, width // 2)
-        room = width - (text.width(alert) + 2 if alert else 0)
+        alerts = [(text.cut(words, width // 3), at) for at, words in self._alerts.items() if words]
+        room = width - sum(text.width(alert) + 2 for alert, _ in alerts)
         right = text.cut(self._right, room // 2)
         room -= text.width(right) + 3
         segments: list[Segment] = [Segment(" ")]
@@ -110,12 +122,17 @@ class ChipLine(ThemedWidget):
         segments.append(Segment(note, style))
         used += text.width(note)
         end = width - text.width(right) - 1
-        if alert:
-            start = end - text.width(alert) - 2
+        if alerts:
+            start = end - sum(text.width(alert) + 2 for alert, _ in alerts)
             segments.append(Segment(" " * max(1, start - used)))
-            segments.append(Segment(alert, palette.badge))
-            spans.append((start, end - 2, UNREADABLE))
-            used = end - 2
+            for alert, action_id in alerts:
+                style = palette.badge if action_id == UNREADABLE else palette.chip
+                segments += [Segment(alert, style), Segment("  ")]
+                spans.append((start, start + text.width(alert), action_id))
+                start += text.width(alert) + 2
+            used = end
+            segments.pop()
+            used -= 2
         segments.append(Segment(" " * max(1, end - used)))
         segments.append(Segment(right, palette.dim))
         self._spans = spans
@@ -123,10 +140,35 @@ class ChipLine(ThemedWidget):
 
     async def on_click(self, event: events.Click) -> None:
         for start, end, key in self._spans:
-            if start <= event.x < end and key == UNREADABLE:
-                await self.run_action("screen.act('unreadable')")
+            if start <= event.x < end and key in self._alerts:
+                await self.run_action(f"screen.act('{key}')")
             elif start <= event.x < end and key:
                 self.post_message(ChipRemoved(key))
+
+
+class Banner(ThemedWidget):
+    """A line across the screen that cannot be overlooked; not there while it has nothing to say."""
+
+    def __init__(self) -> None:
+        super().__init__(id="banner")
+        self.display = False
+        self._words: Sequence[str] = ()
+
+    def show(self, words: Sequence[str]) -> None:
+        """Say these things, as many as fit; nothing to hide the line."""
+        self._words = words
+        self.display = bool(words)
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        words = list(self._words)
+        while len(words) > 1 and text.width(" · ".join(words)) > width - 2:
+            words.pop(1 if len(words) > 2 else -1)  # what and the way back stay longest
+        said = text.cut(" · ".join(words), max(1, width - 2))
+        space = max(0, width - text.width(said))
+        line = f"{' ' * (space // 2)}{said}{' ' * (space - space // 2)}"
+        return Strip([Segment(line, self.palette.badge + Style(bold=True))])
 
 
 class KeyLine(ThemedWidget):

@@ -18,6 +18,7 @@ from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
+from memtui.search.usage import count_accesses
 from memtui.stores.engram.rebuild import dump, rebuild
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
@@ -118,6 +119,27 @@ def test_a_database_of_another_name_and_its_sidecar_survive(tmp_path: Path) -> N
     restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
     assert (tmp_path / "there" / ".memtui" / "sidecar.jsonl").exists()
     assert exported(tmp_path / "b.zip", tmp_path / "there") == first
+
+
+@pytest.mark.parametrize("name", ["engram", "simple-memory", "agent-memory"])
+def test_counted_accesses_go_with_the_store_and_do_not_hold_it(name: str, tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / name, tmp_path / "here")
+    library = Library.open([tmp_path / "here"], state=tmp_path / "state")
+    library.load()
+    chosen = next(iter(library.memories(library.stores[0].label)))
+    library.count_accesses([chosen.ref])
+    counted = count_accesses(library.get(chosen.ref))
+    first = exported(tmp_path / "a.zip", tmp_path / "here")
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    there = Library.open([tmp_path / "there"], state=tmp_path / "state")
+    there.load()
+    same = next(m for m in there.memories(there.stores[0].label) if m.id == chosen.id)
+    assert count_accesses(same) == counted > 0
+    assert exported(tmp_path / "b.zip", tmp_path / "there") == first
+    if name != "agent-memory":  # its own program's file is a file like any other
+        there.count_accesses([same.ref])
+        Library((), state=tmp_path / "state").undo(anywhere=True)
+        assert not list((tmp_path / "there").glob("*"))
 
 
 @pytest.fixture

@@ -185,3 +185,7 @@ def test_any_id_can_be_paged_in() -> None:
     assert short.text.count("more of it") < 100 == whole.text.count("more of it")
     assert "- [note-7]" in short.text
     assert "- [note-7]" in whole.text
+    elsewhere = pack_of(library, "plan", "unrelated", page_in=("s:note-7", "no-such-id"))
+    assert elsewhere.sections[-1].title == "Paged in"
+    assert elsewhere.text.count("more of it") == 100
+    assert any("no-such-id" in note for note in elsewhere.notes)

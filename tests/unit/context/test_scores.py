@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import timedelta
 from typing import Any
 
@@ -10,10 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.library import SearchResult
+from memtui.model import IMPORTANCES
 from memtui.query import parse_query
 from memtui.search.diversity import choose_diverse, jaccard, text_words
+from memtui.search.priority import priority_parts
 from memtui.search.recency import halved
 from memtui.search.salience import base_salience, decayed_salience, describe_range
+from memtui.search.sort_orders import salience_now
 from memtui.search.usage import count_accesses, find_last_access, frequency
 from tests.unit.context.packs_for_tests import NOW, library_of, memory
 
@@ -121,3 +126,44 @@ def test_a_second_text_on_the_same_topic_waits() -> None:
     texts = ["deploy on tuesday morning", "deploy on tuesday evening", "the bell is silent"]
     words = [text_words(text) for text in texts]
     assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3)] == [0, 2, 1]
+
+
+@pytest.mark.parametrize("field", ["importance", "priority", "salience", "used"])
+@given(data=st.data())
+def test_a_minus_turns_every_order_by_value_round(field: str, data: st.DataObject) -> None:
+    """But for equal values, of which the newest stay first; uses go on by their last time."""
+    held = [
+        memory(
+            str(number),
+            "tide",
+            importance=data.draw(st.sampled_from(IMPORTANCES)),
+            pinned=data.draw(st.booleans()),
+            type=data.draw(st.sampled_from(["decision", "fact", ""])),
+            created=NOW - timedelta(days=data.draw(st.integers(0, 400))),
+            extra={"access_count": data.draw(st.integers(0, 40))},
+        )
+        for number in range(data.draw(st.integers(0, 6)))
+    ]
+    library = library_of(*held)
+    up, down = (library.find(parse_query(f"sort:{sign}{field}", NOW)) for sign in ("", "-"))
+    values = _values(field, up)
+    shown = [values[slot] for slot in up.slots]
+    assert shown == sorted(shown, reverse=True)
+    assert [values[slot] for slot in down.slots] == shown[::-1]
+    for found in (up, down):
+        for one, two in itertools.pairwise(found.slots):
+            if values[one] == values[two] and field != "used":
+                assert (found.rows[one].when or NOW) >= (found.rows[two].when or NOW)
+
+
+def _values(field: str, found: SearchResult) -> dict[int, float]:
+    columns, slots = found.columns, np.array(sorted(found.slots), dtype=np.int64)
+    if field == "importance":
+        amounts = -columns.importance[slots].astype(float)  # 0 is high
+    elif field == "priority":
+        amounts = priority_parts(columns, slots, NOW).total
+    elif field == "salience":
+        amounts = salience_now(columns, slots, NOW)
+    else:
+        amounts = columns.accesses[slots].astype(float)
+    return dict(zip(slots.tolist(), amounts.tolist(), strict=True))

@@ -73,7 +73,8 @@ def test_odd_things_in_every_folder(
     place = sample(known, tmp_path / known.name)
     honest = {ref: m.content for ref, m in memories(open_library(place)).items()}
     files = {m.origin.file for m in memories(open_library(place)).values()}
-    folders = {Path(file).parent for file in files} | {root_of(known, place)}
+    root = root_of(known, place)
+    folders = {Path(file).parent for file in files} | {root if root.is_dir() else root.parent}
     suffixes = {Path(file).suffix for file in files}
     for folder in sorted(folders):
         for suffix in sorted(suffixes):

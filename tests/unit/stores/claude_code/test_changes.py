@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memtui import paths
 from memtui.changes import Act, Change
+from memtui.context.building import NO_SETTINGS, build_pack, find_recipe
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
@@ -165,3 +166,10 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
         assert memory.content.split("\n")[0] in index.text[entry.start : entry.end]
         assert memory.extra["loaded_at_start"] is (entry.ref in loaded)
     assert len(store.session_start(library, "", library.now())) > len(texts)
+
+    pack = build_pack(find_recipe("loaded"), chime, library, NO_SETTINGS, library.now())
+    assert pack.text == "".join(text.text[: text.cut] for text in texts)
+    assert any(f"cut in line {LOADED_LINES + 1}; the limit is 200 lines" in n for n in pack.notes)
+    lost = {one.entry.ref for one in pack.dropped} - {""}
+    assert lost == {entry.ref for entry in index.entries if entry.end > index.cut}
+    assert lost.isdisjoint(pack.refs)

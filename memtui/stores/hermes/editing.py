@@ -1,0 +1,116 @@
+"""Plan changes of entries, within the limits of Hermes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.errors import Refused
+from memtui.stores import listed_texts
+from memtui.stores.hermes.importing import plan_import
+from memtui.stores.hermes.records import FILES, listed_entries
+from memtui.stores.hermes.rules import DELIMITER, parse_entries, size_of
+from memtui.stores.importing import is_import
+from memtui.stores.listed_texts import (
+    ListContext,
+    ListedText,
+    ListFile,
+    list_handlers,
+    plan_listed_add,
+)
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_names import text_key
+
+EMPTY = "it is empty, as after a write that was cut off"
+
+
+class EntryFile(ListFile):
+    """One memory file, opened to plan a change."""
+
+    def __init__(self, path: Path, before: str | None, limit: int, sidecar: Sidecar) -> None:
+        if before is not None and not before.strip():
+            raise Refused(EMPTY, where=str(path), do="delete the file first")
+        self.path, self.before, self.shard, self.limit = path, before, path.name, limit
+        self.entries = parse_entries(before or "")
+        self.items = listed_entries(self.entries, path.name, sidecar)
+
+    def natural_id(self, group: str, text: str) -> str:  # noqa: ARG002
+        return f"{self.shard}#{text_key(text)}"
+
+    def fit(self, text: str) -> str:
+        return text.strip()
+
+    def replace(self, item: ListedText, wanted: str) -> str:
+        before = self.before or ""
+        entry = self.entries[item.at[0]]
+        texts = [each.text for each in self.entries]
+        texts[item.at[0]] = wanted
+        return self._checked(before[: entry.start] + wanted + before[entry.end :], texts)
+
+    def remove(self, gone: Sequence[ListedText]) -> str:
+        text = self.before or ""
+        left = [entry.text for entry in self.entries]
+        for number in sorted((item.at[0] for item in gone), reverse=True):
+            del left[number]
+            entries = parse_entries(text)
+            entry = entries[number]
+            if number:
+                text = text[: entries[number - 1].end] + text[entry.end :]
+            elif len(entries) > 1:
+                text = text[: entry.start] + text[entries[1].start :]
+            else:
+                text = ""
+        return self._checked(text, left)
+
+    def insert(self, group: str, wanted: str, type: str = "") -> str:  # noqa: ARG002
+        texts = [*(entry.text for entry in self.entries), wanted]
+        if not self.entries:
+            return self._checked(wanted, texts)
+        before, end = self.before or "", self.entries[-1].end
+        return self._checked(before[:end] + DELIMITER + wanted + before[end:], texts)
+
+    def edit(self, after: str) -> tuple[Edit, ...]:
+        """A file without entries is removed: Hermes reads both the same."""
+        if after or self.before is None:
+            return super().edit(after)
+        return (TextEdit(str(self.path), self.before, None),)
+
+    def _checked(self, after: str, texts: Sequence[str]) -> str:
+        """The text, if Hermes reads these entries from it and would write it itself."""
+        if [entry.text for entry in parse_entries(after)] != list(texts):
+            raise Refused("Hermes would not read this as one entry", do="take the § line out")
+        size, former = size_of(texts), size_of([entry.text for entry in self.entries])
+        if size > self.limit and size > former:
+            raise Refused(
+                f"{self.path.name} would hold {size:,} of {self.limit:,} characters",
+                where=str(self.path),
+                do=f"shorten it, or retire others: {size - self.limit:,} too many",
+            )
+        return after
+
+
+def _add(change: Change, context: ListContext) -> Plan:
+    entity = str(change.fields.get("entity") or "memory").strip()
+    name = FILES.get(entity)
+    if name is None and not is_import(change):
+        raise Refused(f"the entity is one of {', '.join(FILES)}", where=entity)
+    file = context.open_list(name or FILES["memory"], context.view)
+    if is_import(change):
+        return plan_import(change, context, file)
+    return plan_listed_add(change, context, file, "")
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE,
+    add=_add,
+    handlers=list_handlers(),
+    unsupported={
+        Act.RETYPE: "an entry has no type",
+        Act.ACCEPT: "Hermes has no proposals",
+        Act.DECLINE: "Hermes has no proposals",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=listed_texts.not_on,
+)

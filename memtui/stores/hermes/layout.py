@@ -1,0 +1,79 @@
+"""Where Hermes keeps memories: `memories/` in its home folder, and in that of each profile.
+
+A store is a home folder (`$HERMES_HOME`, else `~/.hermes`), or a folder with the two files alone,
+as people keep in a repository. (Source: hermes-agent 0.19.0, tools/memory_tool.py and
+hermes_constants.py.)
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, read_bytes
+from memtui.stores.scanning import list_folder
+
+MEMORY, USER = "MEMORY.md", "USER.md"
+NAMES = (MEMORY, USER)
+FOLDER = "memories"
+CONFIG = "config.yaml"
+LOCK = ".lock"
+"""Suffix of the empty file beside each that is locked while it is written; it stays."""
+_OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")
+"""What other programs keep in a folder of this name."""
+_DELIMITER = re.compile(r"[\r\n]§[\r\n]")
+_LARGEST = 1 << 20
+_MOST_PROFILES = 200
+
+
+def detect(path: Path) -> Path | None:
+    """The store that this path is, or directly holds."""
+    if path.name == FOLDER and _is_home(path.parent):
+        return path.parent
+    for home in (path, path / ".hermes"):
+        if _is_home(home):
+            return home
+    return path if _is_memories(path, is_named=False) else None
+
+
+def _is_home(folder: Path) -> bool:
+    is_named = folder.name == ".hermes" or (
+        folder.parent.name == "profiles" and os.path.isfile(folder / CONFIG)
+    )
+    return _is_memories(folder / FOLDER, is_named=is_named)
+
+
+def _is_memories(folder: Path, *, is_named: bool) -> bool:
+    """Whether it holds one of the files; without a name that says so, also a mark of Hermes."""
+    files = [folder / name for name in NAMES if os.path.isfile(folder / name)]
+    if not files or any(os.path.exists(folder / name) for name in _OTHER_PROGRAMS):
+        return False
+    return is_named or any(os.path.isfile(f"{file}{LOCK}") or _is_list(file) for file in files)
+
+
+def _is_list(file: Path) -> bool:
+    try:
+        if os.path.getsize(file) > _LARGEST:
+            return False
+        return _DELIMITER.search(decode(read_bytes(file, file.parent))) is not None
+    except (OSError, UnreadableFile):
+        return False
+
+
+def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """The home folders of Hermes's profiles."""
+    own = variables.get("HERMES_HOME")
+    root = Path(own) if own else home / ".hermes"
+    if root.parent.name == "profiles":
+        root = root.parent.parent
+    for entry in list_folder(root / "profiles")[0][:_MOST_PROFILES]:
+        yield Path(entry.path)
+
+
+def memory_folder(root: Path) -> Path:
+    """The folder of the two files."""
+    folder = root / FOLDER
+    return folder if os.path.isdir(folder) else root

@@ -1,0 +1,119 @@
+"""Hermes's memory as a store: each of the two files is a shard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from memtui.changes import Edit, TextEdit
+from memtui.errors import UnreadableFile
+from memtui.files.locking import make_foreign_lock
+from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
+from memtui.stores.file_store import FileStore
+from memtui.stores.hermes import editing
+from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
+from memtui.stores.hermes.records import ENTITIES, entry_memories
+from memtui.stores.hermes.rules import (
+    DELIMITER,
+    RULE,
+    HermesLimits,
+    parse_entries,
+    parse_limits,
+    size_of,
+    usage,
+    why_refused,
+)
+from memtui.stores.listed_texts import ListContext, without_kept
+from memtui.stores.markdown_documents import planned_text
+from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
+from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import utc_now
+
+_HEADERS = {"memory": "MEMORY (your personal notes)", "user": "USER PROFILE (who the user is)"}
+
+
+class HermesStore(FileStore[ListContext]):
+    """One home folder of Hermes."""
+
+    format = "hermes"
+    acts = editing.ACTS
+
+    def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(root, label, now)
+        self._config = CachedFile(root / CONFIG, root, parse_limits, HermesLimits())
+
+    def limit(self, name: str) -> int:
+        """Most characters of this file."""
+        limits = self._config.current().value
+        return limits.memory if name == MEMORY else limits.user
+
+    def plan_context(self, view: StoreView) -> ListContext:
+        return ListContext(**self.context_fields(view), open_list=self._open)
+
+    def _open(self, name: str, view: StoreView) -> editing.EntryFile:
+        path = memory_folder(self.root) / name
+        text = planned_text(path, self.root, view)
+        return editing.EntryFile(path, text, self.limit(name), self.sidecar.current())
+
+    def found(self) -> Iterator[FoundShard | Unreadable]:
+        folder = memory_folder(self.root)
+        for name in NAMES:
+            if os.path.lexists(folder / name):
+                file = str(folder / name)
+                yield FoundShard(name, (file,), file_stamp([file, self._config.path]))
+
+    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """As a scan has them: the limits are part of the stamp."""
+        keys = {shard.key for shard in shards}
+        return [shard for shard in self.scan().shards if shard.key in keys]
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        path = Path(shard.files[0])
+        try:
+            text = decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            return Reading((), (as_unreadable(error, path),))
+        if not text.strip():
+            return Reading((), (Unreadable(str(path), editing.EMPTY),))
+        limit = self.limit(shard.key)
+        entries = parse_entries(text)
+        memories = entry_memories(entries, shard.key, str(path), limit, sidecar, self.label)
+        why = why_refused(text, limit)
+        return Reading(tuple(memories), (Unreadable(str(path), why),) if why else ())
+
+    def session_start(
+        self,
+        view: StoreView,
+        entity: str,  # noqa: ARG002
+        now: datetime,  # noqa: ARG002
+    ) -> Sequence[LoadedText]:
+        """The two blocks of the prompt; entries that Hermes holds for threats are not told apart
+        here."""
+        memories = without_kept(view.memories(self.label))
+        texts = []
+        for name, target in ENTITIES.items():
+            own = [m for m in memories if m.entity == target and m.extra.get("loaded_at_start")]
+            if not own:
+                continue
+            limit, size = self.limit(name), size_of([memory.content for memory in own])
+            text = f"{RULE}\n{_HEADERS[target]} [{usage(size, limit)}]\n{RULE}\n"
+            entries: list[LoadedEntry] = []
+            for memory in own:
+                text += DELIMITER if entries else ""
+                entries.append(LoadedEntry(memory.ref, len(text), len(text) + len(memory.content)))
+                text += memory.content
+            note = f"loaded whole at the start; {usage(size, limit)}, more is refused"
+            file = own[0].origin.file
+            texts.append(LoadedText(name, text, file, entries=tuple(entries), note=note))
+        return tuple(texts)
+
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+        """Make the edits under Hermes's lock: a lock on a file beside, which saving waits for."""
+        for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
+            if os.path.basename(file) in NAMES:
+                make_foreign_lock(Path(file))
+        super().apply(edits, recorder)

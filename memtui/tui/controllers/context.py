@@ -1,0 +1,196 @@
+"""Opens the context screen, builds its packs and carries out what its keys ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.errors import MemtuiError, SaveError
+from memtui.tui.controllers.copying import copy_text
+
+if TYPE_CHECKING:
+    from memtui.context import Pack, PackEntry, Recipe
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.controllers.selection import Selection
+    from memtui.tui.jobs import Failed, Job
+    from memtui.tui.pack_building import BuiltPack, PackRequest
+    from memtui.tui.screen_interface import ScreenInterface
+
+ANY_STORE = "prime"
+"""The recipe to begin with in a store whose program has none."""
+
+
+class ContextActions:
+    """The context screen, and what it asks of the library and of the browse screen below it."""
+
+    def __init__(
+        self, screen: ScreenInterface, selection: Selection, refusal: Callable[[str], str]
+    ) -> None:
+        self._screen = screen
+        self._selection = selection
+        self._refusal = refusal
+        self._last: PackRequest | None = None
+        """What was asked for when the screen was left."""
+        self._job: Job | None = None
+
+    def handlers(self) -> ActionHandlers:
+        return {"context": self.open}
+
+    def open(self) -> None:
+        """Show the context screen, with the words of the search as the task."""
+        from memtui.context import list_recipes, read_settings
+        from memtui.tui.dialogs.context import PackScreen
+        from memtui.tui.pack_building import PackRequest
+
+        screen = self._screen
+        settings = screen.app.settings
+        self._settings = read_settings(settings.recipe_constants, settings.recipes)
+        recipes = list_recipes(self._settings)
+        words = screen.view.text.strip()
+        request = self._last or PackRequest(self._first_recipe(recipes).name, words)
+        dialog = PackScreen(self, recipes, request)
+
+        def closed(ref: str | None) -> None:
+            self._last = replace(dialog.request, other="")
+            self._selection.subject = None
+            self.stop()
+            if ref:
+                screen.go_to_memory(ref)
+            screen.update_keys()
+
+        screen.app.push_screen(dialog, closed)
+
+    def _first_recipe(self, recipes: Sequence[Recipe]) -> Recipe:
+        """The recipe of the program whose store is open, else one that suits every store."""
+        library = self._screen.worker.library
+        formats = {store.format for store in library.stores} if library is not None else set()
+        for recipe in recipes:
+            source = recipe.source.casefold().replace(" ", "-")
+            if any(name in source for name in formats):
+                return recipe
+        return next((r for r in recipes if r.name == ANY_STORE), recipes[0])
+
+    # Building
+
+    def build(
+        self,
+        request: PackRequest,
+        former: BuiltPack | None,
+        done: Callable[[BuiltPack], object],
+        failed: Failed,
+    ) -> None:
+        """Build a pack in a job, in place of one that is being built."""
+        from memtui.tui.pack_building import build_requested
+
+        settings, now = self._settings, self._screen.now().astimezone()
+        self._job = self._screen.worker.run(
+            "context",
+            lambda library, job: build_requested(library, job, request, former, settings, now),
+            done,
+            failed,
+        )
+
+    def stop(self) -> None:
+        """Ask the work to end."""
+        if self._job is not None:
+            self._job.stop()
+
+    def is_stale(self, built: BuiltPack) -> bool:
+        """Whether the stores have changed since a pack was built."""
+        library = self._screen.worker.library
+        return library is not None and library.snapshot.revision != built.revision
+
+    # Changes
+
+    def choose(self, entry: PackEntry | None) -> None:
+        """Take the memory of this entry for what changes are about."""
+        self._selection.subject = self._selection.find(entry.ref if entry else "")
+
+    def refusal(self, action_id: str) -> str:
+        """Why a change cannot be made to the chosen memory; empty when it can."""
+        if self._selection.subject is None and action_id not in ("undo", "redo"):
+            return "this memory is not there any more"
+        return self._refusal(action_id)
+
+    def act(self, action_id: str) -> None:
+        """Carry out an action of the browse screen."""
+        self._screen.action_act(action_id)
+
+    # Questions
+
+    def ask_id(self, answered: Callable[[str], None]) -> None:
+        """Ask for the id of a memory; called back with its ref, or the id as it was typed."""
+        from memtui.tui.dialogs.dialog import PromptDialog
+
+        hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
+        dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
+        self._screen.app.push_screen(dialog, lambda id: answered(id) if id else None)
+
+    def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
+        """Ask what to compare with: name and description of each."""
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        choices = [Choice(name, name, note=about) for name, about in named]
+        self._screen.app.push_screen(
+            Picker("Compare with", choices, several=False, accept="compare"),
+            lambda chosen: answered(chosen[0]) if chosen else None,
+        )
+
+    # Out of the program
+
+    def copy(self, pack: Pack, *, exact: bool) -> None:
+        """Copy the text of a pack."""
+        copy_text(self._screen.app, pack.text, "the pack", exact=exact, exact_id="pack.copy.exact")
+
+    def save(self, pack: Pack) -> None:
+        """Ask for a file and write the pack to it as Markdown."""
+        from memtui.tui.dialogs.dialog import PromptDialog
+
+        day = self._screen.now().date().isoformat()
+        name = str(Path.cwd() / f"context-{pack.recipe}-{day}.md")
+        hint = "The exact text, then why each entry is in and what is left out."
+        dialog = PromptDialog("Save as Markdown", hint=hint, value=name, placeholder="File")
+        self._screen.app.push_screen(dialog, lambda file: self._check(pack, file) if file else None)
+
+    def _check(self, pack: Pack, file: str) -> None:
+        """Ask before a file is overwritten."""
+        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+        from memtui.tui.widgets.outcome import OutcomeLine
+
+        path = Path(file).expanduser()
+        if path.is_dir():
+            self._screen.app.notify("Enter the name of a file, not of a folder.", timeout=4)
+        elif path.exists():
+            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            self._screen.app.push_screen(
+                ConfirmDialog("Overwrite file?", said, (Reply("y", "overwrite", "yes"),)),
+                lambda reply: self._write(pack, path) if reply else None,
+            )
+        else:
+            self._write(pack, path)
+
+    def _write(self, pack: Pack, path: Path) -> None:
+        self._screen.worker.ask(
+            lambda _: write_markdown(pack, path),
+            lambda _: self._screen.app.notify(f"Saved to {text.file_name(str(path))}.", timeout=6),
+            self._not_saved,
+            "context.save",
+        )
+
+    def _not_saved(self, error: MemtuiError) -> None:
+        self._screen.app.notify(str(error), severity="error", timeout=8)
+
+
+def write_markdown(pack: Pack, path: Path) -> None:
+    """Write a pack as a Markdown document, hidden characters made visible. Raises SaveError."""
+    from memtui.bundle import exporting
+    from memtui.context import format_markdown
+
+    document = text.visible(format_markdown(pack))
+    try:
+        exporting.write_file(path, [text.without_lone_surrogates(document).encode()])
+    except OSError as error:
+        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error

@@ -1,0 +1,360 @@
+"""The review queue on the screen: scans in the background, accepts and remembers decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
+from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.controllers.journal import JournalActions
+from memtui.tui.controllers.selection import Selection
+from memtui.tui.diff_lines import diff_files
+from memtui.tui.key_bindings import hint
+
+if TYPE_CHECKING:
+    from memtui.files.save_transaction import FileDiff
+    from memtui.journal import JournalAction
+    from memtui.library import Library
+    from memtui.library.planning import Planned
+    from memtui.library.review import Decision, Queue, ReviewQueue
+    from memtui.progress import Progress
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
+    from memtui.tui.jobs import Job
+    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.upkeep.proposals import Proposal
+
+RESCAN_AFTER = 1.5
+"""Seconds after a change of the stores before they are scanned again."""
+
+
+class ReviewActions:
+    """Carries out `V`, and everything on the screen that it opens."""
+
+    def __init__(
+        self,
+        screen: ScreenInterface,
+        writer: ChangeWorker,
+        selection: Selection,
+        changes: ChangeActions,
+        journal: JournalActions,
+    ) -> None:
+        self._screen = screen
+        self._writer = writer
+        self._selection = selection
+        self._changes = changes
+        self._journal = journal
+        self._review: ReviewQueue | None = None
+        self._job: Job | None = None
+        self._dialog: ReviewScreen | None = None
+        self._is_due = False
+        self.queue: Queue | None = None
+        self.is_scanning = False
+
+    def handlers(self) -> ActionHandlers:
+        return {"queue": self._open}
+
+    @property
+    def has_model(self) -> bool:
+        return bool(self._screen.app.settings.language_model.model)
+
+    # Scanning
+
+    def begin(self) -> None:
+        """Everything has been read and is indexed: scan for the first time."""
+        self.scan()
+
+    def note_change(self) -> None:
+        """The memories changed: scan again in a moment."""
+        if self.queue is not None and not self._is_due:
+            self._is_due = True
+            self._screen.set_timer(RESCAN_AFTER, self._rescan)
+
+    def _rescan(self) -> None:
+        self._is_due = False
+        if self._writer.worker.is_writing:
+            self.note_change()
+        else:
+            self.scan()
+
+    def scan(self) -> None:
+        """Scan in the background; a scan that still runs is given up."""
+
+        def work(library: Library, job: Job) -> Queue:
+            review = self._queue_of(library)
+            if self.queue is None and (last := review.last()) is not None:
+                job.call(self._show, last)
+            return review.scan(None, job.report, job.is_cancelled)
+
+        self.is_scanning = True
+        self._job = self._writer.worker.run(
+            "review", work, self._scanned, self._stopped, on_progress=self._progressed
+        )
+
+    def stop(self) -> None:
+        if self._job is not None:
+            self._job.stop()
+
+    def _queue_of(self, library: Library) -> ReviewQueue:
+        from memtui.library.review import ReviewQueue
+
+        if self._review is None:
+            self._review = ReviewQueue(library, self._screen.app.settings.review)
+        return self._review
+
+    def _scanned(self, queue: Queue) -> None:
+        self.is_scanning = False
+        self._show(queue)
+        if (dialog := self._open_dialog()) is not None:
+            dialog.show_progress(None)
+
+    def _stopped(self, error: MemtuiError) -> None:
+        self.is_scanning = False
+        if (dialog := self._open_dialog()) is not None:
+            dialog.show_progress(None)
+            self._screen.app.notify(f"Scan stopped: {error}", timeout=3)
+
+    def _progressed(self, progress: Progress) -> None:
+        if (dialog := self._open_dialog()) is not None and self.is_scanning:
+            dialog.show_progress(progress)
+
+    def _show(self, queue: Queue) -> None:
+        self.queue = queue
+        hints = sum(one.is_hint for one in queue.proposals)
+        self._screen.chips.set_review(len(queue.proposals) - hints, hints)
+        if (dialog := self._open_dialog()) is not None:
+            dialog.show_queue(queue)
+
+    def _open_dialog(self) -> ReviewScreen | None:
+        return self._dialog if self._dialog is not None and self._dialog.is_open else None
+
+    def _open(self) -> None:
+        from memtui.tui.dialogs.review import ReviewScreen
+
+        self._dialog = ReviewScreen(self)
+        self._screen.app.push_screen(self._dialog)
+
+    # One proposal
+
+    def look(self, proposal: Proposal, done: Callable[[ProposalDetail], None]) -> None:
+        """Read the memories of a proposal and plan its changes, to be shown."""
+
+        def work(library: Library) -> ProposalDetail:
+            from memtui.tui.dialogs.review import ProposalDetail
+
+            review = self._queue_of(library)
+            memories = tuple(review.memories(proposal))
+            if not proposal.changes:
+                return ProposalDetail(memories)
+            try:
+                diffs = _below_stores(library, review.plan([proposal]).diffs())
+                return ProposalDetail(memories, tuple(diff_files(diffs)))
+            except MemtuiError as error:
+                return ProposalDetail(memories, problem=str(error))
+
+        self._writer.ask(work, done, self._changes.failed, "review-look")
+
+    def open_memories(self, proposal: Proposal) -> None:
+        """Go to the memory of a proposal; with several, ask which."""
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        library = self._writer.library
+        if library is None:
+            return
+        memories = self._queue_of(library).memories(proposal)
+        if not memories:
+            self._screen.app.notify("It is about a file without readable memories.", timeout=3)
+        elif len(memories) == 1:
+            self._leave_for(memories[0].ref)
+        else:
+            choices = [
+                Choice(
+                    memory.ref,
+                    text.cut(text.one_line(memory.headline), 60),
+                    note=text.one_line(memory.entity),
+                )
+                for memory in memories
+            ]
+            self._screen.app.push_screen(
+                Picker("Go to", choices, several=False),
+                lambda chosen: self._leave_for(chosen[0]) if chosen else None,
+            )
+
+    def _leave_for(self, ref: str) -> None:
+        if self._dialog is not None:
+            self._dialog.dismiss(None)
+        self._screen.go_to_memory(ref)
+
+    # Decisions
+
+    def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None:
+        """Make the changes of these proposals as one action; with `preview`, after a yes."""
+        if not proposals or self._refused():
+            return
+
+        def planned(found: Preview) -> None:
+            if not found.planned.has_edits:
+                self._changes.show_refusal(found.planned.reason or "nothing would change")
+            elif preview:
+                self._ask(found, proposals)
+            else:
+                self._write(found.planned, proposals)
+
+        self._writer.ask(
+            lambda library: preview_of(self._queue_of(library).plan(proposals)),
+            planned,
+            self._changes.failed,
+            "plan",
+            opens=preview,
+        )
+
+    def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
+        from memtui.tui.dialogs.diff import DiffScreen
+
+        count = len(proposals)
+        yes = "accept" if count == 1 else f"accept {text.number(count)}"
+        self._screen.app.push_screen(
+            DiffScreen(found.planned.title, (), found.lines, yes=yes),
+            lambda answer: self._write(found.planned, proposals) if answer else None,
+        )
+
+    def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
+        def done(_: JournalAction) -> None:
+            what = (
+                text.cut(text.one_line(proposals[0].title), SHOWN)
+                if len(proposals) == 1
+                else f"{text.number(len(proposals))} proposals"
+            )
+            app = self._screen.app
+            app.clear_notifications()
+            app.notify(f"Accepted: {what}{hint('undo', app.key_overrides)}", timeout=4)
+            self._take_out(proposals)
+            self.scan()
+
+        self._writer.apply(planned, done, self._changes.failed)
+
+    def _take_out(self, proposals: Sequence[Proposal]) -> None:
+        """Show the queue without these until the next scan has looked."""
+        if self.queue is not None:
+            gone = {one.id for one in proposals}
+            left = tuple(one for one in self.queue.proposals if one.id not in gone)
+            self._show(replace(self.queue, proposals=left))
+
+    def edit(self, proposal: Proposal) -> None:
+        """Edit the text that a proposal writes, then preview and accept it."""
+        from memtui.tui.dialogs.review_texts import ProposalTextScreen
+
+        library = self._writer.library
+        if library is None or self._refused():
+            return
+        review = self._queue_of(library)
+        before = review.proposed_text(proposal)
+        if before is None:
+            self._changes.show_refusal("this proposal writes no text that could be edited")
+            return
+
+        def edited(answer: str | None) -> None:
+            if answer is None:
+                return
+            try:
+                changed = review.with_text(proposal, answer)
+            except MemtuiError as error:
+                self._changes.failed(error)
+            else:
+                self.accept([changed], preview=True)
+
+        self._screen.app.push_screen(ProposalTextScreen("Edit, then accept", before), edited)
+
+    def decline(self, proposals: Sequence[Proposal]) -> None:
+        from memtui.library.review import Decision
+
+        self._decide(proposals, Decision.DECLINED, "Declined")
+
+    def snooze(self, proposals: Sequence[Proposal]) -> None:
+        from memtui.library.review import Decision
+
+        self._decide(proposals, Decision.SNOOZED, "Snoozed for a week")
+
+    def _decide(self, proposals: Sequence[Proposal], decision: Decision, word: str) -> None:
+        if not proposals:
+            return
+
+        def done(_: None) -> None:
+            what = "1 finding" if len(proposals) == 1 else f"{text.number(len(proposals))} findings"
+            self._screen.app.clear_notifications()
+            self._screen.app.notify(f"{word}: {what}", timeout=3)
+            self._take_out(proposals)
+            self.scan()
+
+        self._writer.worker.run(
+            "review-decide",
+            lambda library, _: self._queue_of(library).decide(proposals, decision),
+            done,
+            self._changes.failed,
+            replaces=False,
+        )
+
+    def undo(self) -> None:
+        """Undo the last change and scan again."""
+        if not self._refused():
+            self._journal.undo()
+
+    def _refused(self) -> bool:
+        reason = self._selection.can_write()
+        if reason:
+            self._changes.show_refusal(reason)
+        return bool(reason)
+
+    # The language model
+
+    def ask_model(self, proposal: Proposal) -> None:
+        """Show what would be sent; on a yes let the model write the text, and show its diff."""
+        from memtui.library.language_model import ChatServer
+        from memtui.tui.dialogs.review_texts import SendScreen
+
+        library = self._writer.library
+        if library is None or self._refused():
+            return
+        review = self._queue_of(library)
+        try:
+            server = ChatServer(self._screen.app.settings.language_model)
+            request = review.model_request(proposal)
+        except MemtuiError as error:
+            self._changes.failed(error)
+            return
+        if request is None:
+            self._changes.show_refusal("there is no text for a model to write here")
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._screen.app.notify(f"Asking {server.name} …", timeout=30)
+                self._writer.ask(
+                    lambda _: review.with_answer(proposal, server.complete(request)),
+                    written,
+                    self._changes.failed,
+                    "review-model",
+                    opens=True,
+                )
+
+        def written(changed: Proposal) -> None:
+            self._screen.app.clear_notifications()
+            self.accept([changed], preview=True)
+
+        self._screen.app.push_screen(SendScreen(server.name, request), answered)
+
+
+def _below_stores(library: Library, diffs: Sequence[FileDiff]) -> list[FileDiff]:
+    """The diffs with each path as it is below the folder of its store."""
+    roots = [f"{store.root}/" for store in library.stores]
+    return [
+        replace(
+            diff,
+            path=next((diff.path[len(r) :] for r in roots if diff.path.startswith(r)), diff.path),
+        )
+        for diff in diffs
+    ]

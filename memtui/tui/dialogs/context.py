@@ -1,0 +1,473 @@
+"""Context screen: what an agent would be given for a task, by a recipe, and why that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
+from textual.events import DescendantFocus
+from textual.widgets import Input, Static
+
+from memtui import text
+from memtui.context import PackEntry, Recipe
+from memtui.tui import key_bindings
+from memtui.tui.actions import BY_ID, PACK
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.pack_building import BuiltPack, PackRequest
+from memtui.tui.pack_explanation import explain_compared, explain_item
+from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.pack_view import NO_BUDGET, BudgetSlider, ComparisonList, PackList
+from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.context import Pack
+    from memtui.errors import MemtuiError
+    from memtui.tui.jobs import Failed
+
+BEFORE = "before the change"
+"""Name of the pack as it was before the stores changed; no recipe has it, for its blanks."""
+WIDE = 110
+"""Columns from which the reasons stand beside the pack, not below it."""
+LOOK = 0.2
+"""Seconds between two looks at whether the stores have changed."""
+CHANGES = ("edit", "pin", "retire", "restore", "supersede", "retype", "undo", "redo")
+"""Actions of the browse screen that work here too, with the same keys."""
+
+
+class PackHost(Protocol):
+    """What the screen asks for; `controllers.context.ContextActions` does it."""
+
+    def build(
+        self,
+        request: PackRequest,
+        former: BuiltPack | None,
+        done: Callable[[BuiltPack], object],
+        failed: Failed,
+    ) -> None: ...
+    def stop(self) -> None: ...
+    def is_stale(self, built: BuiltPack) -> bool: ...
+    def choose(self, entry: PackEntry | None) -> None: ...
+    def refusal(self, action_id: str) -> str: ...
+    def act(self, action_id: str) -> None: ...
+    def ask_id(self, answered: Callable[[str], None]) -> None: ...
+    def ask_other(
+        self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]
+    ) -> None: ...
+    def copy(self, pack: Pack, *, exact: bool) -> None: ...
+    def save(self, pack: Pack) -> None: ...
+
+
+class PackScreen(FittingDialog[str]):
+    """Dismissed with the ref of a memory to go to, None on escape."""
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *key_bindings.bindings(PACK),
+        *key_bindings.bindings_of("search", "help", *CHANGES),
+        Binding("escape,q", "act('escape')", show=False),
+        Binding("tab", "app.focus_next", show=False),
+        Binding("shift+tab", "app.focus_previous", show=False),
+    ]
+
+    def __init__(self, host: PackHost, recipes: Sequence[Recipe], request: PackRequest) -> None:
+        super().__init__()
+        self._host = host
+        self._recipes = {recipe.name: recipe for recipe in recipes}
+        self.request = request
+        self.built: BuiltPack | None = None
+        self._before: Pack | None = None
+        """What the same request gave before the stores changed."""
+        self._error = ""
+        self.working = False
+        self._recipe = ChoiceInput(list(self._recipes), request.recipe, name="recipe")
+        self._task_line = LineInput(request.task, name="task")
+        self._slider = BudgetSlider()
+        self._slider.value = request.budget
+        self._list = PackList()
+        self._comparison = ComparisonList()
+        self._why = TextWindow(id="pack-why")
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box full pack"):
+            with Horizontal(classes="row"):
+                yield Static(Content("Recipe"), classes="label", markup=False)
+                yield self._recipe
+            with Horizontal(classes="row"):
+                yield Static(Content("Task"), id="task-label", classes="label", markup=False)
+                yield self._task_line
+            yield self._slider
+            with Container(id="pack-body"):
+                yield self._list
+                yield self._comparison
+                yield self._why
+            yield KeyLine(id="pack-keys")
+
+    def on_mount(self) -> None:
+        self._comparison.display = False
+        self._fit()
+        self._task_line.focus() if not self.request.task else self._list.focus()
+        self.build()
+        self.set_interval(LOOK, self._look)
+
+    def on_resize(self) -> None:
+        self._fit()
+        self.call_after_refresh(self._explain)
+
+    def _fit(self) -> None:
+        super()._fit()
+        width, height = self.app.size
+        self.set_class(width >= WIDE, "-beside")
+        self._why.display = height >= 16
+        self.call_after_refresh(self._say)
+
+    # Building
+
+    def build(self) -> None:
+        """Build what is asked for; a newer request takes the place of one that runs."""
+        self.working, self._error = True, ""
+        self._host.build(
+            self.request, self.built, self.if_open(self._done), self.if_open(self._failed)
+        )
+        self._say()
+
+    def _look(self) -> None:
+        if self.built is not None and not self.working and self._host.is_stale(self.built):
+            self.build()
+
+    def _done(self, built: BuiltPack) -> None:
+        former, self.built, self.working = self.built, built, False
+        if former is not None and former.request.same_pack(built.request):
+            if former.pack.text != built.pack.text:
+                self._before = former.pack
+        elif former is not None:
+            self._before = None
+        is_other = former is None or (
+            (former.request.task, former.request.recipe)
+            != (built.request.task, built.request.recipe)
+        )
+        self._show(is_other=is_other)
+
+    def _failed(self, error: MemtuiError) -> None:
+        self.working, self._error = False, str(error) or "stopped"
+        self._show()
+
+    def ask(self, request: PackRequest) -> None:
+        """Ask for another pack."""
+        if request != self.request:
+            self.request = request
+            self.build()
+
+    # Showing
+
+    @property
+    def is_comparing(self) -> bool:
+        return self._comparison.display
+
+    def _show(self, *, is_other: bool = False) -> None:
+        built = self.built
+        items = list_items(built.pack, built.whole) if built is not None else []
+        advice = self._teach()
+        if built is not None and items and not any(item.ref for item in items):
+            items = [PackItem(ItemKind.NOTE, advice), *items]
+        self._list.show(items, advice, is_other=is_other)
+        if built is not None:
+            out = sum(1 for item in items if item.entry and item.is_over_budget)
+            self._slider.show(built.whole.tokens, _budget_words(built.pack, built.whole, out))
+        if self.is_comparing:
+            self._show_comparison()
+        self._say()
+        self._explain()
+
+    def _show_comparison(self) -> None:
+        built = self.built
+        if built is None:
+            return
+        if self.request.other == BEFORE:
+            left, right, names = self._before or built.pack, built.pack, ("before", "now")
+        else:
+            left, right = built.pack, built.other or built.pack
+            names = (left.recipe, right.recipe)
+        lines = compare_packs(left, right)
+        self._comparison.show(lines, names)
+        tokens = [
+            f"{name} {text.number(p.tokens)}" for name, p in zip(names, (left, right), strict=True)
+        ]
+        both = sum(1 for line in lines if line.left and line.right)
+        only_left = sum(1 for line in lines if not line.right)
+        only_right = sum(1 for line in lines if not line.left)
+        self._slider.show(
+            built.whole.tokens,
+            f"{both} in both · {tokens[0]} · {tokens[1]} tokens"
+            if self.app.size.width < WIDE
+            else f"{tokens[0]} · {tokens[1]} tokens · {both} in both, {only_left} only left, "
+            f"{only_right} only right",
+        )
+
+    def _teach(self) -> str:
+        """What an empty list says."""
+        if self._error:
+            return self._error
+        if self.built is None:
+            return "Building…"
+        keys = self.app.key_overrides
+        recipe = self._recipes[self.request.recipe]
+        if not self.request.task.strip() and recipe.takes == "task":
+            return (
+                "Type a task in plain words, as you would tell it to the agent: "
+                "what it would be given for it appears here. "
+                + key_bindings.press(keys, ("search", "to type"))
+            )
+        if self.request.budget is not None and self.built.whole.text:
+            return "Nothing fits this budget. " + key_bindings.press(
+                keys, ("pack.more", "for more")
+            )
+        return "This recipe finds nothing for it. " + key_bindings.press(
+            keys, ("search", "for another task"), ("pack.recipe.next", "for another recipe")
+        )
+
+    def _say(self) -> None:
+        """Title, what the task is, the keys."""
+        if not self.is_mounted:
+            return
+        recipe = self._recipes[self.request.recipe]
+        box = self.query_one(".box")
+        names = f"Context · {recipe.name}"
+        about = f"{names}: {recipe.description} ({recipe.source})"
+        room = max(8, self.app.size.width - 8)
+        box.border_title = Content(text.cut(text.one_line(about), room))
+        self.query_one("#task-label", Static).update(
+            Content("Task" if recipe.takes == "task" else "Entity")
+        )
+        self._task_line.placeholder = (
+            "what the agent is asked to do"
+            if recipe.takes == "task"
+            else "a project, branch or other entity; empty: the newest"
+        )
+        box.border_subtitle = Content(text.cut(self._summary(), room))
+        self._show_keys()
+
+    def _summary(self) -> str:
+        if self.working:
+            return "building…"
+        if self.built is None:
+            return ""
+        pack = self.built.pack
+        count = len(pack.refs)
+        words = f"{text.number(pack.tokens)} tokens (estimated) · {text.number(count)} "
+        words += "memory" if count == 1 else "memories"
+        if self._before is not None:
+            words += f" · before the change {text.number(self._before.tokens)} tokens"
+        return words
+
+    def _explain(self) -> None:
+        if self.built is None or not self._why.display:
+            return
+        width = max(20, self._why.size.width - 2)
+        if self.is_comparing:
+            lines = explain_compared(self._comparison.line, self._why.palette, width)
+        else:
+            lines = explain_item(
+                self._list.items,
+                self._list.at,
+                self._why.palette,
+                width,
+                bars=self.has_class("-beside"),
+            )
+        self._why.show(lines)
+
+    @on(PackList.Moved)
+    @on(ComparisonList.Moved)
+    def _moved(self) -> None:
+        self._host.choose(self.entry)
+        self._explain()
+        self._show_keys()
+
+    @property
+    def entry(self) -> PackEntry | None:
+        """The entry under the cursor."""
+        if self.is_comparing:
+            line = self._comparison.line
+            return line.entry if line else None
+        item: PackItem | None = self._list.item
+        return item.entry if item else None
+
+    # Keys
+
+    @on(DescendantFocus)
+    def _show_keys(self) -> None:
+        overrides, keys = self.app.key_overrides, self.query_one(KeyLine)
+        back = [("esc", "stop" if self.working and self.built is None else "back", "escape")]
+        if self._task_line.has_focus:
+            keys.show([("enter", "to the pack", ""), ("⇥", "next field", "")], back)
+            return
+        if self._recipe.has_focus or self._slider.has_focus:
+            keys.show([("←→", "choose", ""), ("⇥", "next field", "")], back)
+            return
+        shown = [name for name in _FOOTER if not self.refusal(name)]
+        if self._before is None:
+            shown = [name for name in shown if name not in ("undo", "redo")]
+        if self.app.size.width < WIDE:
+            shown = [name for name in shown if name not in _WIDE_ONLY]
+        help_key = [(key_bindings.first_key(BY_ID["help"], overrides), "help", "help")]
+        keys.show(
+            [
+                (key_bindings.first_key(BY_ID[name], overrides), _label(name), name)
+                for name in shown
+                if key_bindings.first_key(BY_ID[name], overrides)
+            ],
+            [*help_key, *back],
+        )
+
+    def refusal(self, action_id: str) -> str:
+        """Why this cannot be done here and now; empty when it can."""
+        entry = self.entry
+        if action_id in _ON_ENTRY and (entry is None or not entry.ref):
+            return "this line is of no memory"
+        if action_id in CHANGES:
+            return self._host.refusal(action_id)
+        if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):
+            return "" if self.built is not None and self.built.pack.text else "the pack is empty"
+        return ""
+
+    def action_act(self, action_id: str) -> None:
+        """Do it, or say why not."""
+        if reason := self.refusal(action_id):
+            self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
+        elif action_id in CHANGES:
+            self._host.act(action_id)
+        else:
+            self._own_actions()[action_id]()
+
+    def _own_actions(self) -> Mapping[str, Callable[[], object]]:
+        return {
+            "escape": self._leave,
+            "search": self._task_line.focus,
+            "help": self._help,
+            "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
+            "pack.page_in": self._toggle_page_in,
+            "pack.page_in.id": lambda: self._host.ask_id(self._page_in),
+            "pack.less": lambda: self._slider.action_step(-1),
+            "pack.more": lambda: self._slider.action_step(1),
+            "pack.recipe.next": lambda: self._recipe.action_step(1),
+            "pack.recipe.previous": lambda: self._recipe.action_step(-1),
+            "pack.compare": self._compare,
+            "pack.copy": lambda: self._copy(exact=False),
+            "pack.copy.exact": lambda: self._copy(exact=True),
+            "pack.save": self._save,
+        }
+
+    def _help(self) -> None:
+        from memtui.tui.dialogs.help import HelpScreen
+
+        self.app.push_screen(HelpScreen(PACK, self.app.key_overrides))
+
+    def _leave(self) -> None:
+        """Stop the work, end the comparison, leave the task line, then the screen."""
+        if self.working:
+            self._host.stop()
+        if self.is_comparing:
+            self._end_comparison()
+        elif self._task_line.has_focus and self._list.items:
+            self._list.focus()
+        elif not self.working or self.built is None:
+            self.dismiss(None)
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self.ask(replace(self.request, task=self._task_line.raw))
+
+    @on(Input.Submitted)
+    def _entered(self) -> None:
+        (self._comparison if self.is_comparing else self._list).focus()
+
+    @on(ChoiceInput.Changed)
+    def _recipe_chosen(self) -> None:
+        self.ask(replace(self.request, recipe=self._recipe.raw))
+
+    @on(BudgetSlider.Changed)
+    def _budget_set(self) -> None:
+        self.ask(replace(self.request, budget=self._slider.value))
+
+    def _toggle_page_in(self) -> None:
+        if self.entry is not None:
+            self._page_in(self.entry.ref)
+
+    def _page_in(self, ref: str) -> None:
+        self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
+
+    # Comparing
+
+    def _compare(self) -> None:
+        if self.is_comparing:
+            self._end_comparison()
+            return
+        others = [recipe for recipe in self._recipes.values() if recipe.name != self.request.recipe]
+        named = [(BEFORE, "this pack, before the stores changed")] if self._before else []
+        named += [(recipe.name, recipe.description) for recipe in others]
+        self._host.ask_other(named, self._compare_with)
+
+    def _compare_with(self, other: str) -> None:
+        self._comparison.display, self._list.display = True, False
+        self._comparison.focus()
+        self.ask(replace(self.request, other=other))
+        if other == BEFORE:
+            self._show()
+
+    def _end_comparison(self) -> None:
+        self._comparison.display, self._list.display = False, True
+        self._list.focus()
+        self.request = replace(self.request, other="")
+        self._show()
+
+    # Out of the program
+
+    def _copy(self, *, exact: bool) -> None:
+        if self.built is not None:
+            self._host.copy(self.built.pack, exact=exact)
+
+    def _save(self) -> None:
+        if self.built is not None:
+            self._host.save(self.built.pack)
+
+
+_FOOTER = (
+    "pack.less",
+    "pack.more",
+    "edit",
+    "pin",
+    "retire",
+    "restore",
+    "pack.compare",
+    "pack.page_in",
+    "pack.open",
+    "undo",
+    "pack.copy",
+    "pack.save",
+    "search",
+    "pack.page_in.id",
+    "redo",
+    "pack.recipe.next",
+)
+_ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
+_WIDE_ONLY = frozenset({"restore", "redo"})
+
+
+def _label(action_id: str) -> str:
+    return "task" if action_id == "search" else BY_ID[action_id].label
+
+
+def _budget_words(pack: Pack, whole: Pack, out: int) -> str:
+    if pack.budget is None:
+        return f"{NO_BUDGET}: {text.number(whole.tokens)} tokens"
+    words = f"{text.number(pack.budget)} of {text.number(whole.tokens)} tokens"
+    return f"{words} · {text.number(out)} left out" if out else words

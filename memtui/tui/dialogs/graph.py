@@ -1,0 +1,383 @@
+"""Graph screen: the links of a memory or an entity, drawn by distance and walked with keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.insight import graph_export, graph_layout
+from memtui.insight.graph_layout import PlacedNode
+from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.traversal import Direction, Neighbourhood
+from memtui.tui import key_bindings
+from memtui.tui.actions import BY_ID
+from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.file_prompt import ask_file
+from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.time_prompt import TimePrompt
+from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
+from memtui.tui.widgets.detail import Detail
+from memtui.tui.widgets.graph_view import GraphView
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.status_lines import KeyLine
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.library import Library
+    from memtui.query import TimeCondition
+    from memtui.tui.library_worker import LibraryWorker
+
+DEPTHS = range(1, 7)
+WIDE_FROM = 120
+"""Columns from which the detail stands beside the drawing."""
+DETAIL_FROM = 20
+"""Rows from which it stands below the drawing on a narrower screen; else the drawing is alone."""
+_TURNS = {
+    Direction.BOTH: Direction.OUT,
+    Direction.OUT: Direction.IN,
+    Direction.IN: Direction.BOTH,
+}
+
+
+class GraphScreen(Dialog[str]):
+    """Dismissed with the ref of the memory to open."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "GraphView"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,O", "dismiss", show=False),
+        Binding("enter", "open", show=False),
+        Binding("space", "centre", show=False),
+        Binding("backspace", "centre_back", show=False),
+        Binding("+,=", "deepen(1)", show=False),
+        Binding("-", "deepen(-1)", show=False),
+        Binding("r", "relations", show=False),
+        Binding("d", "direction", show=False),
+        Binding("@", "as_of", show=False),
+        Binding("x", "export", show=False),
+        Binding("pagedown,ctrl+d", "scroll_detail(1)", show=False),
+        Binding("pageup,ctrl+u", "scroll_detail(-1)", show=False),
+    ]
+
+    def __init__(
+        self,
+        start: Node,
+        library: Library,
+        worker: LibraryWorker,
+        now: Callable[[], datetime],
+        at: TimeCondition | None = None,
+    ) -> None:
+        """
+        Args:
+            start: Node in the middle.
+            library: Knows the memories.
+            worker: Follows the links in a background job.
+            now: The present.
+            at: Time at which links must hold; None for the present.
+        """
+        super().__init__()
+        self._start, self._library, self._worker, self._now = start, library, worker, now
+        self._filter = GraphFilter(at=at)
+        self._fixed = at
+        """The whole app is shown as of this time, which the screen does not change."""
+        self._centres: list[Node] = []
+        """Nodes that were in the middle before."""
+        self._found: Neighbourhood | None = None
+        self._relations: Mapping[str, int] = {}
+        self._texts = NodeTexts(library, start)
+        self.graph = GraphView(lambda placed: self._texts.style(placed, self.app.palette))
+        self._detail = Detail(now)
+        self._detail.can_focus = False
+        self._about = TextWindow(id="about")
+        self._about.can_focus = False
+        self.working = False
+        """Links are being followed; tests wait for it."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            yield Static("", id="graph-head", classes="head", markup=False)
+            with Container(classes="split"):
+                yield self.graph
+                yield self._detail
+                yield self._about
+            yield KeyLine(id="graph-keys")
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self.graph.border_title = Content("Links")
+        self._detail.border_title = Content("Memory")
+        self._detail.roots = {store.label: store.root for store in self._library.stores}
+        self._detail.render_markdown()
+        self._ask()
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        self.set_class(width < WIDE_FROM, "-stacked")
+        self.set_class(width < WIDE_FROM and height < DETAIL_FROM, "-alone")
+        self._show_keys()
+        self.call_after_refresh(self._lay_out)
+
+    # Asking
+
+    def _ask(self, keep: Node | None = None) -> None:
+        """Follow the links again; the cursor stays on `keep` if it is shown."""
+        wanted, start, now = self._filter, self._start, self._now()
+        self.working = True
+
+        def done(found: FoundLinks) -> None:
+            self.working = False
+            self._found, self._relations = found.neighbourhood, found.relations
+            self._lay_out(keep)
+
+        def failed(error: MemtuiError) -> None:
+            self.working = False
+            self.app.notify(str(error), severity="error")
+
+        self._worker.run_present(
+            "graph",
+            lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
+            self.if_open(done),
+            self.if_open(failed),
+        )
+
+    def _lay_out(self, keep: Node | None = None) -> None:
+        if self._found is None:
+            return
+        selected = self.graph.selected
+        keep = keep or (selected.node if selected is not None else None)
+        width, height = self.graph.room
+        layout = graph_layout.lay_out(self._found, self._texts.label, width=width, height=height)
+        at = layout.find(keep) if keep is not None else -1
+        self.graph.show(layout, max(0, at))
+        self._say_head()
+        self._moved()
+
+    def _say_head(self) -> None:
+        found = self._found
+        assert found is not None, "only called with an answer"
+        shown = len(found.reached) - 1
+        counts = f"{text.number(shown)} linked" if shown else self._nothing()
+        layout = self.graph.layout_shown
+        parts = [counts]
+        if layout.hidden:
+            parts.append(f"{text.number(layout.hidden)} not drawn")
+        if layout.other_edges:
+            count = len(layout.other_edges)
+            parts.append(f"{text.number(count)} more link{'s' if count > 1 else ''} between them")
+        parts += self._filter.words()
+        head = self.query_one("#graph-head", Static)
+        room = max(1, self.app.size.width - 2)
+        head.update(Content(text.cut(" · ".join(parts), room)))
+        title = f"Links of {self._texts.name(self._start)}"
+        self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
+
+    def _nothing(self) -> str:
+        """What to say where there are no links, and how some come to be."""
+        if self._filter.relations or self._filter.direction is not Direction.BOTH:
+            return "no links of this kind"
+        keys = key_bindings.first_key(BY_ID["link"], self.app.key_overrides)
+        make = f"; {keys} in the list makes one, as does [[a name]] in a text" if keys else ""
+        return f"no links{make}"
+
+    # What is selected
+
+    @on(GraphView.Moved)
+    def _moved(self) -> None:
+        placed = self.graph.selected
+        if placed is None:
+            return
+        memory = self._texts.memory(placed.node) if placed.node is not None else None
+        self._detail.display = memory is not None
+        self._about.display = memory is None
+        if memory is not None and placed.node is not None:
+            self._detail.show(memory, ())
+            self._detail.show_references(
+                [self._texts.reference(each, placed.node) for each in self._edges(placed.node)]
+            )
+        else:
+            self._about.border_title = Content("Entity" if placed.node else "Not drawn")
+            self._about.show(self._describe(placed))
+        self.graph.say(self._said(placed))
+        self._show_keys()
+
+    def _said(self, placed: PlacedNode) -> str:
+        """The selected node in one line: how it is linked, and its whole name."""
+        if placed.node is None:
+            return f"{text.number(placed.hidden)} more that are not drawn"
+        way = ""
+        if placed.edge is not None:
+            relation = text.one_line(placed.edge.relation)
+            way = f"─{relation}▶ " if placed.is_forward else f"◀{relation}─ "
+        return f"{way}{self._texts.name(placed.node)}"
+
+    def _edges(self, node: Node) -> list[Edge]:
+        edges = self._found.edges if self._found is not None else ()
+        return [edge for edge in edges if node in (edge.source, edge.target)]
+
+    def _describe(self, placed: PlacedNode) -> list[list[Segment]]:
+        """What is known of an entity, an unknown end, or of nodes that are not drawn."""
+        width = max(20, self._about.size.width - 3)
+        if placed.node is None:
+            return self._texts.list_nodes(self._hidden(placed), self.app.palette, width)
+        edges = self._edges(placed.node)
+        return self._texts.describe_node(placed.node, edges, self.app.palette, width)
+
+    def _hidden(self, placed: PlacedNode) -> list[Node]:
+        """The neighbours of the parent that a count stands for."""
+        assert self._found is not None, "there is a drawing"
+        layout = self.graph.layout_shown
+        parent = layout.nodes[placed.parent].node
+        shown = {each.node for each in layout.nodes}
+        return [
+            each.node
+            for each in self._found.reached
+            if each.step is not None and each.step.start == parent and each.node not in shown
+        ]
+
+    # Keys
+
+    def _show_keys(self) -> None:
+        placed = self.graph.selected
+        node = placed.node if placed is not None else None
+        keys = [("←→↑↓", "walk", "")]
+        if placed is not None and node is None:
+            keys.append(("enter", "list", ""))
+        elif node is not None and self._texts.memory(node) is not None:
+            keys.append(("enter", "open", ""))
+        if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
+            keys.append(("space", "centre", ""))
+        if self._centres:
+            keys.append(("⌫", "back", ""))
+        depth = self._filter.depth
+        if depth + 1 in DEPTHS:
+            keys.append(("+", "deeper", ""))
+        if depth - 1 in DEPTHS:
+            keys.append(("-", "nearer", ""))
+        if len(self._relations) > 1 or self._filter.relations:
+            keys.append(("r", "relations", ""))
+        keys.append(("d", "direction", ""))
+        if self._fixed is None:
+            keys.append(("@", "as of", ""))
+        if self._found is not None and len(self._found.reached) > 1:
+            keys.append(("x", "export", ""))
+        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+
+    def action_open(self) -> None:
+        placed = self.graph.selected
+        if placed is None:
+            return
+        if placed.node is None:
+            self._list_hidden(placed)
+        elif self._texts.memory(placed.node) is not None:
+            self.dismiss(placed.node.name)
+        else:
+            self.action_centre()
+
+    @on(GraphView.Opened)
+    def _opened(self) -> None:
+        self.action_open()
+
+    def _list_hidden(self, placed: PlacedNode) -> None:
+        nodes = {node.name: node for node in self._hidden(placed)}
+        choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
+
+        def chosen(names: tuple[str, ...] | None) -> None:
+            if names:
+                self._go_to_centre(nodes[names[0]])
+
+        self.app.push_screen(Picker("Not drawn", choices, several=False, accept="centre"), chosen)
+
+    def action_centre(self) -> None:
+        placed = self.graph.selected
+        node = placed.node if placed is not None else None
+        if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
+            self._go_to_centre(node)
+
+    def _go_to_centre(self, node: Node) -> None:
+        self._centres.append(self._start)
+        self._start = self._texts.start = node
+        self._ask(node)
+
+    def action_centre_back(self) -> None:
+        if self._centres:
+            before = self._start
+            self._start = self._texts.start = self._centres.pop()
+            self._ask(before)
+
+    def action_deepen(self, step: int) -> None:
+        if self._filter.depth + step in DEPTHS:
+            self._filter = replace(self._filter, depth=self._filter.depth + step)
+            self._ask()
+
+    def action_direction(self) -> None:
+        self._filter = replace(self._filter, direction=_TURNS[self._filter.direction])
+        self._ask()
+
+    def action_relations(self) -> None:
+        chosen = self._filter.relations
+        counts = {**dict.fromkeys(chosen, 0), **self._relations}
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+        if not names:
+            return
+        choices = [
+            Choice(name, text.one_line(name), count=counts[name], chosen=name in chosen)
+            for name in names
+        ]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values is not None:
+                self._filter = replace(self._filter, relations=values)
+                self._ask()
+
+        self.app.push_screen(Picker("Relations to follow", choices), picked)
+
+    def action_as_of(self) -> None:
+        if self._fixed is not None:
+            return
+        at = self._filter.at
+
+        def chosen(time: TimeCondition | None) -> None:
+            if time is not None:
+                self._filter = replace(self._filter, at=time if time.text else None)
+                self._ask()
+
+        self.app.push_screen(
+            TimePrompt("Links as of", self._now(), value=at.text if at else "", empty="empty: now"),
+            chosen,
+        )
+
+    def action_scroll_detail(self, step: int) -> None:
+        pane = self._detail if self._detail.display else self._about
+        pane.scroll_lines(step * max(1, pane.page - 1))
+
+    def action_export(self) -> None:
+        """Export the part of the neighbourhood that is drawn."""
+        if self._found is None or len(self._found.reached) < 2:
+            return
+        shown: Collection[Node | None] = {each.node for each in self.graph.layout_shown.nodes}
+        drawn = Neighbourhood(
+            self._found.start,
+            tuple(each for each in self._found.reached if each.node in shown),
+            tuple(e for e in self._found.edges if e.source in shown and e.target in shown),
+            self.graph.layout_shown.hidden,
+        )
+        writers = {
+            ".svg": lambda: graph_export.to_svg(drawn, self._texts.name),
+            ".mmd": lambda: graph_export.to_mermaid(drawn, self._texts.name),
+            ".dot": lambda: graph_export.to_dot(drawn, self._texts.name),
+        }
+        hint = ".svg picture, .mmd Mermaid, .dot Graphviz"
+        ask_file(self.app, "Export links", "links.svg", writers, hint)

@@ -1,0 +1,422 @@
+"""The review queue: groups of findings, the selected one side by side, and what to do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+
+from memtui import text
+from memtui.progress import Progress
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.diff_lines import DiffLine
+from memtui.tui.review_lines import ReviewRow, describe_group, proposal_lines, queue_rows
+from memtui.tui.widgets.list_window import ListWindow, TextWindow
+from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.library.review import Queue
+    from memtui.model import Memory
+
+WIDE_FROM = 120
+"""Columns from which the proposal is shown beside the queue instead of below it."""
+DETAIL_FROM = 16
+"""Rows from which the proposal is shown with the queue; below, space shows it alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalDetail:
+    """What is shown of one proposal."""
+
+    memories: tuple[Memory, ...] = ()
+    diff: tuple[DiffLine, ...] = ()
+    problem: str = ""
+    """Why its changes cannot be planned."""
+
+
+class ReviewHost(Protocol):
+    """What the screen asks of its controller."""
+
+    @property
+    def queue(self) -> Queue | None:
+        """What the last scan found; None before the first one."""
+
+    @property
+    def is_scanning(self) -> bool: ...
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a language model is configured."""
+
+    def scan(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+    def look(self, proposal: Proposal, done: Callable[[ProposalDetail], None]) -> None: ...
+
+    def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None: ...
+
+    def edit(self, proposal: Proposal) -> None: ...
+
+    def ask_model(self, proposal: Proposal) -> None: ...
+
+    def decline(self, proposals: Sequence[Proposal]) -> None: ...
+
+    def snooze(self, proposals: Sequence[Proposal]) -> None: ...
+
+    def open_memories(self, proposal: Proposal) -> None: ...
+
+    def undo(self) -> None: ...
+
+
+class ReviewList(ListWindow):
+    """Headings and proposals, one per line."""
+
+    class Moved(Message):
+        """The cursor moved to another line."""
+
+    class Opened(Message):
+        """A line was double-clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[ReviewRow] = []
+        self.empty: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> ReviewRow | None:
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def show(self, rows: list[ReviewRow], cursor: int) -> None:
+        self.rows = rows
+        self.reset(cursor=cursor, top=self.top)
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def draw_key(self, index: int) -> Hashable:
+        row = self.rows[index]
+        return row.group, row.count, row.is_open, row.proposal and row.proposal.id
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = self.empty[y] if y < len(self.empty) else ""
+        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        row, palette = self.rows[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        bar = Segment("▌" if selected else " ", palette.accent + ground)
+        if row.proposal is None:
+            noun = "hint" if row.is_hint else "proposal"
+            count = f" {text.number(row.count)} {noun}{'' if row.count == 1 else 's'} "
+            room = max(8, width - 3 - len(count))
+            heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
+            style = palette.dim if row.is_hint else palette.heading
+            return Strip(
+                [
+                    bar,
+                    Segment("▾ " if row.is_open else "▸ ", palette.dim + ground),
+                    Segment(heading, style + ground),
+                    Segment(count, palette.dim + ground),
+                ]
+            )
+        sign = "·" if row.is_hint else "◆"
+        style = palette.dim if row.is_hint else palette.text
+        store = text.cut(text.one_line(row.proposal.store), max(0, width // 4))
+        room = max(8, width - 6 - text.width(store) - 1)
+        title = text.pad(text.cut(text.one_line(row.proposal.title), room), room)
+        return Strip(
+            [
+                bar,
+                Segment(f"  {sign} ", palette.accent + ground),
+                Segment(title, style + ground),
+                Segment(f" {store} ", palette.faint + ground),
+            ]
+        )
+
+
+class ReviewScreen(FittingDialog[None]):
+    """Stays open while proposals are decided; escape stops a scan, then leaves."""
+
+    AUTO_FOCUS = "ReviewList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False),
+        Binding("q,V", "dismiss", show=False),
+        Binding("enter", "open", show=False),
+        Binding("a", "accept", show=False),
+        Binding("A", "accept_group", show=False),
+        Binding("e", "edit", show=False),
+        Binding("m", "model", show=False),
+        Binding("x,d", "decline", show=False),
+        Binding("s", "snooze", show=False),
+        Binding("u", "undo", show=False),
+        Binding("f5,r", "scan", show=False),
+        Binding("space", "whole", show=False),
+        Binding("left,h", "fold", show=False),
+        Binding("right,l", "unfold", show=False),
+        Binding("tab", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, host: ReviewHost) -> None:
+        super().__init__()
+        self._host = host
+        self._list = ReviewList()
+        self._folded: set[tuple[ProposalKind, bool]] = set()
+        self._detail: ProposalDetail | None = None
+        self._is_whole = False
+
+    @property
+    def working(self) -> bool:
+        return self._host.is_scanning
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box full") as box:
+            box.border_title = Content("Review")
+            with Container(id="review-body"):
+                yield self._list
+                yield TextWindow(id="review-detail")
+            yield ProgressLine()
+            yield KeyLine(id="review-keys")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self._list.empty = ("Looking for what could be tidied …",)
+        self.show_queue(self._host.queue)
+        self._host.scan()
+        self.update_keys()
+
+    def on_resize(self) -> None:
+        super().on_resize()
+        width, height = self.app.size
+        self.set_class(width >= WIDE_FROM, "-columns")
+        small = height < DETAIL_FROM
+        self.query_one("#review-detail").display = self._is_whole or not small
+        self._list.display = not (self._is_whole and small)
+        self.call_after_refresh(self._draw)
+
+    # What the controller tells
+
+    def show_queue(self, queue: Queue | None) -> None:
+        """Show what a scan found, or what is left; the cursor stays on its line."""
+        before = self._list.row
+        proposals = queue.proposals if queue is not None else ()
+        rows = queue_rows(proposals, self._folded)
+        cursor = next(
+            (
+                at
+                for at, row in enumerate(rows)
+                if before is not None
+                and row.proposal == before.proposal
+                and row.group == before.group
+            ),
+            -1,
+        )
+        if cursor < 0:
+            first = 1 if len(rows) > 1 and before is None else self._list.cursor
+            cursor = min(first, max(0, len(rows) - 1))
+        if queue is not None and not rows:
+            self._list.empty = (
+                "Nothing to review." if not self.working else "Looking for what could be tidied …",
+                "Near-duplicates, contradictions, expired memories, secrets and",
+                "more are listed here when a scan finds them.",
+            )
+        self._list.show(rows, cursor)
+        if queue is not None:
+            hints = sum(one.is_hint for one in proposals)
+            parts = [f"{text.number(len(proposals) - hints)} proposals"]
+            parts += [f"{text.number(hints)} hints"]
+            parts += [f"{text.number(queue.declined)} declined"] if queue.declined else []
+            parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []
+            self.query_one(".box").border_subtitle = Content(" · ".join(parts))
+        self._moved()
+
+    def show_progress(self, progress: Progress | None) -> None:
+        """Show how far a scan is; None: none runs."""
+        line = self.query_one(ProgressLine)
+        if progress is None:
+            line.show("")
+        else:
+            line.show(progress.what, progress.done, progress.total)
+        self.update_keys()
+
+    def update_keys(self) -> None:
+        """Name the keys that work on the selected line."""
+        row = self._list.row
+        keys: list[tuple[str, str, str]] = []
+        if row is not None and row.proposal is not None:
+            if not row.is_hint:
+                keys += [("a", "accept", ""), ("e", "edit", "")]
+            keys += [("x", "decline", ""), ("s", "snooze", ""), ("enter", "go to", "")]
+            if self._host.has_model and _takes_model(row.proposal):
+                keys.append(("m", "model", ""))
+            if not row.is_hint and row.count > 1:
+                keys.append(("A", "all", ""))
+            keys.append(("space", "queue" if self._is_whole else "whole", ""))
+        elif row is not None:
+            keys.append(("enter", "close" if row.is_open else "open", ""))
+            keys += [] if row.is_hint else [("A", "accept all", "")]
+            keys += [("x", "decline all", ""), ("s", "snooze all", "")]
+        keys.append(("u", "undo", ""))
+        if not self.working:
+            keys.append(("f5", "scan", ""))
+        leave = "stop" if self.working else "back"
+        self.query_one(KeyLine).show(keys, [("esc", leave, "")])
+
+    # The selected line
+
+    @on(ReviewList.Moved)
+    def _moved(self) -> None:
+        self._detail = None
+        row = self._list.row
+        if row is not None and row.proposal is not None:
+            wanted = row.proposal
+
+            def seen(detail: ProposalDetail) -> None:
+                now = self._list.row
+                if now is not None and now.proposal is not None and now.proposal.id == wanted.id:
+                    self._detail = detail
+                    self._draw()
+
+            self._host.look(wanted, self.if_open(seen))
+        else:
+            self._draw()
+        self.update_keys()
+
+    def _draw(self) -> None:
+        sheet, row = self.query_one("#review-detail", TextWindow), self._list.row
+        width = max(20, sheet.size.width - 1)
+        if row is None:
+            sheet.show([])
+        elif row.proposal is None:
+            sheet.show(describe_group(row, sheet.palette, width))
+        elif self._detail is not None:
+            one = self._detail
+            lines = proposal_lines(
+                row.proposal, one.memories, one.diff, one.problem, sheet.palette, width
+            )
+            sheet.show(lines)
+
+    def _selected(self) -> list[Proposal]:
+        """The proposal under the cursor, or all of the group whose heading it is."""
+        row = self._list.row
+        if row is None:
+            return []
+        return [row.proposal] if row.proposal is not None else self._group(row)
+
+    def _group(self, row: ReviewRow) -> list[Proposal]:
+        queue = self._host.queue
+        every = queue.proposals if queue is not None else ()
+        return [one for one in every if (one.kind, one.is_hint) == row.group]
+
+    # Keys
+
+    def action_leave(self) -> None:
+        if self.working:
+            self._host.stop()
+        elif self._is_whole:
+            self.action_whole()
+        else:
+            self.dismiss(None)
+
+    @on(ReviewList.Opened)
+    def action_open(self) -> None:
+        row = self._list.row
+        if row is None:
+            return
+        if row.proposal is not None:
+            self._host.open_memories(row.proposal)
+        else:
+            self._set_open(row, not row.is_open)
+
+    def action_fold(self) -> None:
+        row = self._list.row
+        if row is not None:
+            self._set_open(row, False)
+
+    def action_unfold(self) -> None:
+        row = self._list.row
+        if row is not None:
+            self._set_open(row, True)
+
+    def _set_open(self, row: ReviewRow, is_open: bool) -> None:
+        if is_open:
+            self._folded.discard(row.group)
+        else:
+            self._folded.add(row.group)
+        queue = self._host.queue
+        rows = queue_rows(queue.proposals if queue is not None else (), self._folded)
+        at = next(i for i, one in enumerate(rows) if one.group == row.group)
+        self._list.show(rows, at)
+        self._moved()
+
+    def action_accept(self) -> None:
+        row = self._list.row
+        if row is not None and not row.is_hint:
+            self._host.accept(self._selected(), preview=row.proposal is None)
+
+    def action_accept_group(self) -> None:
+        row = self._list.row
+        if row is not None and not row.is_hint:
+            self._host.accept(self._group(row), preview=True)
+
+    def action_edit(self) -> None:
+        row = self._list.row
+        if row is not None and row.proposal is not None and not row.is_hint:
+            self._host.edit(row.proposal)
+
+    def action_model(self) -> None:
+        row = self._list.row
+        if row is not None and row.proposal is not None and _takes_model(row.proposal):
+            self._host.ask_model(row.proposal)
+
+    def action_decline(self) -> None:
+        self._host.decline(self._selected())
+
+    def action_snooze(self) -> None:
+        self._host.snooze(self._selected())
+
+    def action_undo(self) -> None:
+        self._host.undo()
+
+    def action_scan(self) -> None:
+        if not self.working:
+            self._host.scan()
+
+    def action_whole(self) -> None:
+        """The proposal on the whole screen, or the queue again."""
+        self._is_whole = not self._is_whole
+        self.set_class(self._is_whole, "-whole")
+        self._list.display = not self._is_whole
+        self.query_one("#review-detail").display = True
+        (self.query_one("#review-detail") if self._is_whole else self._list).focus()
+        self.on_resize()
+        self.update_keys()
+
+
+def _takes_model(proposal: Proposal) -> bool:
+    return proposal.kind in (
+        ProposalKind.DUPLICATE,
+        ProposalKind.CLUSTER,
+        ProposalKind.COMPACTION,
+        ProposalKind.STALE_SUMMARY,
+    )

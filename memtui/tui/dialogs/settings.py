@@ -1,0 +1,242 @@
+"""Settings dialog: what config.toml holds, changed here and used at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.content import Content
+from textual.strip import Strip
+
+from memtui import text
+from memtui.config import SCHEMA, Settings
+from memtui.config.loading import line_of
+from memtui.config.schema import Setting
+from memtui.errors import MemtuiError
+from memtui.model import Place
+from memtui.tui import terminal
+from memtui.tui.dialogs.dialog import FittingDialog, PromptDialog
+from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.status_lines import KeyLine
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+KEY_WIDTH = 24
+TYPED = (str, int, float)
+"""Types of values that are typed in a line."""
+
+
+def shown_value(setting: Setting, settings: Settings) -> str:
+    """A setting's value as a person reads it."""
+    value = getattr(settings, setting.field)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Mapping):
+        return f"{len(value)} in the file" if value else "default"
+    if isinstance(value, tuple):
+        return ", ".join(str(getattr(each, "path", each)) for each in value) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if not isinstance(value, TYPED) and not is_default(setting, settings):
+        return "in the file"
+    return str(value) if isinstance(value, TYPED) else "default"
+
+
+def is_default(setting: Setting, settings: Settings) -> bool:
+    return bool(getattr(settings, setting.field) == getattr(Settings(), setting.field))
+
+
+def file_value(setting: Setting, words: str) -> Any:
+    """What is typed for a setting as a value of the file; a number where it holds one."""
+    if isinstance(getattr(Settings(), setting.field), float):
+        try:
+            number = float(words)
+        except ValueError:
+            return words
+        return int(number) if number.is_integer() else number
+    return words
+
+
+class SettingList(ListWindow):
+    """One setting per line: key, value, and whether it is the default."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings = Settings()
+
+    @property
+    def setting(self) -> Setting:
+        """The setting under the cursor."""
+        return SCHEMA[self.cursor]
+
+    def line_count(self) -> int:
+        return len(SCHEMA)
+
+    def draw_key(self, index: int) -> Hashable:
+        return index, shown_value(SCHEMA[index], self.settings)
+
+    def cursor_moved(self) -> None:
+        self.call_later(self.run_action, "screen.explain")
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if again:
+            self.call_later(self.run_action, "screen.change")
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        setting, palette = SCHEMA[index], self.palette
+        ground = palette.cursor(focused=True) if selected else Style.null()
+        default = is_default(setting, self.settings)
+        room = max(1, width - KEY_WIDTH - 3)
+        value = text.cut(text.one_line(shown_value(setting, self.settings)) or "automatic", room)
+        ink = palette.dim if default else palette.chosen
+        return Strip(
+            [
+                Segment("▌" if selected else " ", palette.accent + ground),
+                Segment(text.pad(setting.key, KEY_WIDTH) + " ", palette.text + ground),
+                Segment(text.pad(value, room) + " ", ink + ground),
+            ]
+        )
+
+
+class SettingsScreen(FittingDialog[None]):
+    """Changes settings one at a time; each is saved at once, and the file's comments stay."""
+
+    AUTO_FOCUS = "SettingList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss", show=False),
+        Binding("enter,space", "change", show=False),
+        Binding("delete,backspace", "reset", show=False),
+        Binding("e", "edit_file", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box tall") as box:
+            box.border_title = Content("Settings")
+            yield SettingList()
+            yield OutcomeLines()
+            yield KeyLine(id="settings-keys")
+
+    def on_mount(self) -> None:
+        path = self.app.launch.config_file
+        where = text.file_name(str(path)) if path else "not saved in this session"
+        self.query_one(".box").border_subtitle = Content(text.cut(where, 60))
+        self._show()
+
+    @property
+    def _list(self) -> SettingList:
+        return self.query_one(SettingList)
+
+    def _show(self) -> None:
+        self._list.settings = self.app.settings
+        self._list.redraw()
+        self.action_explain()
+
+    def action_explain(self) -> None:
+        """Say what the setting under the cursor is for, and which keys change it."""
+        setting = self._list.setting
+        said = [OutcomeLine(" ".join(setting.about.split("\n")))]
+        if setting.at_start:
+            said.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
+        self.query_one(OutcomeLines).say(*said)
+        enter = [] if self._is_in_file_only(setting) else [("enter", "change", "")]
+        default = is_default(setting, self.app.settings)
+        reset = [] if default or self._is_in_file_only(setting) else [("⌫", "default", "")]
+        in_file = [("e", "edit the file", "")] if self.app.launch.config_file else []
+        self.query_one(KeyLine).show([*enter, *reset, *in_file], [("esc", "back", "")])
+
+    @staticmethod
+    def _is_in_file_only(setting: Setting) -> bool:
+        """It is a table or a list, which is changed in the file."""
+        one = isinstance(getattr(Settings(), setting.field), TYPED)
+        return not one and not setting.choices
+
+    # Changing
+
+    def action_change(self) -> None:
+        """Change the setting under the cursor: toggle, choose or type."""
+        setting, settings = self._list.setting, self.app.settings
+        value = getattr(settings, setting.field)
+        if self._is_in_file_only(setting):
+            self.action_edit_file()
+        elif isinstance(value, bool):
+            self._save(setting, not value)
+        elif setting.key == "theme" or setting.choices:
+            self._pick(setting, value)
+        else:
+            default = shown_value(setting, Settings()) or "automatic"
+            dialog = PromptDialog(
+                setting.key,
+                hint=f"default: {default}",
+                value=shown_value(setting, settings),
+                placeholder=default,
+            )
+            self.app.push_screen(dialog, lambda words: self._typed(setting, words))
+
+    def _typed(self, setting: Setting, words: str | None) -> None:
+        if words is not None:
+            self._save(setting, file_value(setting, words))
+
+    def _pick(self, setting: Setting, value: Any) -> None:
+        several = isinstance(value, tuple)
+        chosen = value if several else (value,)
+        named = (
+            self.app.theme_choices()
+            if setting.key == "theme"
+            else [(each, "") for each in setting.choices]
+        )
+        choices = [
+            Choice(name, name or "automatic", note=about, chosen=name in chosen)
+            for name, about in named
+        ]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._save(setting, list(values) if several else values[0])
+
+        self.app.push_screen(Picker(setting.key, choices, several=several), picked)
+
+    def action_reset(self) -> None:
+        """Remove the setting from the file, so that its default holds."""
+        setting = self._list.setting
+        if not self._is_in_file_only(setting):
+            self._save(setting, None)
+
+    def _save(self, setting: Setting, value: Any) -> None:
+        try:
+            if value is not None:
+                setting.check(value)
+            self.app.save_setting(setting, value)
+        except ValueError as error:
+            self.app.notify(f"{setting.key} {error}.", severity="warning")
+        except MemtuiError as error:
+            self.app.notify(str(error), severity="error")
+        self._show()
+
+    def action_edit_file(self) -> None:
+        """Open config.toml in the editor at the setting; what is saved there is used at once."""
+        path = self.app.launch.config_file
+        if path is None:
+            return
+        from memtui.config import default_text
+        from memtui.paths import write_private
+
+        try:
+            if not path.exists():
+                write_private(path, default_text())
+            content = path.read_text(encoding="utf-8", errors="replace")
+        except OSError as error:
+            self.app.notify(f"config.toml: {error.strerror}", severity="error")
+            return
+        line = line_of(content, tuple(self._list.setting.key.split("."))) or 1
+        terminal.open_source(self.app, Place(str(path), line))
+        for problem in self.app.reload_settings():
+            self.app.notify(str(problem), title="Settings", severity="warning", timeout=12)
+        self._show()

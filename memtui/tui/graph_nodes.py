@@ -1,0 +1,229 @@
+"""The links that the graph screen shows, what their nodes are called, and their styles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+
+from memtui import text
+from memtui.errors import RefError
+from memtui.insight.graph_layout import PlacedNode
+from memtui.insight.link_statements import EdgeOrigin
+from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.traversal import Direction, Neighbourhood, traverse
+from memtui.model import Memory
+from memtui.progress import IsCancelled, never
+from memtui.query import Condition, Query, TimeCondition
+from memtui.tui import appearance
+from memtui.tui.memory_detail import Reference
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+    from memtui.tui.appearance import Palette
+
+UNKNOWN_GLYPH, ENTITY_GLYPH = "∅", "□"
+MOST_LISTED = 500
+"""Nodes that are not drawn, of which the names are listed."""
+LONGEST_NAME = 400
+"""Characters of a name."""
+
+
+MEMBER = "holds"
+"""Relation that is drawn from an entity in the middle to its memories. It is no link of a store."""
+MOST_MEMBERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFilter:
+    """What is followed."""
+
+    depth: int = 2
+    direction: Direction = Direction.BOTH
+    relations: tuple[str, ...] = ()
+    """All if empty."""
+    at: TimeCondition | None = None
+    """None: now."""
+
+    def words(self) -> list[str]:
+        """The parts of a heading that say so."""
+        said = [f"depth {self.depth}"]
+        if self.direction is not Direction.BOTH:
+            said.append(f"{self.direction} only")
+        if self.relations:
+            said.append(", ".join(map(text.one_line, self.relations)))
+        if self.at is not None:
+            said.append(f"as of {text.date(self.at.time)}")
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLinks:
+    """A neighbourhood, and the relations to choose from."""
+
+    neighbourhood: Neighbourhood
+    relations: Mapping[str, int]
+    """Relation -> links of it, those that are filtered out included."""
+
+
+def find_links(
+    library: Library,
+    start: Node,
+    wanted: GraphFilter,
+    now: datetime,
+    cancelled: IsCancelled = never,
+) -> FoundLinks:
+    """Follow the links of a node; from an entity also to the memories that it holds.
+
+    Args:
+        library: Knows the links; the first question builds their index.
+        start: Where to begin.
+        wanted: What to follow.
+        now: The present, unless another time is wanted.
+        cancelled: Asked while the index is built.
+    """
+    time = wanted.at.time if wanted.at is not None else now
+    members = _members(library, start, time) if wanted.direction is not Direction.IN else []
+    counts: Counter[str] = Counter()
+    with library.links.reading(cancelled) as index:
+
+        def outgoing(node: Node) -> Iterable[Edge]:
+            return [*index.outgoing(node), *members] if node == start else index.outgoing(node)
+
+        def follow(relations: tuple[str, ...]) -> Neighbourhood:
+            return traverse(
+                start,
+                outgoing,
+                index.incoming,
+                depth=wanted.depth,
+                direction=wanted.direction,
+                relations=relations,
+                at=time,
+            )
+
+        every = follow(())
+        counts.update(edge.relation for edge in every.edges)
+        found = follow(wanted.relations) if wanted.relations else every
+    return FoundLinks(found, counts)
+
+
+def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
+    """Edges from an entity to the memories in use that it holds, newest first."""
+    if start.kind != NodeKind.ENTITY:
+        return []
+    wanted = Condition("entity", (start.name.casefold(),))
+    found = library.find(Query(conditions=(wanted,)))
+    edges = []
+    for slot in found.slots[:MOST_MEMBERS]:
+        memory = found.rows[slot]
+        node = Node(NodeKind.MEMORY, memory.ref)
+        since = memory.created or memory.updated
+        if since is None or since <= at:
+            edges.append(Edge(start, MEMBER, node, EdgeOrigin.LINK, memory.ref, since=since))
+    return edges
+
+
+class NodeTexts:
+    """Names nodes, and looks up the memories they stand for."""
+
+    def __init__(self, library: Library, start: Node) -> None:
+        """`start` is the node in the middle: memories of other stores are named with theirs."""
+        self._library = library
+        self.start = start
+        self._memories: dict[str, Memory | None] = {}
+
+    def memory(self, node: Node) -> Memory | None:
+        """The memory that a node stands for; None for entities and unknown ends."""
+        if node.kind != NodeKind.MEMORY:
+            return None
+        if node.name not in self._memories:
+            try:
+                self._memories[node.name] = self._library.get(node.name)
+            except RefError:
+                self._memories[node.name] = None
+        return self._memories[node.name]
+
+    def name(self, node: Node) -> str:
+        """A headline, a path or an id in one line, safe to show."""
+        memory = self.memory(node)
+        words = text.one_line(memory.headline, LONGEST_NAME) if memory is not None else ""
+        return words or text.one_line(node.name)
+
+    def label(self, node: Node) -> str:
+        """Kind or status and name, with the store of a memory that is not in the start's."""
+        name = self.name(node)
+        if node.kind == NodeKind.ENTITY:
+            return f"{ENTITY_GLYPH} {name}"
+        memory = self.memory(node)
+        if memory is None:
+            return f"{UNKNOWN_GLYPH} {name}"
+        glyph = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "●")
+        here = self.memory(self.start)
+        elsewhere = here is not None and here.store != memory.store
+        return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
+
+    def style(self, placed: PlacedNode, palette: Palette) -> Style:
+        """The style of a drawn label; what agents are not given is faint."""
+        if placed.node is None or placed.node.kind == NodeKind.UNKNOWN:
+            return palette.faint
+        if placed.node.kind == NodeKind.ENTITY:
+            return palette.heading
+        memory = self.memory(placed.node)
+        if memory is None or memory.status in appearance.INACTIVE_STATUSES:
+            return palette.faint
+        return palette.text + Style(bold=placed.parent < 0)
+
+    def reference(self, edge: Edge, node: Node) -> Reference:
+        """An edge as the detail shows references, seen from one of its ends."""
+        forward = edge.source == node
+        other = edge.target if forward else edge.source
+        relation = edge.relation.replace("_", " ")
+        held = ""
+        if edge.valid_from is not None or edge.valid_to is not None:
+            held = f"{_day(edge.valid_from) or '…'} – {_day(edge.valid_to) or 'now'}"
+        return Reference(
+            relation if forward else f"linked from: {relation}",
+            self.name(other),
+            other.name if other.kind == NodeKind.MEMORY else "",
+            " · ".join(filter(None, (held, edge.note))),
+        )
+
+    def describe_node(
+        self, node: Node, edges: Sequence[Edge], palette: Palette, width: int
+    ) -> list[list[Segment]]:
+        """An entity or an unknown end as lines: its name, and what it is linked to."""
+        kind = "entity" if node.kind == NodeKind.ENTITY else "not in the open stores"
+        lines = _wrapped(self.name(node), palette.heading, width)
+        lines += [*_wrapped(kind, palette.dim, width), []]
+        for edge in edges:
+            reference = self.reference(edge, node)
+            note = f"  ({text.one_line(reference.note)})" if reference.note else ""
+            words = f"{text.one_line(reference.relation)}: {reference.words}{note}"
+            lines += _wrapped(words, palette.text, width)
+        return lines
+
+    def list_nodes(
+        self, nodes: Sequence[Node], palette: Palette, width: int
+    ) -> list[list[Segment]]:
+        """The names of nodes that are not drawn, one per line."""
+        lines = [
+            [Segment(f" {text.cut(self.label(node), width)}", palette.text)]
+            for node in nodes[:MOST_LISTED]
+        ]
+        if len(nodes) > MOST_LISTED:
+            words = f" +{text.number(len(nodes) - MOST_LISTED)} more"
+            lines.append([Segment(words, palette.faint)])
+        return lines
+
+
+def _wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:
+    return [[Segment(f" {line}", style)] for line in text.wrap(words, width)]
+
+
+def _day(time: datetime | None) -> str:
+    return text.date(time)[:10] if time is not None else ""

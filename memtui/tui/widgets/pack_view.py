@@ -1,0 +1,383 @@
+"""The lists of the context screen: a pack, two packs side by side, and the slider of the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding
+from textual.message import Message
+from textual.strip import Strip
+
+from memtui import text
+from memtui.context import PackEntry
+from memtui.tui.pack_rows import ComparedEntry, Difference, ItemKind, PackItem
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.themed_widget import ThemedWidget
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+LONGEST = 20_000
+"""Characters of an entry that are drawn; the pack has all of them."""
+TOKENS_FROM = 50
+"""Columns from which the tokens of each entry are shown."""
+TOKENS_WIDTH = 6
+STOP_EVERY = 8
+"""Rows of a long entry from one stop of the cursor to the next."""
+OUT_SIGN = "×"
+NO_BUDGET = "no budget"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One screen row of an item."""
+
+    item: int
+    words: str
+    number: int
+    """Of the rows of the item, from 0."""
+
+    @property
+    def is_first(self) -> bool:
+        return not self.number
+
+
+class PackList(ListWindow):
+    """The text of a pack in rows; the cursor stands on an item."""
+
+    class Moved(Message):
+        """The cursor moved to another item."""
+
+    def __init__(self) -> None:
+        super().__init__(id="pack")
+        self._items: Sequence[PackItem] = ()
+        self._rows: list[_Row] = []
+        self._laid_out = 0
+        self._current = -1
+        self._empty = ""
+
+    @property
+    def at(self) -> int:
+        """Position of the item under the cursor; -1 without items."""
+        return self._rows[self.cursor].item if self.cursor < len(self._rows) else -1
+
+    @property
+    def item(self) -> PackItem | None:
+        return self._items[self.at] if self.at >= 0 else None
+
+    @property
+    def items(self) -> Sequence[PackItem]:
+        return self._items
+
+    def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
+        """Show these items; the cursor stays on its memory, or in its place.
+
+        Args:
+            items: What to list.
+            empty: Shown instead if there are none.
+            is_other: They are of another task or recipe: the cursor goes to the first entry.
+        """
+        before, row = self.item, self.cursor
+        is_first = not self._items or is_other
+        self._items, self._empty = items, empty
+        self._lay_out()
+        at = None if is_first else _find_item(items, before)
+        if is_first:
+            at = next((n for n, item in enumerate(items) if item.entry and item.is_in), None)
+        if at is not None:
+            row = next(n for n, one in enumerate(self._rows) if one.item == at)
+        self.reset(cursor=row, top=0 if is_first else self.top)
+        self.cursor = self._nearest(self.cursor, up=False)
+        self._keep_in_view()
+        self._current = self.at
+        self.post_message(self.Moved())
+
+    def _lay_out(self) -> None:
+        width = self.size.width
+        self._laid_out = width
+        tokens = TOKENS_WIDTH if width >= TOKENS_FROM else 0
+        room = max(8, width - 3 - tokens)
+        self._rows = []
+        for number, item in enumerate(self._items):
+            shown = text.visible(item.text[:LONGEST].removesuffix("\n"))
+            if item.kind in (ItemKind.SECTION, ItemKind.NOTE):
+                shown = text.one_line(item.text)
+            lines = [part for line in shown.split("\n") for part in text.wrap(line, room) or [""]]
+            if item.kind is ItemKind.SECTION:
+                lines = lines[:1]
+            if len(item.text) > LONGEST:
+                lines.append(f"… {text.number(len(item.text) - LONGEST)} more characters")
+            self._rows += [_Row(number, line, at) for at, line in enumerate(lines)]
+
+    def on_resize(self) -> None:
+        at = self.at
+        if self._laid_out != self.size.width:
+            self._lay_out()
+            if at >= 0:
+                self.cursor = next(n for n, one in enumerate(self._rows) if one.item == at)
+        self.reset(cursor=self.cursor, top=self.top)
+
+    def cursor_moved(self) -> None:
+        if self.at != self._current:
+            self._current = self.at
+            self.redraw()
+            self.post_message(self.Moved())
+
+    def line_count(self) -> int:
+        return len(self._rows)
+
+    def selectable(self, index: int) -> bool:
+        row = self._rows[index]
+        is_text = self._items[row.item].kind is not ItemKind.FRAME
+        return is_text and row.number % STOP_EVERY == 0
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        lines = text.wrap(self._empty, max(8, width - 2))
+        return Strip([Segment(f" {lines[y]}", self.palette.dim)] if y < len(lines) else [])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        row = self._rows[index]
+        item, palette = self._items[row.item], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        bar = Segment("▌" if row.item == self._current else " ", palette.accent + ground)
+        if item.kind is ItemKind.SECTION:
+            return Strip([bar, *self._section(item, row.words, width - 1, ground)])
+        if item.kind is ItemKind.NOTE:
+            sign = "ⓘ " if row.is_first else "  "
+            return Strip([bar, Segment(sign + row.words, palette.warning + ground)])
+        style = palette.text if item.kind is ItemKind.ENTRY else palette.dim
+        if not item.is_in:
+            style = palette.removed if item.is_over_budget else palette.faint
+        sign = OUT_SIGN if not item.is_in and item.entry and row.is_first else " "
+        segments = [
+            bar,
+            Segment(sign, palette.warning + ground),
+            Segment(row.words, style + ground),
+        ]
+        if width >= TOKENS_FROM and row.is_first and item.entry is not None:
+            room = max(0, width - 2 - text.width(row.words) - TOKENS_WIDTH)
+            tokens = f"{text.number(item.entry.tokens):>{TOKENS_WIDTH - 1}} "
+            segments += [Segment(" " * room, ground), Segment(tokens, palette.dim + ground)]
+        return Strip(segments)
+
+    def _section(self, item: PackItem, words: str, width: int, ground: Style) -> list[Segment]:
+        section, palette = item.section, self.palette
+        entries = len({e.ref for e in section.entries if e.ref}) if section else 0
+        said = f" {text.number(entries)} · {text.number(section.tokens if section else 0)} tokens "
+        if not item.is_in:
+            said = " left out "
+        title = text.cut(words, max(4, width - text.width(said) - 5))
+        rule = "─" * max(1, width - text.width(title) - text.width(said) - 4)
+        return [
+            Segment("─ ", palette.rule + ground),
+            Segment(title, (palette.heading if item.is_in else palette.faint) + ground),
+            Segment(f" {rule}", palette.rule + ground),
+            Segment(said, palette.dim + ground),
+        ]
+
+
+def _find_item(items: Sequence[PackItem], before: PackItem | None) -> int | None:
+    """Where the item that the cursor stood on is now."""
+    if before is None:
+        return None
+    for wanted in (("ref", "text"), ("ref",)) if before.ref else (("kind", "text"),):
+        for number, item in enumerate(items):
+            if all(getattr(item, name) == getattr(before, name) for name in wanted):
+                return number
+    return None
+
+
+BESIDE_FROM = 56
+"""Columns from which two packs stand side by side; below, one line says both."""
+
+
+class ComparisonList(ListWindow):
+    """The entries of two packs side by side, one line each."""
+
+    class Moved(Message):
+        """The cursor moved."""
+
+    def __init__(self) -> None:
+        super().__init__(id="comparison")
+        self._lines: Sequence[ComparedEntry] = ()
+        self._names = ("", "")
+
+    @property
+    def line(self) -> ComparedEntry | None:
+        return self._lines[self.cursor] if self.cursor < len(self._lines) else None
+
+    def show(self, lines: Sequence[ComparedEntry], names: tuple[str, str]) -> None:
+        """Show two packs.
+
+        Args:
+            lines: Their entries.
+            names: What to call them.
+        """
+        self._lines, self._names = lines, names
+        self.reset(cursor=self.cursor, top=self.top)
+        self.post_message(self.Moved())
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([Segment(" Both packs are empty", self.palette.dim)] if not y else [])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        line, palette = self._lines[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        styles = {
+            Difference.SAME: palette.dim,
+            Difference.CHANGED: palette.warning,
+            Difference.MOVED: palette.text,
+            Difference.ONLY_LEFT: palette.removed + Style(strike=False),
+            Difference.ONLY_RIGHT: palette.added,
+        }
+        style = styles[line.difference] + ground
+        sign = Segment(f" {line.difference} ", style)
+        bar = Segment("▌" if selected else " ", palette.accent + ground)
+        if width < BESIDE_FROM:
+            return Strip([bar, sign, Segment(_cut(line.entry, width - 4), style)])
+        cells = (width - 5) // 2
+        left, right = _cut(line.left, cells), _cut(line.right, cells)
+        return Strip(
+            [
+                bar,
+                Segment(text.pad(left, cells), style),
+                sign,
+                Segment(right, style),
+            ]
+        )
+
+
+def _cut(entry: PackEntry | None, cells: int) -> str:
+    if entry is None:
+        return ""
+    return text.cut(text.one_line(entry.text.strip()[:LONGEST]), cells)
+
+
+class BudgetSlider(ThemedWidget, can_focus=True):
+    """A budget of tokens, from a step to no budget; keys, clicks and drags set it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "step(-1)", show=False),
+        Binding("right,l", "step(1)", show=False),
+        Binding("home,g", "step(-1000)", show=False),
+        Binding("end,G", "step(1000)", show=False),
+    ]
+    STEPS = 40
+
+    class Changed(Message):
+        """Another budget was set."""
+
+    def __init__(self) -> None:
+        super().__init__(id="budget")
+        self.value: int | None = None
+        """Tokens; None: no budget."""
+        self._most = 0
+        self._words = ""
+        self._track = (0, 1)
+        """Column and width of the slider."""
+        self._is_dragged = False
+
+    def show(self, most: int, words: str) -> None:
+        """Show the slider.
+
+        Args:
+            most: Tokens of the pack without a budget.
+            words: Shown behind it.
+        """
+        if (most, words) != (self._most, self._words):
+            self._most, self._words = most, words
+            self.refresh()
+
+    @property
+    def step(self) -> int:
+        """Tokens of a step: 10, 20, 50, 100 and so on, about a fortieth of the pack."""
+        step = 10
+        for factor in (2, 2.5, 2) * 6:
+            if self._most <= step * self.STEPS:
+                break
+            step = int(step * factor)
+        return step
+
+    def action_step(self, steps: int) -> None:
+        """Change the budget by this many steps; above the whole pack there is no budget."""
+        if not self._most:
+            return
+        now = self.value if self.value is not None else -(-self._most // self.step) * self.step
+        if self.value is None and steps > 0:
+            return
+        self.choose(now // self.step * self.step + steps * self.step)
+
+    def choose(self, tokens: int) -> None:
+        """Set the budget, at least a step; from the whole pack on none."""
+        value = None if tokens >= self._most else max(self.step, tokens)
+        if value is not None and value >= self._most:
+            value = None
+        if value != self.value:
+            self.value = value
+            self.refresh()
+            self.post_message(self.Changed())
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        first, cells = self._track
+        if first - 1 <= event.x <= first + cells:
+            self._is_dragged = True
+            self.capture_mouse()
+            self._drag_to(event.x)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._is_dragged:
+            self._drag_to(event.x)
+
+    def on_mouse_up(self) -> None:
+        if self._is_dragged:
+            self._is_dragged = False
+            self.release_mouse()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.action_step(-1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.action_step(1)
+
+    def _drag_to(self, column: int) -> None:
+        first, cells = self._track
+        share = min(1.0, max(0.0, (column - first) / max(1, cells - 1)))
+        if self._most:
+            self.choose(round(share * self._most / self.step) * self.step if share < 1 else 1 << 40)
+
+    def render_line(self, y: int) -> Strip:
+        palette, width = self.palette, self.size.width
+        label = " Budget      " if width >= TOKENS_FROM else " "
+        words = text.cut(self._words, max(8, width - len(label) - 10))
+        cells = max(6, min(60, width - len(label) - text.width(words) - 3))
+        self._track = (len(label), cells)
+        share = 1.0 if self.value is None or not self._most else self.value / self._most
+        knob = round(min(1.0, share) * (cells - 1))
+        ink = palette.accent if self.has_focus else palette.bar
+        segments = [
+            Segment(label, palette.dim),
+            Segment("━" * knob, palette.bar),
+            Segment("●", palette.cursor(focused=True) + ink if self.has_focus else ink),
+            Segment("─" * (cells - 1 - knob), palette.rule),
+            Segment(f"  {words}", palette.text if self.has_focus else palette.dim),
+        ]
+        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)

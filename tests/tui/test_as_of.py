@@ -1,0 +1,111 @@
+"""As of a time: the whole screen shows what was believed then, says so, and writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.library import Library
+from memtui.tui import actions
+
+from .sample_stage import changing
+from .stage import NOW, Stage, compare, stage, write_store
+
+SIZES = ((160, 45), (80, 24), (40, 12))
+WRITING = ("edit", "new", "retire", "pin", "undo", "source", "import")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+async def go_to(on: Stage, time: str) -> None:
+    await on.press("@")
+    await on.type(time)
+    await on.press("enter")
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_the_banner_cannot_be_overlooked(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await go_to(on, "2026-05-31")
+        compare(f"as-of-{size[0]}x{size[1]}", await on.still())
+        assert "AS OF 2026-05-31" in on.text()
+        assert "@ leave" in on.text()
+
+
+async def test_what_was_believed_then_is_shown_and_searched(root: Path) -> None:
+    async with stage(root) as on:
+        await go_to(on, "2026-05-31")
+        assert on.headlines() == [
+            "Alice lives in Porto",
+            "Alice prefers tea in the morning",
+            "Use Postgres for the ledger, not SQLite",
+        ]
+        await on.press("/")
+        await on.type("lives")
+        await on.press("enter")
+        assert on.headlines() == ["Alice lives in Porto"]
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.status == "active"
+        await on.press("@")
+        assert on.headlines() == ["Alice lives in Lisbon since June"]
+        assert "AS OF" not in on.text()
+
+
+async def test_escape_leaves_once_nothing_else_is_left_to_leave(root: Path) -> None:
+    async with stage(root) as on:
+        await go_to(on, "2026-05-31")
+        await on.press("/")
+        await on.type("tea")
+        await on.press("escape", "escape")
+        assert "AS OF" in on.text()
+        await on.press("escape")
+        assert "AS OF" not in on.text()
+        assert len(on.headlines()) == 9
+
+
+async def test_nothing_is_written_and_the_keys_are_not_offered(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory") as on:
+        before = on.files()
+        await go_to(on, "2026-11-01")
+        footer = on.text().splitlines()[-1]
+        for name in WRITING:
+            reason = on.browse.refusal(name)
+            assert "as of 2026-11-01" in reason, name
+            assert f" {actions.BY_ID[name].label}  " not in footer
+        await on.press("d")
+        assert "nothing can be changed there" in on.toasts[-1]
+        await on.press("p", "u", "e")
+        assert on.app.screen is on.browse
+        assert on.files() == before
+        await on.press("@")
+        assert not on.browse.refusal("new")
+
+
+async def test_a_time_that_is_none_is_said_and_not_taken(root: Path) -> None:
+    async with stage(root) as on:
+        await go_to(on, "soonish")
+        assert "soonish" in on.text()
+        assert on.app.screen is not on.browse
+        await on.press("escape")
+        assert "AS OF" not in on.text()
+
+
+async def test_what_another_program_writes_meanwhile_is_there_on_coming_back(
+    tmp_path: Path,
+) -> None:
+    root = write_store(tmp_path / "store", {"people/alice": []})
+    async with stage(
+        root, open_library=lambda: Library.open([root], cache=None, state=None, now=lambda: NOW)
+    ) as on:
+        await on.ready()
+        await go_to(on, "2026-03-31")
+        write_store(tmp_path / "store")
+        on.browse.worker.refresh()
+        await on.settle()
+        assert "AS OF" in on.text()
+        await on.press("@")
+        assert len(on.headlines()) == 9

@@ -1,0 +1,304 @@
+"""`P`: what an agent would be given, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from memtui.config import Settings
+from memtui.context import build_pack, find_recipe, read_settings
+from memtui.progress import Cancelled
+from memtui.tui.dialogs.context import PackScreen
+from memtui.tui.pack_building import build_requested
+from memtui.tui.widgets.pack_view import BudgetSlider, PackList
+
+from .stage import NOW, Stage, compare, fact, stage, write_store
+
+SIZES = [(160, 45), (120, 35), (80, 24), (40, 12)]
+
+
+@asynccontextmanager
+async def pack_of(
+    tmp_path: Path, task: str, size: tuple[int, int] = (80, 24), *, toasts: bool = False
+) -> AsyncIterator[Stage]:
+    """The screen over the small store, with the cursor in the pack for this task."""
+    root = write_store(tmp_path / "store")
+    async with stage(root, size, state=tmp_path / "state", toasts=toasts) as on:
+        await on.press("P")
+        await on.type(task)
+        await on.press("enter")
+        yield on
+
+
+def screen_of(on: Stage) -> PackScreen:
+    assert isinstance(on.app.screen, PackScreen)
+    return on.app.screen
+
+
+async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning") as on:
+        library = on.browse.worker.library
+        assert library is not None
+        settings = read_settings({}, {})
+        recipe = find_recipe("tiers", settings)
+        pack = build_pack(recipe, "tea in the morning", library, settings, NOW.astimezone())
+        built = screen_of(on).built
+        assert built is not None
+        assert built.pack.text == pack.text
+        shown = on.text()
+        for line in pack.text.splitlines():
+            assert line[:60] in shown
+        assert f"{pack.tokens} tokens (estimated)" in shown
+        await on.press("escape")
+        assert on.app.screen is on.browse
+
+
+TASK = "tea in the morning, deploys and the ledger"
+
+
+async def test_a_smaller_budget_shows_what_drops_out_and_why(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, TASK) as on:
+        screen = screen_of(on)
+        await on.press("]")
+        assert screen.request.recipe == "typed"
+        assert screen.built is not None
+        whole = screen.built.pack
+        assert "no budget" in on.text()
+        for _ in range(20):
+            await on.press("-")
+            if "left out" in on.text():
+                break
+        pack = screen.built.pack
+        assert pack.budget is not None
+        assert pack.tokens <= pack.budget < whole.tokens
+        gone = set(whole.refs) - set(pack.refs)
+        assert gone
+        assert f"{len(gone)} left out" in on.text()
+        items = screen.query_one(PackList).items
+        assert {item.ref for item in items if item.is_over_budget} == gone
+        first = next(n for n, item in enumerate(items) if item.is_over_budget)
+        while screen.query_one(PackList).at != first:
+            await on.press("j")
+        assert "over the budget: it needs" in on.text()
+        await on.press(*["+"] * 25)
+        assert "no budget" in on.text()
+        assert screen.built.pack.text == whole.text
+
+
+async def test_the_mouse_sets_the_budget(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, TASK) as on:
+        await on.press("]")
+        slider = screen_of(on).query_one(BudgetSlider)
+        assert slider.value is None
+        middle = (slider._track[0] + slider._track[1] // 2, 0)
+        await on.pilot.click(BudgetSlider, offset=middle)
+        await on.settle()
+        built = screen_of(on).built
+        assert built is not None
+        assert slider.value is not None
+        assert 0.3 < slider.value / built.whole.tokens < 0.7
+        assert built.pack.tokens <= slider.value
+        await on.pilot.click(BudgetSlider, offset=(sum(slider._track) - 1, 0))
+        await on.settle()
+        assert slider.value is None
+
+
+async def test_the_parts_of_the_score_and_the_next_that_is_not_in(tmp_path: Path) -> None:
+    async with stage(
+        write_store(tmp_path / "store"),
+        (120, 35),
+        settings=Settings(theme="dusk", recipe_constants={"typed_limit": 2}),
+    ) as on:
+        await on.press("P")
+        await on.type("tea")
+        await on.press("enter", "]", "]", "]", "]", "]", "]", "]")
+        assert screen_of(on).request.recipe == "prime"
+        shown = on.text()
+        assert "In: " in shown
+        assert "= score" in shown
+        assert re.search(r"\d\.\d{3} █+ +\w", shown)
+        await on.press(*["["] * 6)
+        assert screen_of(on).request.recipe == "typed"
+        await on.press("/")
+        await on.type(" and deploys on Tuesdays, the ledger")
+        await on.press("enter")
+        await on.sees("Next, not in: ")
+        assert "of at most 2" in on.text()
+
+
+async def test_an_edit_rebuilds_the_pack_and_can_be_compared_and_undone(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning") as on:
+        screen = screen_of(on)
+        await on.press("]")
+        assert screen.built is not None
+        before = screen.built.pack.text
+        await on.press("e")
+        await on.sees("Edit")
+        await on.type("ZEBRA ")
+        await on.press("ctrl+s")
+        await on.sees("ZEBRA")
+        while on.app.screen is not screen or "ZEBRA" not in screen.built.pack.text:
+            await on.settle()
+        await on.sees("before the change")
+        await on.press("b")
+        await on.sees("Compare with")
+        await on.press("enter")
+        await on.sees("In both, with another text")
+        await on.press("escape")
+        assert not screen.is_comparing
+        await on.press("u")
+        while screen.built.pack.text != before:
+            await on.settle()
+        assert "ZEBRA" not in on.text()
+
+
+async def test_pin_and_retire_act_on_the_entry_and_not_on_the_marks_of_the_list(
+    tmp_path: Path,
+) -> None:
+    root = write_store(tmp_path / "store")
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
+        await on.press("space", "j", "space", "P")
+        await on.type("who reviews every migration")
+        await on.press("enter")
+        screen = screen_of(on)
+        entry = screen.entry
+        assert entry is not None
+        library = on.browse.worker.library
+        assert library is not None
+        await on.press("p")
+        while not library.get(entry.ref).pinned:
+            await on.settle()
+        await on.press("d")
+        await on.sees("retire")
+        await on.press("y")
+        while library.get(entry.ref).status == "active":
+            await on.settle()
+        while screen.built is None or entry.ref in screen.built.pack.refs:
+            await on.settle()
+        assert sum(m.pinned for m in library.memories(library.stores[0].label)) == 1
+
+
+async def test_two_recipes_stand_side_by_side(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, TASK, (120, 35)) as on:
+        await on.press("b")
+        await on.sees("Compare with")
+        await on.type("typed")
+        await on.press("enter")
+        await on.sees("in both")
+        screen = screen_of(on)
+        assert screen.built is not None
+        assert screen.built.other is not None
+        assert screen.built.other.recipe == "typed"
+        assert "only right" in on.text()
+        await on.press("b")
+        assert not screen.is_comparing
+
+
+async def test_any_id_is_paged_in(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning") as on:
+        await on.press("a")
+        await on.type("00000008")
+        await on.press("enter")
+        await on.settle()
+        built = screen_of(on).built
+        assert built is not None
+        assert "and are renewed by the gateway" in built.pack.text
+        await on.press("a")
+        await on.type("nobody")
+        await on.press("enter")
+        await on.settle()
+        built = screen_of(on).built
+        assert built is not None
+        assert any("nobody" in note for note in built.pack.notes)
+
+
+async def test_copy_and_save_give_the_text_of_the_pack(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "tea in the morning", toasts=True) as on:
+        await on.press("]")
+        built = screen_of(on).built
+        assert built is not None
+        await on.press("Y")
+        assert on.app.clipboard == built.pack.text
+        await on.press("ctrl+s")
+        on.app.screen.query_one(Input).value = str(tmp_path / "pack.md")
+        await on.press("enter")
+        await on.sees("Saved to")
+        document = (tmp_path / "pack.md").read_text(encoding="utf-8")
+        assert built.pack.text.strip() in document
+        assert "## Why these" in document
+
+
+async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path: Path) -> None:
+    async with pack_of(tmp_path, "reviews every migration") as on:
+        entry = screen_of(on).entry
+        assert entry is not None
+        await on.press("enter")
+        assert on.app.screen is on.browse
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref == entry.ref
+        await on.press("P")
+        assert screen_of(on).request.task == "reviews every migration"
+
+
+async def test_empty_states_teach(tmp_path: Path) -> None:
+    async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
+        await on.press("P")
+        await on.sees("Type a task in plain words")
+        assert "to type" in on.text()
+        await on.press("/")
+        await on.type("xylophone")
+        await on.press("enter")
+        await on.sees("This recipe finds nothing for it.")
+        assert "e edit" not in on.text()
+
+
+async def test_a_job_that_is_stopped_leaves_the_last_pack(tmp_path: Path) -> None:
+    class Stopped:
+        def is_cancelled(self) -> bool:
+            return True
+
+    async with pack_of(tmp_path, "tea") as on:
+        library = on.browse.worker.library
+        assert library is not None
+        request = screen_of(on).request
+        with pytest.raises(Cancelled):
+            build_requested(library, Stopped(), request, None, read_settings({}, {}), NOW)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, int]) -> None:
+    evil = "tea \x1b[31m[bold]red[/bold] \u202e" + "long " * 60
+    facts = {"x": [fact(1, evil, "2026-11-01"), fact(2, evil + "\n\n" * 9 + "two", "2026-11-20")]}
+    async with stage(write_store(tmp_path / "store", facts), size) as on:
+        await on.press("P")
+        await on.type("tea")
+        await on.press("enter", "]")
+        await on.sees("[bold]red[/bold]")
+        await on.press("b")
+        await on.press("enter")
+        await on.settle()
+        for key in ("escape", "-"):
+            shown = on.text()
+            assert not {"\x1b", "\u202e"} & set(shown)
+            assert all(len(line) <= size[0] for line in shown.splitlines())
+            await on.press(key)
+        assert on.app.backstop_hits == 0
+        await on.pilot.resize_terminal(80, 24)
+        await on.settle()
+        assert "Budget" in on.text()
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_the_pictures(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with pack_of(tmp_path, TASK, size) as on:
+        await on.press("]", "j", *["-"] * 6)
+        compare(f"context-{size[0]}x{size[1]}", await on.still())
+        if size[0] == 80:
+            await on.press("b")
+            await on.press("enter")
+            compare("context-compare-80x24", await on.still())

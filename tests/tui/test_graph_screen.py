@@ -1,0 +1,182 @@
+"""The graph screen: drawn at every size, walked with the arrow keys, filtered, exported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from textual.widgets import Input
+
+from memtui.changes import Act, Change
+from memtui.library import Library
+from memtui.tui.dialogs.graph import GraphScreen
+
+from .stage import NOW, Stage, compare, stage, write_store
+
+SPOKES = 200
+NOTES: Mapping[str, str] = {
+    "harbour": "# Harbour\n\nHas [[pier]] and [[lighthouse]].\n",
+    "pier": "# Pier of oak\n\nHas [[crane]] and [[ropes]].\n",
+    "lighthouse": "# Lighthouse, white\n",
+    "crane": "# Crane that lifts boats\n",
+    "ropes": "# Ropes and their knots\n",
+    "ring1": "# First of the ring\n\nThen [[ring2]].\n",
+    "ring2": "# Second of the ring\n\nThen [[ring3]].\n",
+    "ring3": "# Third of the ring\n\nThen [[ring1]].\n",
+    "hub": "# Hub\n\n" + " ".join(f"[[spoke{n:03}]]" for n in range(SPOKES)) + "\n",
+    **{f"spoke{n:03}": f"# Spoke {n}\n" for n in range(SPOKES)},
+}
+SIZES = ((160, 45), (120, 35), (80, 24), (40, 12))
+
+
+def write_notes(folder: Path, notes: Mapping[str, str]) -> Path:
+    """Markdown files with a fixed time, which the screen shows."""
+    folder.mkdir()
+    for name, words in notes.items():
+        path = folder / f"{name}.md"
+        path.write_text(words)
+        os.utime(path, (NOW.timestamp() - 3600, NOW.timestamp() - 3600))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_notes(tmp_path_factory.mktemp("graphs") / "notes", NOTES)
+
+
+async def show_links(on: Stage, title: str) -> GraphScreen:
+    """Open the graph screen on the memory with this headline."""
+    on.browse.set_text(f'"{title}"')
+    await on.settle()
+    on.browse.memories.go(on.headlines().index(title))
+    await on.press("O")
+    screen = on.app.screen
+    assert isinstance(screen, GraphScreen)
+    await on.settle()
+    return screen
+
+
+def selected(screen: GraphScreen) -> str:
+    placed = screen.graph.selected
+    assert placed is not None
+    return placed.label
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(
+    ("name", "title"), [("tree", "Harbour"), ("cycle", "First of the ring"), ("hub", "Hub")]
+)
+async def test_what_is_drawn(notes: Path, name: str, title: str, size: tuple[int, int]) -> None:
+    async with stage(notes, size) as on:
+        await show_links(on, title)
+        compare(f"graph-{name}-{size[0]}x{size[1]}", await on.still())
+
+
+async def test_the_arrow_keys_walk_along_the_edges_and_the_detail_follows(notes: Path) -> None:
+    async with stage(notes) as on:
+        screen = await show_links(on, "Harbour")
+        assert "Harbour" in selected(screen)
+        await on.press("right", "right")
+        assert "Crane" in selected(screen)
+        assert "─mentions▶ Crane that lifts boats" in on.text()
+        await on.press("down")
+        assert "Ropes" in selected(screen)
+        assert "linked from: mentions" in on.text().casefold()
+        await on.press("left", "left")
+        assert "Harbour" in selected(screen)
+        await on.press("right", "enter")
+        assert on.app.screen is on.browse
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.headline == "Pier of oak"
+
+
+async def test_depth_direction_and_relations_say_what_is_followed(notes: Path) -> None:
+    async with stage(notes) as on:
+        screen = await show_links(on, "Harbour")
+        assert "4 linked · depth 2" in on.text()
+        await on.press("-")
+        assert "2 linked · depth 1" in on.text()
+        assert "Crane" not in on.text()
+        await on.press("d", "d")
+        assert "in only" in on.text()
+        assert "no links of this kind" in on.text()
+        await on.press("d", "right", "space", "+")
+        assert "Pier" in selected(screen)
+        assert "Links of Pier of oak" in on.text()
+        await on.press("backspace")
+        assert "Links of Harbour" in on.text()
+        assert "Pier" in selected(screen)
+        await on.press("r", "enter")
+        assert "depth 2 · mentions" in on.text()
+
+
+async def test_what_does_not_fit_is_counted_listed_and_reached(notes: Path) -> None:
+    async with stage(notes, (80, 24)) as on:
+        screen = await show_links(on, "Hub")
+        placed = screen.graph.layout_shown.nodes
+        drawn = sum(each.node is not None for each in placed) - 1
+        assert drawn + screen.graph.layout_shown.hidden == SPOKES
+        assert f"+{SPOKES - drawn} more" in on.text()
+        await on.press("right", *["down"] * drawn)
+        assert selected(screen) == f"+{SPOKES - drawn} more"
+        await on.press("enter")
+        await on.type("spoke 199")
+        await on.press("enter")
+        assert "Links of Spoke 199" in on.text()
+        assert "◀mentions" in on.text()
+
+
+@pytest.mark.parametrize("size", SIZES[:3], ids="{0[0]}x{0[1]}".format)
+async def test_a_link_leads_to_another_store(tmp_path: Path, size: tuple[int, int]) -> None:
+    garden = write_notes(tmp_path / "garden", {"bed": "# Bed of beans\n", "seat": "# Seat\n"})
+    shed = write_notes(tmp_path / "shed", {"spade": "# Spade for the bed\n"})
+
+    def open_library() -> Library:
+        return Library.open([garden, shed], cache=None, state=tmp_path / "state", now=lambda: NOW)
+
+    library = open_library()
+    library.load()
+    here, there = (store.label for store in library.stores)
+    link = {"relation": "caused_by", "target": f"{there}:spade.md"}
+    library.apply(library.plan([Change(Act.LINK, here, f"{here}:bed.md", link)]))
+    library.close()
+    async with stage(garden, size, open_library=open_library) as on:
+        await on.ready()
+        await show_links(on, "Bed of beans")
+        assert f"─caused_by─▶ ● {there}: Spade" in on.text()
+        compare(f"graph-two-stores-{size[0]}x{size[1]}", await on.still())
+        await on.press("right", "enter")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref == f"{there}:spade.md"
+
+
+async def test_an_entity_holds_its_memories(tmp_path: Path) -> None:
+    async with stage(write_store(tmp_path), (160, 45)) as on:
+        await on.press("1", "G", "O")
+        assert "Links of preference/people-alice" in on.text()
+        assert "─holds─▶ ● Alice lives in" in on.text()
+        assert "◀supersedes" in on.text() or "─supersedes─▶" in on.text()
+        await on.press("@")
+        await on.type("2026-04")
+        assert "2026-04-30" in on.text()
+        await on.press("enter")
+        assert "as of 2026-04-30" in on.text()
+        assert "Lisbon" not in on.text()
+        assert "tea in the morning" in on.text()
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".mmd", ".dot"])
+async def test_what_is_drawn_is_exported(notes: Path, tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"links{suffix}"
+    async with stage(notes, (80, 24)) as on:
+        await show_links(on, "Hub")
+        await on.press("x")
+        on.app.screen.query_one(Input).value = str(path)
+        await on.press("enter")
+        assert "Spoke 0" in path.read_text()
+        assert "Spoke 199" not in path.read_text()
+        if suffix == ".svg":
+            ElementTree.fromstring(path.read_text())

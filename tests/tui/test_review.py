@@ -1,0 +1,229 @@
+"""The review queue on the screen, over real stores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from memtui.config import LanguageModel, Settings
+from memtui.library.review import ReviewQueue
+from memtui.progress import Cancelled, IsCancelled, Progress
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.review import ReviewScreen
+from memtui.tui.dialogs.review_texts import SendScreen
+
+from .stage import Stage, compare, fact, stage, write_store
+
+FACTS = {
+    "people/alice": [
+        fact(1, "Alice works at Lumen Systems in the Porto office", "2026-01-02"),
+        fact(2, "Alice works at Lumen Systems in the Porto office now", "2026-03-02"),
+        fact(3, "Alice lives in Braga with two cats", "2026-02-10", "person"),
+        fact(4, "Alice lives in Porto near the river", "2026-06-12", "person"),
+    ],
+    "shop": [
+        fact(5, "We chose Postgres for the ledger of the shop", "2026-02-14", "decision"),
+        fact(6, "The ledger of the shop moved from Postgres to SQLite", "2026-05-14", "decision"),
+        fact(7, "The [bold]sign[/bold] says\u202e hello", "2026-05-15", "fact"),
+    ],
+}
+
+
+def files(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and ".memtui" not in str(path)
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "home", FACTS)
+
+
+@pytest.fixture
+async def on(root: Path, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(root, (120, 35), state=tmp_path / "state", toasts=True) as running:
+        await running.press("V")
+        await review(running)
+        yield running
+
+
+async def review(on: Stage) -> ReviewScreen:
+    """The review screen on top, with nothing left to find out."""
+    for _ in range(100):
+        await on.settle()
+        screen = on.app.screen
+        if isinstance(screen, ReviewScreen) and not screen.working:
+            return screen
+    raise AssertionError(f"the review screen does not come to rest:\n{on.text()}")
+
+
+def titles(on: Stage) -> list[str]:
+    controller = on.browse.editing.review
+    assert controller.queue is not None
+    return [one.title for one in controller.queue.proposals]
+
+
+async def select(on: Stage, words: str) -> None:
+    screen = await review(on)
+    rows = screen._list.rows
+    at = next(i for i, row in enumerate(rows) if row.proposal and words in row.proposal.title)
+    screen._list.go(at)
+    await on.settle()
+
+
+async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        assert "3 to review" in await on.still()
+        before = files(root)
+        await on.press("V")
+        await review(on)
+        assert "Near-duplicates" in on.text()
+        assert files(root) == before
+        await on.press("escape")
+        assert "3 to review" in await on.still()
+
+
+async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path) -> None:
+    before = files(root)
+    await select(on, "Alice works")
+    await on.press("a")
+    await review(on)
+    assert files(root) != before
+    assert not [title for title in titles(on) if "Alice works" in title]
+    await on.press("u")
+    await on.press("f5")
+    await review(on)
+    assert files(root) == before
+    assert [title for title in titles(on) if "Alice works" in title]
+
+
+async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
+    before = files(root)
+    await select(on, "lives in")
+    await on.press("A")
+    assert isinstance(on.app.screen, DiffScreen)
+    await on.press("escape")
+    await review(on)
+    assert files(root) == before
+    await on.press("A", "enter")
+    await review(on)
+    assert files(root) != before
+    assert not [title for title in titles(on) if "lives in" in title]
+
+
+async def test_a_declined_finding_stays_away_and_is_counted(on: Stage) -> None:
+    await select(on, "lives in")
+    await on.press("x")
+    await review(on)
+    await on.press("f5")
+    await review(on)
+    assert not [title for title in titles(on) if "lives in" in title]
+    assert "1 declined" in on.text()
+    await select(on, "Alice works")
+    await on.press("s")
+    await review(on)
+    assert "1 snoozed" in on.text()
+
+
+async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -> None:
+    await select(on, "Alice works")
+    await on.press("e")
+    await on.press("end")
+    await on.type(" since May")
+    await on.press("ctrl+s")
+    assert isinstance(on.app.screen, DiffScreen)
+    assert "since May" in on.text()
+    await on.press("enter")
+    await review(on)
+    assert b"now since May" in b"".join(files(root).values())
+
+
+async def test_enter_goes_to_one_of_the_memories(on: Stage) -> None:
+    await select(on, "lives in")
+    await on.press("enter", "down", "enter")
+    await on.settle()
+    assert on.app.screen is on.browse
+    memory = on.browse.memories.memory
+    assert memory is not None
+    assert memory.content == "Alice lives in Braga with two cats"
+
+
+async def test_text_of_the_store_is_data(on: Stage) -> None:
+    await select(on, "hidden character")
+    assert "[bold]sign[/bold]" in on.text()
+    assert "\u202e" not in on.text()
+    assert on.app.backstop_hits == 0
+
+
+async def test_groups_fold(on: Stage) -> None:
+    await select(on, "lives in")
+    await on.press("left")
+    assert "▸ Contradictions" in on.text()
+    await on.press("enter")
+    assert "▾ Contradictions" in on.text()
+
+
+async def test_escape_stops_a_scan_and_keeps_what_was_found(
+    on: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = titles(on)
+    begun = threading.Event()
+
+    def endless(_: ReviewQueue, kinds: object, report: object, cancelled: IsCancelled) -> None:
+        report(Progress("review", 1, 100))  # type: ignore[operator]
+        begun.set()
+        while not cancelled():
+            threading.Event().wait(0.005)
+        raise Cancelled
+
+    monkeypatch.setattr(ReviewQueue, "scan", endless)
+    on._strike("f5")
+    while not begun.is_set():
+        await on._handled()
+    on._strike("escape")
+    screen = await review(on)
+    assert screen.is_open
+    assert titles(on) == before
+
+
+async def test_nothing_to_review_says_what_would_be_listed(tmp_path: Path) -> None:
+    root = write_store(tmp_path / "home", {"bob": [fact(1, "Bob mends clocks", "2026-11-01")]})
+    async with stage(root, (80, 24)) as on:
+        await on.press("V")
+        await review(on)
+        assert "Nothing to review." in on.text()
+
+
+async def test_what_a_model_would_be_sent_is_shown_first(root: Path, tmp_path: Path) -> None:
+    model = LanguageModel(url="http://127.0.0.1:9/v1", model="small")
+    settings = Settings(theme="dusk", language_model=model)
+    state = tmp_path / "state"
+    async with stage(root, settings=settings, state=state, toasts=True) as on:
+        await on.press("V")
+        await select(on, "Alice works")
+        await on.press("m")
+        assert isinstance(on.app.screen, SendScreen)
+        assert "small at http://127.0.0.1:9/v1" in on.text()
+        before = files(root)
+        await on.press("enter")
+        await review(on)
+        assert files(root) == before
+        assert any("No changes." in toast.message for toast in on.app._notifications)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 45)], ids=lambda s: f"{s[0]}x{s[1]}")
+async def test_looks(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await on.press("V")
+        await select(on, "lives in")
+        await on.still()
+        box = on.app.screen.query_one(".box").region
+        strips = on.app.screen._compositor.render_strips()[box.y : box.bottom]
+        lines = [strip.crop(box.x, box.right).text.rstrip() for strip in strips]
+        compare(f"review-{size[0]}x{size[1]}", "\n".join(lines))

@@ -1,0 +1,71 @@
+"""What the context screen lists of a pack, and how two packs stand side by side."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.context import DroppedEntry, Pack, PackEntry, Section
+from memtui.context.pack import COUNT, assemble
+from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
+from memtui.tui.pack_rows import (
+    Difference,
+    ItemKind,
+    compare_packs,
+    find_next_left_out,
+    list_items,
+)
+
+TEXTS = st.one_of(
+    st.text(max_size=60),
+    st.sampled_from(["- [a] tea\n", "two\nlines\n", "", *CONTROLS, *HIDDEN, *MARKUP]),
+)
+ENTRIES = st.builds(PackEntry, ref=st.sampled_from(["", "s:a", "s:b", "s:c", "s:d"]), text=TEXTS)
+SECTIONS = st.builds(
+    Section,
+    title=st.sampled_from(["Facts", "Goals", "Facts and goals"]),
+    entries=st.lists(ENTRIES, max_size=5).map(tuple),
+    heading=st.sampled_from(["", "## H\n\n", f"## {COUNT} of it\n"]),
+    ending=st.sampled_from(["", "\n"]),
+    budget=st.sampled_from([None, 12]),
+    is_counted=st.booleans(),
+    is_exact=st.booleans(),
+    dropped=st.lists(
+        st.builds(DroppedEntry, st.just("Facts"), ENTRIES, st.just("number 3 of at most 2")),
+        max_size=2,
+    ).map(tuple),
+)
+
+
+def _pack(sections: list[Section], budget: int | None) -> Pack:
+    return assemble("r", "t", sections, head="<head>\n", tail="<tail>", budget=budget)
+
+
+@given(st.lists(SECTIONS, max_size=4), st.none() | st.integers(1, 80))
+def test_the_items_that_are_in_are_the_text_of_the_pack(
+    sections: list[Section], budget: int | None
+) -> None:
+    pack, whole = _pack(sections, budget), _pack(sections, None)
+    items = list_items(pack, whole)
+    texts = (ItemKind.FRAME, ItemKind.ENTRY)
+    assert "".join(i.text for i in items if i.is_in and i.kind in texts) == pack.text
+    assert all(item.reason for item in items if item.entry and not item.is_in)
+    for at in range(len(items)):
+        after = find_next_left_out(items, at)
+        assert after is None or not after.is_in
+
+
+@given(st.lists(SECTIONS, max_size=3), st.lists(SECTIONS, max_size=3))
+def test_a_comparison_has_every_entry_of_both_packs_once(
+    left: list[Section], right: list[Section]
+) -> None:
+    one, two = _pack(left, None), _pack(right, None)
+    lines = compare_packs(one, two)
+
+    def entries(pack: Pack) -> list[PackEntry]:
+        return [e for section in pack.sections for e in section.entries if e.text.strip()]
+
+    assert [line.left for line in lines if line.left] == entries(one)
+    assert [line.right for line in lines if line.right] == entries(two)
+    same = [line for line in compare_packs(one, one) if line.difference is not Difference.SAME]
+    assert same == []

@@ -1,0 +1,129 @@
+"""Accepting proposals and undoing it leaves the store as it was, for each finding and format."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memtui.changes import Act, Change
+from memtui.config import ReviewSettings
+from memtui.errors import MemtuiError
+from memtui.library import Library
+from memtui.library.review import ReviewQueue
+from memtui.upkeep.proposals import Proposal, ProposalKind
+from tests.unit.stores.json_stores.opened import files_below
+
+from .test_instructions import SAMPLES
+
+LOW = ReviewSettings(project_events=3, branch_events=3, idle_days=1, pattern_repeats=2)
+"""Limits under which the sample data has more to tidy."""
+KEY = "ghp_" + "a1B2c3D4e5F6" * 3
+PLANTED = (
+    "The payment worker retries failed charges with exponential backoff and a jitter",
+    "The payment worker retries failed charges with exponential backoff, and jitter",
+    f"The mirror of the shop is pushed with the token {KEY} each night",
+    "The gateway of the shop\u200b renews the session tokens every hour",
+)
+REVISIONS = frozenset({"engram"})
+"""Formats in which undoing writes a new revision: there the memories are compared."""
+FOUND: dict[str, frozenset[ProposalKind]] = {
+    "agent-memory": frozenset({ProposalKind.DUPLICATE, ProposalKind.SECRET, ProposalKind.HIDDEN}),
+    "ambient": frozenset({ProposalKind.EXPIRY, ProposalKind.COMPACTION, ProposalKind.SECRET}),
+    "engram": frozenset({ProposalKind.SECRET, ProposalKind.HIDDEN}),
+    "simple-memory": frozenset({ProposalKind.CONTRADICTION, ProposalKind.SECRET}),
+    "workspace": frozenset(),
+    "markdown-folder": frozenset(),
+}
+"""Format of the sample data -> findings with changes that it must have."""
+
+
+@dataclass
+class OpenedCopy:
+    """A copy of a sample store with planted memories, and what can be accepted in it."""
+
+    name: str
+    root: Path
+    library: Library
+    queue: ReviewQueue
+    proposals: tuple[Proposal, ...]
+
+    def state(self) -> object:
+        """Every byte outside memtui's own folder, and the memories as they are read."""
+        found = files_below(self.root) if self.name not in REVISIONS else {}
+        return {name: data for name, data in found.items() if ".memtui" not in name}, {
+            memory.ref: (memory.title, memory.content, memory.status, memory.type, memory.entity)
+            for store in self.library.stores
+            for memory in self.library.memories(store.label)
+        }
+
+
+@pytest.fixture(scope="module", params=FOUND)
+def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OpenedCopy:
+    folder = tmp_path_factory.mktemp(request.param)
+    root = folder / "store"
+    shutil.copytree(SAMPLES / request.param, root)
+    library = Library.open([root], cache=None, state=folder / "state")
+    library.load()
+    store = library.stores[0]
+    entity = next(iter(library.memories(store.label))).entity
+    for content in PLANTED:
+        fields = {"content": content, "entity": entity, "title": content[:20]}
+        try:
+            planned = library.plan([Change(Act.ADD, store.label, "", fields, force=True)])
+            if planned.has_edits:
+                library.apply(planned)
+        except MemtuiError:
+            continue  # a format that holds no such text is reviewed without it
+    library.refresh()
+    queue = ReviewQueue(library, LOW)
+    proposals = tuple(one for one in queue.scan().proposals if one.changes)
+    return OpenedCopy(request.param, root, library, queue, proposals)
+
+
+def test_each_format_has_its_findings(opened: OpenedCopy, figures: Callable[[str], None]) -> None:
+    kinds = {one.kind for one in opened.proposals}
+    assert kinds >= FOUND[opened.name]
+    figures(f"accept and undo, {opened.name}: {', '.join(sorted(kinds)) or 'nothing to accept'}")
+
+
+def one_of_each(opened: OpenedCopy) -> Iterator[list[Proposal]]:
+    yield from ([one] for one in {one.kind: one for one in opened.proposals}.values())
+
+
+def accept_and_undo(opened: OpenedCopy, chosen: list[Proposal]) -> bool:
+    """Whether they could be accepted together; the store is the same afterwards."""
+    before = opened.state()
+    try:
+        planned = opened.queue.plan(chosen)
+        opened.library.apply(planned)
+    except MemtuiError:
+        assert opened.state() == before
+        return False
+    opened.library.refresh()
+    assert opened.state() != before, chosen
+    opened.library.undo()
+    opened.library.refresh()
+    assert opened.state() == before, chosen
+    return True
+
+
+def test_one_of_each_kind(opened: OpenedCopy) -> None:
+    for chosen in one_of_each(opened):
+        assert accept_and_undo(opened, chosen), chosen
+
+
+@settings(
+    max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(data=st.data())
+def test_any_of_them_together(opened: OpenedCopy, data: st.DataObject) -> None:
+    if opened.proposals:
+        last = len(opened.proposals) - 1
+        numbers = data.draw(st.sets(st.integers(0, last), min_size=1, max_size=4))
+        accept_and_undo(opened, [opened.proposals[number] for number in sorted(numbers)])
