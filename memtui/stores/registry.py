@@ -25,6 +25,7 @@ from memtui.stores import (
     hermes,
     markdown_folder,
     mcp_memory,
+    openclaw,
     simple_memory,
     workspace,
 )
@@ -47,6 +48,7 @@ FORMATS: tuple[Format, ...] = (
     claude_code.FORMAT,
     mcp_memory.FORMAT,
     hermes.FORMAT,
+    openclaw.FORMAT,
     markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
