@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,6 +18,7 @@ from unittest.mock import patch
 from textual.widgets import Input, TextArea
 
 from memtui import paths
+from memtui.cli.store_commands import date_files
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.stores import registry
@@ -109,16 +109,11 @@ SCENES: dict[str, Callable[[Stage], Awaitable[None]]] = {
 
 
 def _copy_samples(folder: Path) -> list[Path]:
-    """Copy the sample stores; each document's file gets the time of the document's own date."""
+    """Copy the sample stores; files get the times that the demo gives them."""
     copy = folder / "sample-data"
     shutil.copytree(paths.bundled_folder("sample-data"), copy)
     roots = [path for path in sorted(copy.iterdir()) if registry.detect(path)]
-    library = Library.open(roots)
-    library.load()
-    for memory in library.snapshot.rows:
-        if memory.kind == "document" and memory.created:
-            time = memory.created.timestamp()
-            os.utime(memory.origin.file, (time, time))
+    date_files([str(root) for root in roots])
     return roots
 
 

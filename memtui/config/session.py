@@ -43,6 +43,8 @@ class Session:
     """Search history, the latest last."""
     commands: tuple[str, ...] = ()
     """Ids of the actions that were run from the palette, the latest first."""
+    bookmarks: Mapping[str, str] = field(default_factory=dict)
+    """Letter -> ref of its memory."""
     seen: str = ""
     """ISO time when the stores were last seen, to mark what is new since."""
 
@@ -96,9 +98,19 @@ def _session(values: Mapping[str, Any]) -> Session:
             if type(size) is int and 0 <= size <= 10_000
         },
         searches=_texts(values.get("searches")),
+        bookmarks=_bookmarks(values.get("bookmarks")),
         commands=_texts(values.get("commands")),
     )
 
 
 def _texts(values: object) -> tuple[str, ...]:
     return tuple(v for v in values if isinstance(v, str)) if isinstance(values, list) else ()
+
+
+def _bookmarks(values: object) -> dict[str, str]:
+    entries = values.items() if isinstance(values, dict) else ()
+    return {
+        letter: ref
+        for letter, ref in entries
+        if isinstance(letter, str) and len(letter) == 1 and isinstance(ref, str)
+    }

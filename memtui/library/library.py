@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.library.semantic import SemanticSearch
-    from memtui.upkeep.checks import Finding
+    from memtui.upkeep.checks import Finding, TextChecks
     from memtui.upkeep.store_comparison import StoreComparison
 
 
@@ -64,6 +64,7 @@ class Library(LibraryReader):
         self._cache = cache
         self._state = state
         self._writer: ChangeWriter | None = None
+        self._text_checks: TextChecks | None = None
 
     @classmethod
     def open(
@@ -315,6 +316,10 @@ class Library(LibraryReader):
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
 
+    def last_writes(self) -> dict[str, datetime]:
+        """Store label -> time of change of its newest file, as of the last scan."""
+        return self._loaded.last_writes()
+
     def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
         """Compare the current memories of two open stores.
 
@@ -348,14 +353,24 @@ class Library(LibraryReader):
 
         return reverted_edits.peek_reverted(self._state, self.stores)
 
-    def check(self) -> list[Finding]:
-        """Return everything a person should review, over memories of every status."""
+    def check(self, report: Report = silent, cancelled: IsCancelled = never) -> list[Finding]:
+        """Return everything a person should review, over memories of every status.
+
+        Texts that an earlier call has seen are not read again. Raises Cancelled.
+        """
         from memtui.library import reverted_edits
         from memtui.upkeep import checks
 
-        loaded = self._loaded.state
-        alive = loaded.columns.alive.nonzero()[0].tolist()
-        memories = [loaded.snapshot.rows[slot] for slot in alive]
-        unreadable = [item for state in loaded.snapshot.stores for item in state.unreadable]
+        if self._text_checks is None:
+            self._text_checks = checks.TextChecks()
+        rows = self.numbered_memories()
+        texts = self._text_checks.of(rows, report, cancelled)
+        stores = self._loaded.state.snapshot.stores
+        unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
-        return [*reverted, *checks.check_all(memories, unreadable)]
+        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable)]
+
+    def numbered_memories(self) -> dict[int, Memory]:
+        """Every memory by the number of its row, which changes when the memory does."""
+        present = self.current_memories()
+        return present.rows.with_serials(present.serials.tolist())

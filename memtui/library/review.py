@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -35,6 +35,7 @@ from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
+    digest_memory,
     from_record,
     merge_into,
     to_record,
@@ -49,7 +50,7 @@ log = logging.getLogger(__name__)
 
 DECISIONS_FILE = "review.json"
 CACHE_FILE = "review.json"
-_CACHE_VERSION = 1
+_CACHE_VERSION = 2
 SNOOZE_DAYS = 7
 
 
@@ -100,6 +101,11 @@ class ReviewQueue:
         self._settings = settings or ReviewSettings()
         self._merged = _read_merged(clones)
         self._groups: dict[str, ScannedGroup] | None = None
+        self._checked: tuple[Proposal, ...] = ()
+        self._is_written = True
+        """The cache holds what was found last."""
+        self._digests: dict[int, bytes] = {}
+        """Number of a row -> digest of its memory."""
         self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
 
     @property
@@ -131,22 +137,45 @@ class ReviewQueue:
         """
         if self._groups is None:
             self._groups = self._read_groups()
-        labels = [store.label for store in self._library.stores]
-        memories = [memory for label in labels for memory in self._library.memories(label)]
+        rows = self._library.numbered_memories()
         context = self.context
         result = scan(
-            memories, context, self._groups, kinds=kinds, report=report, cancelled=cancelled
+            rows.values(),
+            context,
+            self._groups,
+            kinds=kinds,
+            digest=self._digests_of(rows),
+            report=report,
+            cancelled=cancelled,
         )
         if result.groups != self._groups:
             self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
+            self._is_written = False
+        found = self._library.check(report, cancelled)
+        checked = tuple(proposals_from(found, self._library.get, context))
+        if checked != self._checked or not self._is_written:
+            self._checked = checked
             self._write_groups()
-        checked = proposals_from(self._library.check(), self._library.get, context)
         wanted = set(kinds) if kinds is not None else set(RULES)
-        every = [*checked, *result.proposals]
-        chosen = [
-            one for one in every if one.kind in wanted and str(one.kind) not in self._settings.off
-        ]
-        return self._open(chosen)
+        return self._open(one for one in (*checked, *result.proposals) if one.kind in wanted)
+
+    def last(self) -> Queue | None:
+        """What the last scan found, from the cache, without looking at the memories; None if no
+        scan of these settings is kept there."""
+        if self._groups is None:
+            self._groups = self._read_groups()
+        if not self._groups:
+            return None
+        found = [one for group in self._groups.values() for one in group.proposals]
+        return self._open([*self._checked, *found])
+
+    def _digests_of(self, rows: Mapping[int, Memory]) -> Callable[[Memory], bytes]:
+        known = self._digests
+        self._digests = {
+            serial: known.get(serial) or digest_memory(memory) for serial, memory in rows.items()
+        }
+        by_memory = {id(memory): self._digests[serial] for serial, memory in rows.items()}
+        return lambda memory: by_memory[id(memory)]
 
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
@@ -257,6 +286,8 @@ class ReviewQueue:
         known, now = self._decisions(), self._library.now()
         shown, declined, snoozed = [], 0, 0
         for one in {proposal.id: proposal for proposal in proposals}.values():
+            if str(one.kind) in self._settings.off:
+                continue
             entry = known.get(one.id, {})
             if entry.get("decision") == Decision.DECLINED:
                 declined += 1
@@ -288,9 +319,10 @@ class ReviewQueue:
         if self._cache is None:
             return {}
         value = _read_json(self._cache / CACHE_FILE)
-        if value.get("version") != _CACHE_VERSION or value.get("settings") != str(self._settings):
+        if value.get("version") != _CACHE_VERSION or value.get("settings") != self._cached_for():
             return {}
         try:
+            self._checked = tuple(map(from_record, value["checked"]))
             return {
                 key: ScannedGroup(str(one["mark"]), tuple(map(from_record, one["found"])))
                 for key, one in value["groups"].items()
@@ -301,15 +333,26 @@ class ReviewQueue:
     def _write_groups(self) -> None:
         if self._cache is None or self._groups is None:
             return
+        self._is_written = True
         groups = {
             key: {"mark": one.fingerprint, "found": [to_record(each) for each in one.proposals]}
             for key, one in self._groups.items()
         }
-        value = {"version": _CACHE_VERSION, "settings": str(self._settings), "groups": groups}
+        value = {
+            "version": _CACHE_VERSION,
+            "settings": self._cached_for(),
+            "checked": [to_record(each) for each in self._checked],
+            "groups": groups,
+        }
         try:
             paths.write_private(self._cache / CACHE_FILE, json.dumps(value))
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)
+
+    def _cached_for(self) -> str:
+        """Settings and stores of which the cache holds the findings."""
+        roots = sorted(f"{store.label} {store.root}" for store in self._library.stores)
+        return "\0".join((str(self._settings), *roots))
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:

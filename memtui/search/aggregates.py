@@ -171,12 +171,14 @@ def count_facets(filtered: FilteredSlots) -> Facets:
     passing = there[wanted.passing_combinations().take(there)]
     entities, repeats = filtered.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
+    often = counts.take(passing)
     for name, names in VOCABULARIES.items():
         if name != "entity":
-            held = passing
+            held, times = passing, often
             if name in wanted.by_combination:
                 held = there[wanted.passing_combinations(lifted=name).take(there)]
+                times = counts.take(held)
             codes = columns.combinations.values[name].take(held)
-            sums = np.bincount(codes, counts.take(held)).astype(np.int64)
+            sums = np.bincount(codes, times).astype(np.int64)
             found[name] = FacetCounts(sums, names(columns))
     return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

@@ -125,6 +125,11 @@ def _fold_characters(text: str) -> str:
     return unicodedata.normalize("NFC", _FOLDED_MARK.sub("", text))
 
 
+def is_plain(text: str) -> bool:
+    """Whether this is one word in small ASCII letters and digits."""
+    return text.isascii() and text.isalnum() and text.islower()
+
+
 def split_chunk(chunk: str) -> ChunkWords:
     """Split one chunk of `find_chunks` into its words."""
     if chunk.isalnum() and chunk.islower() and chunk.isascii():
@@ -172,6 +177,8 @@ cached_split_chunk = lru_cache(maxsize=CACHE_SIZE)(split_chunk)
 
 def list_words(text: str) -> list[str]:
     """The words of a text in order, without compounds."""
+    if is_plain(text):
+        return [text[:MAX_WORD_CHARS]]
     return [word for chunk in find_chunks(text) for word in cached_split_chunk(chunk).parts]
 
 

@@ -18,6 +18,7 @@ the query has at least `MIN_TERMS_TO_JOIN` terms and its window `MIN_TERMS_AROUN
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -25,9 +26,9 @@ from datetime import datetime
 import numpy as np
 
 from memtui.search import analysis, hits
-from memtui.search.array_types import Doubles, Floats, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.groups import Context, Groups, find_groups
+from memtui.search.groups import REACH, Context, Groups, find_groups
 from memtui.search.hits import Match, ScoredTerm
 from memtui.search.named_dates import Span, find_dates
 from memtui.search.postings import Segment
@@ -35,12 +36,10 @@ from memtui.search.ranking import Weights
 
 K1 = 1.2
 """BM25's saturation of repeated words, as in `memtui.search.matching`."""
-REACH = 2
-"""Memories before and after that a window has."""
 MIN_TERMS = 2
 """Terms from which context is scored: one word says nothing about a session that it does not say
 about its memories."""
-MAX_SCORED = 300
+MAX_SCORED = 100
 MIN_TERMS_TO_JOIN = 3
 MIN_TERMS_AROUND = 2
 MAX_LEADS = 50
@@ -76,7 +75,12 @@ def find_time_words(segments: Sequence[Segment]) -> Longs:
 
 
 def add_context(
-    match: Match, columns: Columns, words: Sequence[str], now: datetime, weights: Weights
+    match: Match,
+    columns: Columns,
+    words: Sequence[str],
+    now: datetime,
+    weights: Weights,
+    at: Longs | None = None,
 ) -> Match:
     """Score what stands around the best matches, and add memories that only this finds.
 
@@ -86,6 +90,7 @@ def add_context(
         words: The words of the query, as they were typed.
         now: What `yesterday` is counted from.
         weights: The weights of the parts.
+        at: Positions in `match.slots` of the matches that are shown; None: all.
 
     Returns:
         The match unchanged for a query of fewer than `MIN_TERMS` terms.
@@ -95,88 +100,83 @@ def add_context(
     groups = find_groups(columns)
     text = " ".join(words)
     spans = find_dates(text, now)
-    sessions = weights.session * _score_sessions(match.terms, groups)
-    worth = match.text + match.all_words
-    worth += sessions.astype(np.float32)[groups.of_slot[match.slots]]
+    by_session = weights.session * _score_sessions(match.terms, groups)
+    shown, worth, all_words = match.slots, match.text, match.all_words
+    if at is not None and len(at) < len(shown):
+        shown, worth, all_words = shown.take(at), worth.take(at), all_words.take(at)
+    sessions = by_session.astype(np.float32).take(groups.of_slot.take(shown))
+    worth = worth + all_words
+    worth += sessions
     if spans:
-        worth += np.float32(weights.date) * _near_dates(columns, spans, match.slots)
-    scored = _best_slots(match, worth, MAX_SCORED)
-    joins = match.is_plain and len(match.terms) >= MIN_TERMS_TO_JOIN
-    leads = _best_slots(match, worth, MAX_LEADS)
-    beside = _find_beside(match, groups, leads) if joins else hits.NO_SLOTS
-    slots = np.concatenate([scored, beside])
-    near = _windows(groups, slots)
+        worth += np.float32(weights.date) * _near_dates(columns, spans, shown)
+    slots, sessions = _take_best(shown, sessions, worth, MAX_SCORED)
+    count = len(slots)
+    if match.is_plain and len(match.terms) >= MIN_TERMS_TO_JOIN:
+        leads, _ = _take_best(shown, worth, worth, MAX_LEADS)
+        beside = _find_beside(match, groups, leads)
+        slots = np.concatenate([slots, beside])
+        sessions = np.concatenate([sessions, by_session.take(groups.of_slot.take(beside))])
+    near = groups.windows.take(slots, axis=1)
     window, around = _score_windows(match, near)
+    window *= np.float32(weights.window)
     parts = {
-        "session": sessions[groups.of_slot[slots]],
-        "window": weights.window * window,
-        "neighbours": weights.neighbours * _best_neighbour(match, near),
-        "subject": weights.subject * _are_subjects(groups, analysis.list_words(text), slots),
-        "question": weights.asks * columns.asks[slots],
+        "session": sessions.astype(np.float32, copy=False),
+        "window": window,
+        "neighbours": _best_neighbour(match, near) * np.float32(weights.neighbours),
+        "question": columns.asks.take(slots) * np.float32(weights.asks),
     }
-    if spans:
-        parts["date"] = weights.date * _near_dates(columns, spans, slots)
-    if len(match.time_words):
-        parts["time words"] = weights.time_words * np.isin(slots, match.time_words)
-    total = np.sum(list(parts.values()), axis=0)
-    kept = np.arange(len(scored))
-    if len(beside):
-        new = np.flatnonzero(around[len(scored) :] >= MIN_TERMS_AROUND) + len(scored)
-        kept = np.concatenate([kept, new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]])
-    kept = kept[np.argsort(slots[kept])]
-    by_slot = np.zeros(match.size, np.float32)
-    by_slot[slots[kept]] = total[kept]
-    held = {name: values[kept].astype(np.float32) for name, values in parts.items()}
-    return replace(match.with_slots(slots[kept]), context=Context(slots[kept], held, by_slot))
+    total = parts["session"] + window
+    total += parts["neighbours"]
+    total += parts["question"]
+    for name, weight, values in (
+        ("subject", weights.subject, _are_subjects(groups, analysis.list_words(text), slots)),
+        ("date", weights.date, _near_dates(columns, spans, slots) if spans else None),
+        ("time words", weights.time_words, _have_time_words(match, slots)),
+    ):
+        if values is not None:
+            parts[name] = values * np.float32(weight)
+            total += parts[name]
+    if len(slots) > count:
+        new = np.flatnonzero(around[count:] >= MIN_TERMS_AROUND) + count
+        new = new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]
+        kept = np.concatenate([np.arange(count), new])
+        slots, total = slots.take(kept), total.take(kept)
+        parts = {name: values.take(kept) for name, values in parts.items()}
+        match = match.with_slots(slots[count:])
+    return replace(match, context=Context(slots, parts, total))
 
 
-def _best_slots(match: Match, worth: Floats, limit: int) -> Longs:
-    if len(match.slots) <= limit:
-        return match.slots
-    return match.slots[np.argpartition(-worth, limit)[:limit]]
+def _take_best(slots: Longs, values: Floats, worth: Floats, limit: int) -> tuple[Longs, Floats]:
+    """The slots with the highest worth, and their values."""
+    if len(slots) <= limit:
+        return slots, values
+    best = np.argpartition(-worth, limit)[:limit]
+    return slots.take(best), values.take(best)
 
 
 def _find_beside(match: Match, groups: Groups, leads: Longs) -> Longs:
     """Slots without any of the words that stand in the windows of these."""
-    near = _windows(groups, leads)
-    beside = np.unique(near[near < match.size])
-    return beside[~match.found[beside]]
+    near = groups.windows.take(leads, axis=1)
+    beside = np.unique(near[near < match.size]).astype(np.int64)
+    return beside[~match.found.take(beside)]
 
 
-def _windows(groups: Groups, slots: Longs) -> Longs:
-    """The slots of the window of each of these slots, one row each, itself in the middle.
-
-    Where a group ends, and for slots outside of groups, the number of all slots stands.
-    """
-    none = len(groups.of_slot)
-    near = np.full((len(slots), 2 * REACH + 1), none, np.int64)
-    near[:, REACH] = slots
-    size = len(groups.order)
-    place, group = groups.place[slots], groups.of_slot[slots]
-    for step in range(-REACH, REACH + 1):
-        if step and size:
-            at = place + step
-            inside = (place >= 0) & (at >= 0) & (at < size)
-            np.clip(at, 0, size - 1, out=at)
-            inside &= groups.group[at] == group
-            near[:, REACH + step] = np.where(inside, groups.order[at], none)
-    return near
-
-
-def _score_windows(match: Match, near: Longs) -> tuple[Doubles, Longs]:
+def _score_windows(match: Match, near: Ints) -> tuple[Floats, Ints]:
     """BM25 of each window, 0..1, and how many of the terms it has."""
-    scores = np.zeros(len(near))
-    around = np.zeros(len(near), np.int64)
+    scores = np.zeros(near.shape[1], np.float32)
+    around = np.zeros(near.shape[1], np.int32)
     highest = sum(term.highest for term in match.terms)
+    often = np.zeros(match.size + 1, np.float32)
     for term in match.terms:
         if len(term.hits.slots):
-            often = np.zeros(match.size + 1)
             # A word that is there once has a score of highest / (K1 + 1): it counts 1.
-            often[term.hits.slots] = term.hits.weights * ((K1 + 1) / term.highest)
-            times = often[near].sum(axis=1)
-            scores += term.highest * times / (times + K1)
+            often[term.hits.slots] = term.hits.weights
+            times = often.take(near).sum(axis=0)
+            times *= np.float32((K1 + 1) / term.highest)
             around += times > 0
-    return scores / highest, around
+            scores += np.float32(term.highest / highest) * (times / (times + np.float32(K1)))
+            often[term.hits.slots] = 0
+    return scores, around
 
 
 def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups) -> Doubles:
@@ -185,22 +185,32 @@ def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups) -> Doubles:
     scores = np.zeros(count + 1)
     best = 0.0
     for term in terms:
-        often = np.bincount(groups.of_slot[term.hits.slots], term.hits.weights, count + 1)
-        frequency = np.count_nonzero(often[:count])
-        rarity = float(np.log1p((count - frequency + 0.5) / (frequency + 0.5))) * (K1 + 1)
+        of = groups.of_slot.take(term.hits.slots)
+        times = np.bincount(of, term.hits.weights, count + 1).astype(np.float64, copy=False)
+        frequency = int(np.count_nonzero(times[:count]))
+        rarity = math.log1p((count - frequency + 0.5) / (frequency + 0.5)) * (K1 + 1)
         best += rarity
-        times = often * ((K1 + 1) / term.highest)
-        scores += rarity * times / (times + K1)
+        if frequency:
+            times *= (K1 + 1) / term.highest
+            times /= times + K1
+            times *= rarity
+            scores += times
     scores[count] = 0
-    return scores / best
+    scores /= best
+    return scores
 
 
-def _best_neighbour(match: Match, near: Longs) -> Floats:
+def _best_neighbour(match: Match, near: Ints) -> Floats:
     """The better text score of the memories before and after."""
     text = np.zeros(match.size + 1, np.float32)
     text[match.slots] = match.text
-    best: Floats = np.maximum(text[near[:, REACH - 1]], text[near[:, REACH + 1]])
+    best: Floats = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
     return best
+
+
+def _have_time_words(match: Match, slots: Longs) -> Mask | None:
+    """Whether each of these slots has a word of time; None if the query does not ask when."""
+    return np.isin(slots, match.time_words) if len(match.time_words) else None
 
 
 def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Doubles:
@@ -215,14 +225,20 @@ def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Double
     return near
 
 
-def _are_subjects(groups: Groups, words: Sequence[str], slots: Longs) -> Mask:
-    """Whether the speaker or the entity of each of these slots is named by these words."""
+def _are_subjects(groups: Groups, words: Sequence[str], slots: Longs) -> Mask | None:
+    """Whether the speaker or the entity of each of these slots is named; None if none is."""
     columns = groups.columns
     asked = frozenset(words)
-    named = np.zeros(len(slots), np.bool_)
-    for known, codes in ((groups.speakers, columns.speaker), (groups.entities, columns.entity)):
+    named: Mask | None = None
+    for known, codes, count in (
+        (groups.speakers, columns.speaker, len(columns.speakers)),
+        (groups.entities, columns.entity, len(columns.entities)),
+    ):
         names = (name for word in asked for name in known.get(word, ()))
         found = [code for parts, code in names if asked.issuperset(parts)]
         if found:
-            named |= np.isin(codes[slots], found)
+            is_named = np.zeros(count, np.bool_)
+            is_named[found] = True
+            these = is_named.take(codes.take(slots))
+            named = these if named is None else named | these
     return named

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,17 +119,23 @@ class FilteredSlots:
         self.slot_mask = filters.slot_mask(slots)
         """Which pass the filters evaluated by slot; None: all do."""
 
+    @cached_property
     def mask(self) -> Mask:
         """Which of the slots pass all filters."""
         return self._combine(self.slot_mask)
 
+    @cached_property
+    def positions(self) -> Slots:
+        """The positions, in the slots, of those that pass all filters."""
+        return self.mask.nonzero()[0]
+
     def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """`entities_at` of the slots that pass all filters but those over entities."""
-        if self.filters.entity is None:
-            held = self.mask()
-        else:
+        at = self.positions
+        if self.filters.entity is not None:
             held = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
-        slots = held.nonzero()[0] if self._slots is None else self._slots[held]
+            at = held.nonzero()[0]
+        slots = at if self._slots is None else self._slots.take(at)
         return entities_at(self.filters.columns, slots)
 
     def _combine(self, single: Mask | None) -> Mask:
@@ -179,7 +186,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
 
 def filter_mask(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Mask:
     """Whether each slot passes all filters of the query; text outside of groups is ignored."""
-    return FilteredSlots(compile_filters(columns, query, leaves), None).mask()
+    return FilteredSlots(compile_filters(columns, query, leaves), None).mask
 
 
 def _joining(query: Query, groups: Sequence[Mask], leaves: LeafMasks) -> Mask | None:

@@ -13,7 +13,7 @@ from memtui.progress import IsCancelled, never
 from memtui.query import Query, Sort, TermKind, filter_values
 from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
-from memtui.search.array_types import Floats, Mask
+from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import Match
@@ -134,16 +134,21 @@ def find_hits(
     wanted = filters.compile_filters(columns, query, leaves)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = order_slots(columns, filtered.mask(), query.order, now, query.then)
+        slots = order_slots(columns, filtered.mask, query.order, now, query.then)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
-    if query.order is Sort.RELEVANCE:
-        match = context.add_context(match, columns, query.words, now, weights)
     if wanted.joining is not None:
         match = match.with_slots(wanted.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = filters.FilteredSlots(wanted, match.slots)
-    at = filtered.mask().nonzero()[0]
+    at = filtered.positions
+    if query.order is Sort.RELEVANCE:
+        count = len(match.slots)
+        match = context.add_context(match, columns, query.words, now, weights, at)
+        match = _add_bonuses(match, at)
+        if len(match.slots) > count:
+            filtered = filters.FilteredSlots(wanted, match.slots)
+            at = filtered.positions
     slots = match.slots.take(at)
     counts = count_facets(filtered)
     if query.order is not Sort.RELEVANCE:
@@ -155,6 +160,19 @@ def find_hits(
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
     order = OrderedSlots(slots, scores, columns.when)
     return RankedHits(order, order.scores, match, counts, tuple(id_matches))
+
+
+def _add_bonuses(match: Match, at: Longs) -> Match:
+    """Add the parts of the score that only matches with all words have; `at`: those shown."""
+    if match.bonuses is None:
+        return match
+    losses = match.bonuses.losses(match.slots)
+    held = at[match.all_words.take(at)]
+    added = match.added
+    if len(held):
+        parts = match.slots.take(held), match.text.take(held), losses.take(held)
+        added += match.bonuses.added(*parts)
+    return replace(match, losses=losses, added=added)
 
 
 def explain_hit(

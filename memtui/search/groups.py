@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -25,7 +25,11 @@ Names = Mapping[str, Sequence[tuple[tuple[str, ...], int]]]
 """First word of a name -> the words and the code of each name that begins with it."""
 
 
-@dataclass(frozen=True, slots=True)
+REACH = 2
+"""Memories before and after that a window has."""
+
+
+@dataclass(frozen=True)
 class Groups:
     """The living memories that take part, group by group, each group in its own order."""
 
@@ -33,8 +37,6 @@ class Groups:
     """Of which slots."""
     order: Longs
     """The slot at each position."""
-    place: Ints
-    """The position of each slot; -1 if it does not take part."""
     group: Ints
     """The group at each position, ascending from 0."""
     of_slot: Longs
@@ -43,6 +45,22 @@ class Groups:
     """How many groups there are."""
     speakers: Names
     entities: Names
+
+    @cached_property
+    def windows(self) -> Ints:
+        """The window of each slot, one column each: the slots before, itself, those after.
+
+        Where a group ends, and for slots outside of groups, the number of all slots stands.
+        """
+        none = len(self.of_slot)
+        windows = np.full((2 * REACH + 1, none), none, np.int32)
+        windows[REACH] = np.arange(none, dtype=np.int32)
+        for step in range(1, min(REACH, len(self.order) - 1) + 1):
+            beside = np.flatnonzero(self.group[step:] == self.group[:-step])
+            before, after = self.order[beside], self.order[beside + step]
+            windows[REACH + step, before] = after
+            windows[REACH - step, after] = before
+        return windows
 
 
 _last_groups: Groups | None = None
@@ -68,14 +86,12 @@ def _find_groups(columns: Columns) -> Groups:
     begins = np.ones(len(key), np.bool_)
     begins[1:] = key[1:] != key[:-1]
     group = np.cumsum(begins, dtype=np.int32) - np.int32(1)
-    place = np.full(len(columns), -1, np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
     count = int(begins.sum())
     of_slot = np.full(len(columns), count, np.int64)
     of_slot[order] = group
     speakers = _index_names(columns.speakers)
     entities = _index_names([entity.rpartition("/")[2] for entity in columns.entities])
-    return Groups(columns, order, place, group, of_slot, count, speakers, entities)
+    return Groups(columns, order, group, of_slot, count, speakers, entities)
 
 
 @lru_cache(maxsize=32_768)
@@ -96,15 +112,13 @@ class Context:
     """What the memories around a match, and other marks of the query, add to its score."""
 
     slots: Longs
-    """The slots that were looked at, ascending."""
+    """The slots that were looked at, unique, in no order."""
     parts: Mapping[str, Floats]
     """Name -> what the part adds to each of `slots`, weighted."""
     total: Floats
-    """The sum of the parts, for each of all slots."""
+    """The sum of the parts for each of `slots`."""
 
     def parts_of(self, slot: int) -> dict[str, float]:
         """What each part adds to the score of a slot."""
-        at = int(self.slots.searchsorted(slot))
-        if at == len(self.slots) or self.slots[at] != slot:
-            return {}
-        return {name: float(values[at]) for name, values in self.parts.items()}
+        at = np.flatnonzero(self.slots == slot)
+        return {name: float(values[at[0]]) for name, values in self.parts.items() if len(at)}

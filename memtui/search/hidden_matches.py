@@ -42,14 +42,14 @@ def count_hidden(
     slots = match.slots[match.all_words]
     if not len(slots):
         return ()
-    shown = filters.FilteredSlots(filters.compile_filters(columns, query, leaves), slots).mask()
+    shown = filters.FilteredSlots(filters.compile_filters(columns, query, leaves), slots).mask
     if shown.all():
         return ()
     rest = slots[~shown]
     found = []
     for name, lifted, advice in _lift_each(query):
         compiled = filters.compile_filters(columns, lifted, leaves)
-        passing = filters.FilteredSlots(compiled, rest).mask()
+        passing = filters.FilteredSlots(compiled, rest).mask
         if count := int(np.count_nonzero(passing)):
             kinds = np.unique(columns.status[rest[passing]]) if name == "status" else ()
             statuses = [STATUSES[code] for code in kinds]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,6 +244,18 @@ class Substitution:
 MAX_SUBSTITUTES_NAMED = 8
 
 
+class Bonuses(Protocol):
+    """Computes the parts of the score that only matches with all words have."""
+
+    def losses(self, slots: Longs, /) -> Floats:
+        """The share of its text score that each memory would lose for its length."""
+        ...
+
+    def added(self, slots: Longs, text: Floats, losses: Floats, /) -> tuple[AddedScore, ...]:
+        """Further parts for matches with all words, of which the best are looked at."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredTerm:
     """What one term of the query adds to the text score of each slot that has it."""
@@ -286,8 +298,12 @@ class Match:
     (`memtui.search.fusion`)."""
     too_far: float | None = None
     """The best cosine, if the query asks for meaning and no memory is near enough."""
+    losses: Floats | None = None
+    """The share of `text` that each of `slots` loses for its length if it has all words."""
     added: tuple[AddedScore, ...] = ()
-    """Further parts of the score: length, passage, as typed, date."""
+    """Further parts of the score: passage, as typed, date."""
+    bonuses: Bonuses | None = None
+    """Computes `losses` and `added`."""
     substituted: tuple[Substitution, ...] = ()
     """Words that occur nowhere, with the words that were looked for instead."""
 
@@ -306,8 +322,10 @@ class Match:
         return text
 
     def sum_added(self, slots: Longs) -> Floats:
-        """The sum of the added parts of the score for each of these slots."""
+        """The sum of the added parts and of the context for each of these slots."""
         sums = np.zeros(self.size, np.float32)
+        if self.context is not None:
+            sums[self.context.slots] = self.context.total
         for part in self.added:
             sums[part.slots] += part.values
         return sums.take(slots)
@@ -330,6 +348,7 @@ class Match:
             text=np.concatenate([self.text, none]),
             all_words=np.concatenate([self.all_words, np.zeros(len(fresh), np.bool_)]),
             meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
+            losses=None if self.losses is None else np.concatenate([self.losses, none]),
         )
 
     def find_position(self, slot: int) -> int:

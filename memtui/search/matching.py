@@ -25,9 +25,9 @@ from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch
-from memtui.search.match_bonuses import add_bonuses
+from memtui.search.match_bonuses import MatchBonuses
 from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, has_just_begun
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -102,14 +102,19 @@ def match_terms(
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
-        terms=tuple(ScoredTerm(*pair) for pair in zip(scores, best, strict=True)),
+        terms=tuple(
+            ScoredTerm(held, highest)
+            for term, held, highest in zip(positive, scores, best, strict=True)
+            if not has_just_begun(term)
+        ),
         is_plain=not asked.required and not asked.excluded,
+        bonuses=MatchBonuses(asked, segments, literals, dates),
     )
     required = scores[len(asked.wanted) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
-    found = replace(found, title=search.find_title_matches(asked, found))
-    return add_bonuses(found, asked, segments, literals, dates)
+    titled = search.find_title_matches(asked, found)
+    return replace(found, title=titled) if len(titled) else found
 
 
 MAX_JOINED = 4

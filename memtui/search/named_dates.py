@@ -46,6 +46,8 @@ _RELATIVE = re.compile(
     r"|(?P<count>\d{1,3})\s+(?P<units>day|week|month|year)s?\s+ago)\b",
     re.IGNORECASE,
 )
+_HINT = re.compile(rf"\d|{'|'.join(name[:3] for name in MONTHS)}|day\b|last|this", re.IGNORECASE)
+"""What every text with a date has."""
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 
@@ -63,6 +65,8 @@ def find_dates(text: str, now: datetime) -> tuple[Span, ...]:
         text: A query, as it was typed.
         now: What `yesterday` and dates without a year are counted from.
     """
+    if _HINT.search(text) is None:
+        return ()
     found: list[Span] = []
     rest = _NUMERIC.sub(lambda match: _add(found, _numeric(match)), text)
     rest = _WRITTEN.sub(lambda match: _add(found, _written(match, now.year)) or match[0], rest)

@@ -37,8 +37,9 @@ _TEXT_ONLY = Weights(
     salience=0,
 )
 
-_OF_ALL_WORDS = frozenset({"length", "passage"})
-"""Parts that order only the memories with all words among themselves."""
+_OF_ALL_WORDS = frozenset({"passage"})
+"""Parts that order only the memories with all words among themselves; `length` is not counted
+where `all_words` is false."""
 
 
 @dataclass(frozen=True, slots=True)

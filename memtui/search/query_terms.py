@@ -23,6 +23,8 @@ MAX_TERMS = 200
 """Terms of one query; a longer one, such as a pasted page, is cut."""
 _VARIATION_SELECTORS = "\ufe0e\ufe0f"
 """Choose between the text and the emoji form of a sign; texts have it or not."""
+MIN_CHARS_AROUND = 3
+"""Letters of a word that is being typed from which its context and its passages count."""
 MAX_TYPED = 8
 """Texts that are looked for as typed."""
 
@@ -120,6 +122,9 @@ def _analyze_term(term: Term) -> Iterable[QueryTerm]:
         if pattern.strip("*?"):
             return (QueryTerm(term, term.kind, (pattern,)),)
         return _make_literal(term, term.text.strip("*?"))
+    if analysis.is_plain(term.text) and term.kind in (TermKind.WORD, TermKind.PREFIX):
+        word = (term.text[: analysis.MAX_WORD_CHARS],)
+        return (QueryTerm(term, TermKind.WORD, word, last_is_prefix=term.kind is TermKind.PREFIX),)
     parts = analysis.list_words(term.text)
     if not parts:
         return _make_literal(term, term.text)
@@ -181,3 +186,10 @@ def _analyze_words(term: Term) -> Iterable[QueryTerm]:
     if found and typing:
         found[-1] = replace(found[-1], last_is_prefix=True)
     return found
+
+
+def has_just_begun(term: QueryTerm) -> bool:
+    """Whether so little of the word is typed that what stands around its completions, which are in
+    most memories, says nothing."""
+    word = term.parts[-1] if term.last_is_prefix else ""
+    return 0 < len(word) < MIN_CHARS_AROUND and word.isascii()

@@ -142,6 +142,8 @@ class _Factors:
     each: Mapping[str, Doubles]
     whole: Doubles
     """One plus the sum of all."""
+    tier: float
+    """`Weights.tier`."""
 
 
 _last: _Factors | None = None
@@ -172,14 +174,15 @@ def _factors(
         "salience": weights.salience * columns.salience.astype(np.float64),
     }
     whole = 1.0 + np.sum(list(each.values()), axis=0)
-    _last = _Factors(columns, weights, wanted, minute, each, whole)
+    _last = _Factors(columns, weights, wanted, minute, each, whole, weights.tier)
     return _last
 
 
-def _tier(match: Match, weights: Weights) -> float:
-    """`Weights.tier` plus the most that the vectors and the added parts make a difference."""
+def _tier(match: Match, factors: _Factors) -> float:
+    """`Weights.tier` plus the most that lengths, vectors and added parts make a difference."""
     meaning = 0.0 if match.meaning is None else float(match.meaning.max(initial=0.0))
-    return weights.tier + meaning + match.added_range
+    lost = 0.0 if match.losses is None else float(match.losses.max(initial=0.0))
+    return factors.tier + lost + meaning + match.added_range
 
 
 def score_matches(
@@ -206,23 +209,24 @@ def score_matches(
         One score for each position, in the order of `at`.
     """
     factors = _factors(columns, now, weights, wanted_types)
-    tier = _tier(match, weights)
+    tier = _tier(match, factors)
     slots, text, all_words, meaning = match.slots, match.text, match.all_words, match.meaning
     if at is not None:
         slots, text, all_words = slots.take(at), text.take(at), all_words.take(at)
         meaning = None if meaning is None else meaning.take(at)
     score = factors.whole.take(slots, mode="clip")
+    if match.losses is not None:
+        losses = match.losses if at is None else match.losses.take(at)
+        score -= losses * all_words
     score *= text
     score += tier * all_words
     if meaning is not None:
         score += meaning
-    if match.added:
+    if match.added or match.context is not None:
         score += match.sum_added(slots)
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
-    if match.context is not None:
-        score += match.context.total.take(slots)
     return score
 
 
@@ -237,9 +241,10 @@ def explain_score(
 ) -> tuple[ScorePart, ...]:
     """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
     factors = _factors(columns, now, weights, wanted_types)
-    tier = _tier(match, weights)
+    tier = _tier(match, factors)
     at = match.find_position(slot)
     text = float(match.text[at])
+    lost = float(match.losses[at]) * bool(match.all_words[at]) if match.losses is not None else 0.0
     around = {} if match.context is None else match.context.parts_of(slot)
     found = [
         ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
@@ -247,6 +252,7 @@ def explain_score(
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
+        ScorePart("length", -text * lost),
         *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
         *(

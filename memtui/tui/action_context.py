@@ -76,3 +76,14 @@ def back(now: ActionContext) -> str:
 
 def forward(now: ActionContext) -> str:
     return "" if now.can_go_forward else "there is nowhere to go forward to"
+
+
+def match(now: ActionContext) -> str:
+    if not now.has_memory:
+        return "no memory is selected"
+    return "" if now.searching else "nothing is searched for"
+
+
+def pair(now: ActionContext) -> str:
+    is_pair = now.marked == 2 or (now.marked == 1 and now.has_memory)
+    return "" if is_pair else "mark two memories to compare them"

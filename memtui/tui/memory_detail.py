@@ -104,6 +104,23 @@ class DetailLines:
         first += len(self._head) + passage.line
         return first, first + shown.count("\n", passage.start, passage.end)
 
+    def find_match(self, words: Sequence[str], start: int, step: int) -> int:
+        """The next line of the text below (1) or above (-1) `start` with a word; -1 for none."""
+
+        def has_word(shown: str) -> bool:
+            return bool(text.count_words(shown, words))
+
+        def in_line(line: DetailLine) -> bool:
+            return has_word("".join(part.text for part in line.segments))
+
+        found = self._body.find_line(
+            start - len(self._head),
+            step,
+            lambda block: bool(text.count_words(block, words)),
+            in_line,
+        )
+        return found + len(self._head) if found >= 0 else -1
+
     def adopt(self, before: DetailLines) -> None:
         """Take over how high the parts of the text were when this memory was drawn before."""
         self._body.adopt(before._body)

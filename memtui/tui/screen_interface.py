@@ -40,6 +40,8 @@ class ScreenInterface(Protocol):
     """The detail has half of a wide screen."""
     recent_commands: tuple[str, ...]
     """Ids of the actions that were run from the palette, the latest first."""
+    bookmarks: dict[str, str]
+    """Letter -> ref of its memory."""
     wanted_sizes: dict[str, int]
     """Sizes of panes that the user set."""
     shown_panes: frozenset[Pane]
@@ -62,6 +64,9 @@ class ScreenInterface(Protocol):
 
     @property
     def has_halves(self) -> bool: ...
+
+    @property
+    def last_seen(self) -> datetime | None: ...
 
     def now(self) -> datetime: ...
 
@@ -96,6 +101,8 @@ class ScreenInterface(Protocol):
     def show_past(self, banner: Sequence[str]) -> None: ...
 
     def leave_past(self) -> None: ...
+
+    def restore_text(self, memory: Memory, former: Memory) -> None: ...
 
     # Memories
 

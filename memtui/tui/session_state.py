@@ -58,6 +58,7 @@ class SessionState:
         screen.zoomed = bool(self.last.zoomed)
         screen.wanted_sizes = {n: s for n, s in self.last.panes.items() if n in SIZE_NAMES}
         screen.recent_commands = self.last.commands
+        screen.bookmarks = dict(self.last.bookmarks)
         screen.search_bar.line.history = list(self.last.searches)
 
     def keep(self, screen: ScreenInterface, theme: str) -> None:
@@ -78,6 +79,7 @@ class SessionState:
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
             commands=screen.recent_commands,
+            bookmarks=screen.bookmarks,
             searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )

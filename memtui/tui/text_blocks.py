@@ -186,6 +186,33 @@ class LazyLines(Generic[Line]):
                 break
         return best
 
+    def find_line(
+        self,
+        start: int,
+        step: int,
+        in_block: Callable[[str], bool],
+        in_line: Callable[[Line], bool],
+    ) -> int:
+        """The next line that passes, drawing only blocks that pass; -1 if there is none.
+
+        Args:
+            start: The line to look behind or before; may be outside.
+            step: 1 for the lines below, -1 for those above.
+            in_block: Whether a block may have such a line.
+            in_line: Whether a line is one.
+        """
+        at = bisect_right(self._edges(), max(0, start))
+        at = min(at, len(self._blocks) - 1)
+        while 0 <= at < len(self._blocks):
+            if in_block(self._blocks[at].text):
+                first, lines = self.lines_of(at)
+                found = [first + row for row, line in enumerate(lines) if in_line(line)]
+                found = [row for row in found[::step] if (row - start) * step > 0]
+                if found:
+                    return found[0]
+            at += step
+        return -1
+
     def lines_of(self, at: int) -> tuple[int, list[Line]]:
         """The first line of a block, and its lines."""
         lines = self._lines(at)

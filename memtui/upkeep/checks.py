@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from memtui.model import Memory, Place
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
 from memtui.text import hidden_count
 from memtui.upkeep.instructions import find_domains, find_suspicions
@@ -78,37 +79,99 @@ def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
                 yield _at(FindingKind.DANGLING, memory, message)
 
 
-def check_secrets(memories: Iterable[Memory]) -> Iterator[Finding]:
-    for memory in memories:
-        for text in (memory.title, memory.content):
-            for secret in find_secrets(text):
-                yield _at(FindingKind.SECRET, memory, f"{secret.what}: {secret.masked}")
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """What the text of one memory holds, whatever the other memories are."""
+
+    secrets: tuple[str, ...]
+    hidden: int
+    reasons: tuple[str, ...]
+    """Why it may be a planted instruction, addresses left aside."""
+    domains: frozenset[str]
 
 
-def check_instructions(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """Memories that instruct the agent instead of stating something, with the reasons."""
-    named = Counter(domain for memory in memories for domain in find_domains(memory.content))
+def check_text(memory: Memory) -> CheckedText:
+    """Look for secrets, instructions and hidden characters in the text of a memory."""
+    whole = f"{memory.title}\n{memory.content}"
+    return CheckedText(
+        tuple(
+            f"{secret.what}: {secret.masked}"
+            for text in (memory.title, memory.content)
+            for secret in find_secrets(text)
+        ),
+        hidden_count(memory.title) + hidden_count(memory.content),
+        find_suspicions(whole),
+        frozenset(find_domains(memory.content)) if "://" in whole or "@" in whole else _NOWHERE,
+    )
+
+
+_NOWHERE: frozenset[str] = frozenset()
+
+
+class TextChecks:
+    """Checked texts by the number of their row, so that a text is read once only."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, CheckedText] = {}
+
+    def of(
+        self, rows: Mapping[int, Memory], report: Report = silent, cancelled: IsCancelled = never
+    ) -> list[CheckedText]:
+        """The checked text of each row; those of other rows are forgotten.
+
+        Raises:
+            Cancelled: It was stopped; what was checked is kept.
+        """
+        self._known = {serial: one for serial, one in self._known.items() if serial in rows}
+        for number, (serial, memory) in enumerate(rows.items()):
+            if serial in self._known:
+                continue
+            if number % 256 == 0:
+                if cancelled():
+                    raise Cancelled
+                report(Progress("check texts", number, len(rows)))
+            self._known[serial] = check_text(memory)
+        return [self._known[serial] for serial in rows]
+
+
+def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:
+    """Secrets and planted instructions in these texts, in the order of the memories."""
+    named = Counter(domain for text in texts for domain in text.domains)
     known = {domain for domain, count in named.items() if count > 1}
-    for memory in memories:
-        reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
+    pairs = list(zip(memories, texts, strict=True))
+    for memory, text in pairs:
+        for message in text.secrets:
+            yield _at(FindingKind.SECRET, memory, message)
+    for memory, text in pairs:
+        reasons = text.reasons
+        if text.domains - known:
+            reasons = find_suspicions(f"{memory.title}\n{memory.content}", known)
         if reasons:
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
 
-def check_hidden_characters(memories: Iterable[Memory]) -> Iterator[Finding]:
+def check_hidden_characters(
+    memories: Sequence[Memory], texts: Sequence[CheckedText]
+) -> Iterator[Finding]:
     """Characters that are not visible: escapes, zero-width, bidi."""
-    for memory in memories:
-        count = hidden_count(memory.title) + hidden_count(memory.content)
-        if count:
-            plural = "" if count == 1 else "s"
-            yield _at(FindingKind.HIDDEN, memory, f"{count} hidden character{plural}")
+    for memory, text in zip(memories, texts, strict=True):
+        if text.hidden:
+            plural = "" if text.hidden == 1 else "s"
+            yield _at(FindingKind.HIDDEN, memory, f"{text.hidden} hidden character{plural}")
 
 
-def check_all(memories: Sequence[Memory], unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
-    """Run all checks, the most serious first."""
+def check_all(
+    memories: Sequence[Memory], texts: Sequence[CheckedText], unreadable: Iterable[Unreadable]
+) -> Iterator[Finding]:
+    """Run all checks, the most serious first.
+
+    Args:
+        memories: Of all open stores and of every status.
+        texts: What `check_text` says of each of them.
+        unreadable: The files that cannot be read.
+    """
     yield from check_unreadable_files(unreadable)
-    yield from check_secrets(memories)
-    yield from check_instructions(memories)
+    yield from check_texts(memories, texts)
     yield from check_duplicate_ids(memories)
-    yield from check_hidden_characters(memories)
+    yield from check_hidden_characters(memories, texts)
     yield from check_dangling_references(memories)

@@ -19,6 +19,7 @@ from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
 from memtui.model import Memory
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.upkeep.similarity import Step, no_step
 
 
 class ProposalKind(StrEnum):
@@ -120,29 +121,38 @@ class UpkeepContext:
     """Whether the store can do an act on a memory."""
     rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
     """The rules of a store, by its label."""
+    step: Step = no_step
+    """Called within long comparisons; it reports how far they are, and raises to stop them."""
     merged: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Address of a clone's remote -> its merged branches, of the clones that were named."""
 
 
 def fingerprint(memories: Iterable[Memory]) -> str:
     """A digest of all that a finding is made from; it changes when one of the memories does."""
-    digest = hashlib.blake2b(digest_size=16)
-    for memory in memories:
-        parts = (
-            memory.ref,
-            memory.status,
-            memory.type,
-            memory.importance,
-            memory.title,
-            memory.content,
-            str(memory.pinned),
-            *memory.supersedes,
-            *memory.superseded_by,
-            *(f"{link.relation} {link.target}" for link in memory.links),
-        )
-        digest.update("\0".join(parts).encode("utf-8", "surrogatepass"))
-        digest.update(b"\1")
-    return digest.hexdigest()
+    return join_digests(map(digest_memory, memories))
+
+
+def digest_memory(memory: Memory) -> bytes:
+    """The part of a fingerprint that one memory gives."""
+    parts = (
+        memory.ref,
+        memory.status,
+        memory.type,
+        memory.importance,
+        memory.title,
+        memory.content,
+        str(memory.pinned),
+        *memory.supersedes,
+        *memory.superseded_by,
+        *(f"{link.relation} {link.target}" for link in memory.links),
+    )
+    text = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+def join_digests(digests: Iterable[bytes]) -> str:
+    """One fingerprint of several memories, in their order."""
+    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
 
 
 def propose(

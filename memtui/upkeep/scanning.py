@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.upkeep.contradictions import find_contradictions, find_opposed, find_superseded
 from memtui.upkeep.duplicates import find_clusters, find_duplicates
-from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
+from memtui.upkeep.proposals import (
+    RULES,
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    digest_memory,
+    join_digests,
+)
 from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
 from memtui.upkeep.staleness import (
     find_long_history,
@@ -70,6 +77,7 @@ def scan(
     known: Mapping[str, ScannedGroup],
     *,
     kinds: Collection[ProposalKind] | None = None,
+    digest: Callable[[Memory], bytes] = digest_memory,
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> ScanResult:
@@ -80,6 +88,7 @@ def scan(
         context: Clock, constants, and what each store can do.
         known: The groups of an earlier scan.
         kinds: Only these; None: all that are not switched off.
+        digest: Names a memory as long as it stays as it is.
         report: Called with the groups done.
         cancelled: Asked between groups.
 
@@ -92,6 +101,13 @@ def scan(
         if str(kind) not in context.settings.off
     }
     groups = _groups(memories)
+
+    def step(done: int, total: int) -> None:
+        if cancelled():
+            raise Cancelled
+        report(Progress("compare memories", done, total))
+
+    context = replace(context, step=step)
     found: dict[str, ScannedGroup] = {}
     for number, (name, members) in enumerate(groups.items()):
         if cancelled():
@@ -99,7 +115,7 @@ def scan(
         if number % 64 == 0:
             report(Progress("review", number, len(groups)))
         finders = BY_STORE if name.startswith("store\0") else BY_ENTITY
-        mark = fingerprint(members)
+        mark = join_digests(map(digest, members))
         for kind, find in finders.items():
             if kind not in wanted:
                 continue

@@ -77,7 +77,7 @@ def test_a_change_on_disk_is_seen_and_marked(memtui: Start, tmp_path: Path) -> N
         )
         items.write_text(json.dumps(records))
         on.wait_for("Alice now likes coffee")
-        on.send("N")
+        on.send("\x0e")
         on.send("q")
         assert on.wait_for_end() == 0
 

@@ -99,7 +99,7 @@ async def test_what_another_program_writes_comes_up_marked(root: Path) -> None:
         await on.sees("Bob moved to Oslo")
         assert on.browse.memories.memory == stands_on, "the cursor stays on its memory"
         assert on.browse.memories.fresh
-        await on.press("N")
+        await on.press("ctrl+n")
         memory = on.browse.memories.memory
         assert memory is not None
         assert memory.content == "Bob moved to Oslo"

@@ -81,6 +81,16 @@ class ChangeActions:
             opens=True,
         )
 
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        """Give a memory a text that it, or one of its lineage, had once, after a preview."""
+        self._writer.ask(
+            lambda library: change_worker.preview_of(library.plan_restore_text(memory, former)),
+            lambda found: self.carry_out(found, (), True, "restore"),
+            self.failed,
+            "plan",
+            opens=True,
+        )
+
     def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
         """Do what was planned; with `ask`, only after a yes to its diff."""
         from memtui.tui.dialogs.diff import DiffScreen

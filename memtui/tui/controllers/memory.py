@@ -128,12 +128,19 @@ class MemoryActions:
             return
 
         def show(found: VersionHistory) -> None:
+            restore = None
+            if not screen.refusal("edit"):
+                restore = partial(screen.restore_text, memory)
             screen.app.push_screen(
-                HistoryScreen(found, screen.now), lambda ref: self.follow(ref) if ref else None
+                HistoryScreen(found, screen.now, restore),
+                lambda ref: self.follow(ref) if ref else None,
             )
 
-        screen.worker.ask(
-            lambda library: library.history(memory), show, None, "history", opens=True
+        screen.worker.run_present(
+            "history",
+            lambda library, job: library.history(memory, job.is_cancelled),
+            show,
+            holds_keys=True,
         )
 
     def _suspend(self) -> None:

@@ -85,7 +85,10 @@ class ReviewActions:
         """Scan in the background; a scan that still runs is given up."""
 
         def work(library: Library, job: Job) -> Queue:
-            return self._queue_of(library).scan(None, job.report, job.is_cancelled)
+            review = self._queue_of(library)
+            if self.queue is None and (last := review.last()) is not None:
+                job.call(self._show, last)
+            return review.scan(None, job.report, job.is_cancelled)
 
         self.is_scanning = True
         self._job = self._writer.worker.run(

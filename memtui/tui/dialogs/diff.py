@@ -13,6 +13,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
+from memtui.model import Memory
 from memtui.text.word_diff import diff_words
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.diff_lines import DiffLine, count_lines
@@ -70,6 +71,8 @@ class DiffScreen(FittingDialog[bool]):
 
 SIDE_BY_SIDE_FROM = 96
 """Columns from which the three texts are shown side by side."""
+COMPARED_SIDE_BY_SIDE_FROM = 70
+"""Columns from which two texts are shown side by side."""
 SHORT_BELOW = 70
 """Columns below which the footer shows one word per key."""
 LONGEST = 20_000
@@ -154,7 +157,7 @@ def _column(
     heading: str, now: str | None, base: str | None, palette: Palette, width: int
 ) -> list[list[Segment]]:
     """One text under its heading, with its differences from the base marked."""
-    lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]]
+    lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]] if heading else [[]]
     if now is None:
         return [*lines, [Segment(f" {NOT_THERE}", palette.faint)], []]
     shown = text.visible(now[:LONGEST])
@@ -180,4 +183,62 @@ def _side_by_side(
                 line.append(Segment("│ ", palette.rule))
             line += [*cells, Segment(" " * max(0, width - used))]
         lines.append(line)
+    return lines
+
+
+class CompareScreen(FittingDialog[None]):
+    """Two memories side by side, one below the other where there is no room, differences marked."""
+
+    AUTO_FOCUS = "TextWindow"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", show=False)]
+
+    def __init__(self, left: Memory, right: Memory) -> None:
+        super().__init__()
+        self._left, self._right = left, right
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box full") as box:
+            box.border_title = Content("Compare")
+            yield TextWindow()
+            yield KeyLine(id="compare-keys")
+
+    def on_mount(self) -> None:
+        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
+        self.call_after_refresh(self._fill)
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fill)
+
+    def _fill(self) -> None:
+        sheet = self.query_one(TextWindow)
+        width = max(20, sheet.size.width - 2)
+        left, right = self._left, self._right
+        beside = width >= COMPARED_SIDE_BY_SIDE_FROM
+        column = (width - 2) // 2 if beside else width
+        palette = sheet.palette
+        columns = [
+            [
+                *_about(left, right, palette, column),
+                *_column("", left.content, None, palette, column),
+            ],
+            [
+                *_about(right, left, palette, column),
+                *_column("", right.content, left.content, palette, column),
+            ],
+        ]
+        if beside:
+            sheet.show(_side_by_side(columns, column, palette))
+        else:
+            sheet.show([line for one in columns for line in one])
+
+
+def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+    """Headline and fields of a memory; fields that the other has too are quiet."""
+    lines = [[Segment(text.cut(f" {text.one_line(memory.headline, 400)}", width), palette.heading)]]
+    for name in ("store", "entity", "type", "importance", "status", "tags", "created"):
+        value, same = getattr(memory, name), getattr(memory, name) == getattr(other, name)
+        words = ", ".join(value) if isinstance(value, tuple) else value
+        words = text.date(memory.created) if name == "created" else str(words or "none")
+        shown = text.cut(f" {name:<11}{text.one_line(words)}", width)
+        lines.append([Segment(shown, palette.dim if same else palette.text)])
     return lines

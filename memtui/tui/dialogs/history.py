@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.insight.versions import TextVersion, VersionHistory
+    from memtui.model import Memory
     from memtui.tui.appearance import Palette
 
 LONGEST = 4_000
@@ -51,18 +52,25 @@ class VersionList(ListWindow):
     class Chosen(Message):
         """A version was double-clicked."""
 
+    class Moved(Message):
+        """Another version is under the cursor."""
+
     def __init__(self) -> None:
         super().__init__()
         self._lines: list[tuple[Sequence[Segment], str]] = []
+        self._first: dict[int, int] = {}
+        """First line of a version -> its number among those shown."""
 
     def show(self, versions: Sequence[Version], here: int) -> None:
         """Show the versions with the cursor on number `here`."""
         self._lines = []
+        self._first = {}
         cursor = 0
         for number, version in enumerate(versions):
             if self._lines:
                 self._lines.append(((), ""))
             cursor = len(self._lines) if number == here else cursor
+            self._first[len(self._lines)] = number
             for index, line in enumerate(version.lines):
                 self._lines.append((line, version.ref if not index else ""))
         self.reset(cursor=cursor)
@@ -70,6 +78,14 @@ class VersionList(ListWindow):
     @property
     def ref(self) -> str:
         return self._lines[self.cursor][1] if self.cursor < len(self._lines) else ""
+
+    @property
+    def number(self) -> int:
+        """Number of the version under the cursor; -1 if there is none."""
+        return self._first.get(self.cursor, -1)
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
 
     def line_count(self) -> int:
         return len(self._lines)
@@ -101,12 +117,26 @@ class HistoryScreen(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,H", "dismiss", show=False),
         Binding("enter", "choose", show=False),
+        Binding("r", "restore", show=False),
     ]
 
-    def __init__(self, history: VersionHistory, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        history: VersionHistory,
+        now: Callable[[], datetime],
+        restore: Callable[[Memory], None] | None = None,
+    ) -> None:
+        """
+        Args:
+            history: What to show.
+            now: The present, for ages.
+            restore: Plans to give the memory a former text again and asks; None where its store
+                cannot edit it.
+        """
         super().__init__()
         self._history = history
         self._now = now
+        self._restore = restore
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box tall") as box:
@@ -115,10 +145,32 @@ class HistoryScreen(Dialog[str]):
             yield KeyLine(id="history-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show(
-            [("↑↓", "version", ""), ("enter", "open", ""), ("esc", "back", "")]
-        )
+        self._show_keys()
         self.call_after_refresh(self._fill)
+
+    @on(VersionList.Moved)
+    def _show_keys(self) -> None:
+        keys = [("↑↓", "version", ""), ("enter", "open", "")]
+        if self._former is not None:
+            keys.append(("r", "restore this text", ""))
+        self.query_one(KeyLine).show([*keys, ("esc", "back", "")])
+
+    @property
+    def _former(self) -> Memory | None:
+        """The version under the cursor, if its text is not the present one and can be restored."""
+        versions, number = self._history.versions, self.query_one(VersionList).number
+        if self._restore is None or not 0 <= number < len(versions):
+            return None
+        version = versions[len(versions) - 1 - number]
+        own = self._history.lineage.memory
+        texts = (version.memory.title, version.memory.content)
+        return None if texts == (own.title, own.content) else version.memory
+
+    def action_restore(self) -> None:
+        former, restore = self._former, self._restore
+        if former is not None and restore is not None:
+            self.dismiss(None)
+            restore(former)
 
     def on_resize(self) -> None:
         self.call_after_refresh(self._fill)
@@ -132,6 +184,19 @@ class HistoryScreen(Dialog[str]):
             version = found.versions[index]
             lines = self._version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
+        if not found.is_complete:
+            words = text.cut("older versions were not read: git took too long", width)
+            blocks.append(
+                Version(
+                    "",
+                    (
+                        [
+                            Segment("○ ", versions.palette.faint),
+                            Segment(words, versions.palette.warning),
+                        ],
+                    ),
+                )
+            )
         for id in found.missing:
             words = text.cut(f"{text.one_line(id)}: not in this store", width)
             faint = versions.palette.faint
@@ -139,6 +204,7 @@ class HistoryScreen(Dialog[str]):
         own, shown = found.lineage.memory.ref, reversed(found.versions)
         here = next((i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0)
         versions.show(blocks, here)
+        self._show_keys()
         self.fit(rows=versions.line_count())
 
     def _version(

@@ -20,6 +20,8 @@ from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.controllers.stores import StoreActions
+from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.session_state import SessionState, status_values
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from memtui.config import Settings
     from memtui.library import Library
+    from memtui.model import Memory
     from memtui.tui.controllers.editing import EditingControllers
 
 LOOK = 0.05
@@ -40,14 +43,22 @@ class BrowseScreen(SearchableScreen):
     """Browse, search and edit the memories of the open stores."""
 
     def __init__(
-        self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
+        self,
+        open_library: Callable[[], Library],
+        sessions: SessionState,
+        now: datetime,
+        *,
+        shows_kept: bool = True,
     ) -> None:
+        """`shows_kept`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
+        self._shows_kept = shows_kept
         self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
+        self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
@@ -61,6 +72,8 @@ class BrowseScreen(SearchableScreen):
             InsightActions(self),
             AsOfActions(self),
             CopyActions(self),
+            self.stores,
+            ViewingActions(self),
             *asking,
         ):
             self._handlers = {**self._handlers, **controller.handlers()}
@@ -69,7 +82,8 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
-        self.kept_screen.show()
+        if self._shows_kept:
+            self.kept_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -82,6 +96,11 @@ class BrowseScreen(SearchableScreen):
         if view != self.view:
             self.set_view(view)
         self.update_keys()
+
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return self._sessions.seen
 
     # Acts
 
@@ -104,6 +123,9 @@ class BrowseScreen(SearchableScreen):
         if self._editing is None:
             raise RuntimeError(OPENING)
         return self._editing
+
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        self.editing.changes.restore_text(memory, former)
 
     def action_context(self) -> ActionContext:
         past = self.worker.past
@@ -201,6 +223,7 @@ class BrowseScreen(SearchableScreen):
         self.worker.watch()
         self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
         self.editing.begin()
+        self.stores.begin()
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:

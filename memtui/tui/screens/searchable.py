@@ -24,6 +24,7 @@ from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
@@ -51,6 +52,14 @@ class SearchableScreen(PaneScreen):
         """That search has been answered."""
         self._wanted = ""
         """Ref of a memory to stand on as soon as it is in the list."""
+
+    @property
+    def last_seen(self) -> datetime | None:
+        """When the stores were last open on the screen; None if unknown."""
+        return None
+
+    def restore_text(self, memory: Memory, former: Memory) -> None:
+        """Give a memory a text that it had once, after a preview."""
 
     # Asking
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui import text
@@ -51,6 +52,8 @@ class Detail(ListWindow):
         """Ref of the memory that the lines, scroll and selected reference belong to."""
         self._target = -1
         """Number of the selected reference among those that can be selected; -1 = none."""
+        self._match = -1
+        """Line of the match that was gone to last; -1 = none."""
         self._is_behind = False
         """The lines are still those of the previous memory."""
         self._trail: Sequence[str] = ()
@@ -144,6 +147,25 @@ class Detail(ListWindow):
             self._settle()
         self.redraw()
 
+    def step_match(self, step: int) -> None:
+        """Go to the next line of the text with a searched word (1) or to the previous one (-1)."""
+        self.catch_up()
+        seen = self.top <= self._match < self.top + self.page
+        start = self._match if seen else self.top - 1 if step > 0 else self.top + self.page
+        line = self._lines.find_match(self._words, start, step)
+        if line < 0:
+            self.app.notify(f"No {'further' if step > 0 else 'earlier'} match.", timeout=2)
+            return
+        self._match = line
+        if not self.top <= line < self.top + self.page:
+            self.top = max(0, min(line - self.page // 3, len(self._lines) - 1))
+            before = len(self._lines)
+            self._settle()
+            self._match += (len(self._lines) - before) * (step < 0)
+            if not self.top <= self._match < self.top + self.page:
+                self._match = line
+        self.redraw()
+
     def choose(self) -> None:
         """Follow the selected reference, or the only one."""
         self.catch_up()
@@ -165,6 +187,7 @@ class Detail(ListWindow):
         self._laid_out_for = width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
+        rows = len(before)
         if self._memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self._memory,
@@ -180,7 +203,7 @@ class Detail(ListWindow):
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
-            self.top, self._target, chosen = 0, -1, None
+            self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
         else:
             self._lines.adopt(before)
@@ -190,7 +213,12 @@ class Detail(ListWindow):
             self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
         self._go_to_passage()
         self._settle()
-        self.redraw()
+        self._strips.clear()
+        rows = max(rows, len(self._lines), 1)
+        if rows < self.page:  # what is blank stays blank
+            self.refresh(Region(0, 0, self.size.width, rows))
+        else:
+            self.refresh()
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
@@ -218,7 +246,7 @@ class Detail(ListWindow):
         return len(self._lines)
 
     def draw_key(self, index: int) -> Hashable:
-        return index, self._is_selected(index)
+        return index, self._is_selected(index), index == self._match
 
     def _is_selected(self, index: int) -> bool:
         lines = self._lines.targets
@@ -226,6 +254,11 @@ class Detail(ListWindow):
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line = self._lines[index]
+        if index == self._match and line.segments:
+            first, *rest = line.segments
+            if first.text.startswith(" "):
+                sign = Segment("▸", self.palette.match)
+                return Strip([sign, Segment(first.text[1:], first.style), *rest])
         if not self._is_selected(index):
             return Strip(line.segments)
         ground = self.palette.cursor(focused=self.has_focus)

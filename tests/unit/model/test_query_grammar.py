@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 
 from memtui import query as queries
 from memtui.model import Link, Memory
-from memtui.query import Condition, Group, Operator, Sort, Term, TermKind, format_query, parse_query
+from memtui.query import (
+    Condition,
+    Group,
+    Operator,
+    Sort,
+    Term,
+    TermKind,
+    format_query,
+    parse_query,
+    parser,
+)
 from memtui.search import columns, filters
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -203,3 +213,14 @@ def test_an_unknown_type_names_the_nearest() -> None:
     table = columns.build([memory(type="decision", links=(Link("x", "y"),))])
     said = filters.describe_unknown_value(table, parse_query("type:decison", NOW))
     assert said == "no memory has type 'decison'; did you mean decision?"
+
+
+@given(st.text(alphabet="abORANDT19é_ ", max_size=24) | st.lists(st.sampled_from(
+    ["OR", "AND", "NOT", "ORDER", "note", "Zürich", "東京", "ſ", "7", ""]
+)).map(" ".join), st.booleans())  # fmt: skip
+def test_a_line_of_plain_words_is_read_as_the_grammar_reads_it(line: str, typing: bool) -> None:
+    """Such lines take a short way."""
+    by_grammar = parser._Parser(line, NOW, typing).parse()
+    assert parse_query(line, NOW, typing=typing) == by_grammar
+    spans = [term.span for term in parse_query(line, NOW, typing=typing).terms]
+    assert spans == [term.span for term in by_grammar.terms]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memtui.model import Memory, Place
 from memtui.query import parse_query
-from memtui.search import columns, context, finder, postings
+from memtui.search import columns, context, finder, groups, postings
 from memtui.search.documents import to_document
 from memtui.search.finder import RankedHits
 from memtui.search.ranking import DEFAULTS
@@ -76,18 +76,18 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
         return (context.K1 + 1) * times / (times + context.K1)
 
     texts = [memory.content.split() for memory in memories]
-    groups = {m.entity: [o for o in memories if o.entity == m.entity] for m in memories}
+    held_together = {m.entity: [o for o in memories if o.entity == m.entity] for m in memories}
     held = [sum(word in text for text in texts) for word in words]
     known = [rarity(len(texts), n) if n else math.log1p(2 * len(texts) + 1) * 2.2 for n in held]
     among = [
-        sum(any(word in o.content.split() for o in group) for group in groups.values())
+        sum(any(word in o.content.split() for o in group) for group in held_together.values())
         for word in words
     ]
-    known_among = [rarity(len(groups), n) for n in among]
+    known_among = [rarity(len(held_together), n) for n in among]
     for memory in memories:
-        group = groups[memory.entity]
+        group = held_together[memory.entity]
         at = group.index(memory)
-        window = group[max(0, at - context.REACH) : at + context.REACH + 1]
+        window = group[max(0, at - groups.REACH) : at + groups.REACH + 1]
         has_word = bool(set(words) & set(memory.content.split()))
         near = sum(any(word in o.content.split() for o in window) for word in words)
         is_found = has_word or near >= context.MIN_TERMS_AROUND

@@ -71,7 +71,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
         )
     ]
     among = filters.FilteredSlots(filters.compile_filters(table, query), None)
-    slots = among.mask().nonzero()[0]
+    slots = among.mask.nonzero()[0]
     assert [made[slot] for slot in slots.tolist()] == found
     counted = aggregates.count_facets(among)
     assert counted.entity == Counter(e for memory in active for e in _entities(memory))

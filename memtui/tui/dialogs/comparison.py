@@ -1,0 +1,338 @@
+"""Comparison screen: what changed in the stores between two times, with word diffs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.strip import Strip
+from textual.widgets import Static
+
+from memtui import text
+from memtui.errors import MemtuiError
+from memtui.insight.comparison import Difference, DifferenceKind, count_by_store, to_markdown
+from memtui.progress import IsCancelled
+from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.file_prompt import ask_file
+from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.time_prompt import TimePrompt
+from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.list_window import ListWindow, TextWindow
+from memtui.tui.widgets.status_lines import KeyLine
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from memtui.library import Library
+    from memtui.query import TimeCondition
+    from memtui.tui.appearance import Palette
+    from memtui.tui.library_worker import LibraryWorker
+
+SIGNS = {
+    DifferenceKind.ADDED: "+",
+    DifferenceKind.CHANGED: "~",
+    DifferenceKind.SUPERSEDED: "↻",
+    DifferenceKind.REMOVED: "−",
+    DifferenceKind.RESTORED: "↶",
+}
+WIDE_FROM = 110
+"""Columns from which the text stands beside the list."""
+TEXT_FROM = 18
+"""Rows from which it stands below the list on a narrower screen; else the list is alone."""
+KIND_WIDTH, AGE_WIDTH, STORE_MAX = 10, 5, 16
+LONGEST = 8_000
+"""Characters of a text that are compared on the screen."""
+
+CompareTimes = Callable[["Library", datetime, "datetime | None", IsCancelled], Sequence[Difference]]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The times that are compared."""
+
+    since: datetime
+    until: datetime | None = None
+    """None: now."""
+    name: str = ""
+    """What the first time is, such as `since you last looked`."""
+
+
+class DifferenceList(ListWindow):
+    """One line per changed memory."""
+
+    class Moved(Message):
+        """Another difference is under the cursor."""
+
+    class Opened(Message):
+        """A difference was double-clicked."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        super().__init__(title="Changes")
+        self._now = now
+        self._shown: Sequence[Difference] = ()
+        self._empty = "comparing …"
+
+    def show(self, differences: Sequence[Difference], empty: str) -> None:
+        self._shown, self._empty = differences, empty
+        self.reset()
+        self.post_message(self.Moved())
+
+    @property
+    def difference(self) -> Difference | None:
+        return self._shown[self.cursor] if self.cursor < len(self._shown) else None
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
+
+    def line_count(self) -> int:
+        return len(self._shown)
+
+    def draw_key(self, index: int) -> Hashable:
+        return index
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([Segment(text.cut(f" {self._empty}", width), self.palette.faint)] * (y == 0))
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        each, palette = self._shown[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        age = text.short_ago(each.time, self._now()) if each.time else ""
+        store = text.cut(text.one_line(each.memory.store), STORE_MAX) if width >= 60 else ""
+        room = max(4, width - KIND_WIDTH - AGE_WIDTH - 7 - (len(store) + 1 if store else 0))
+        title = text.pad(text.cut(text.one_line(each.memory.headline, 400), room), room)
+        return Strip(
+            [
+                Segment("▌" if selected else " ", palette.accent + ground),
+                Segment(
+                    f"{SIGNS[each.kind]} {each.kind:<{KIND_WIDTH}} ",
+                    kind_style(each.kind, palette) + ground,
+                ),
+                Segment(f"{age:>{AGE_WIDTH}}  ", palette.dim + ground),
+                Segment(title, palette.text + ground),
+                Segment(f" {store} " if store else " ", palette.faint + ground),
+            ]
+        )
+
+
+def kind_style(kind: DifferenceKind, palette: Palette) -> Style:
+    if kind in (DifferenceKind.ADDED, DifferenceKind.RESTORED):
+        return palette.added
+    if kind is DifferenceKind.REMOVED:
+        return palette.removed + Style(strike=False)
+    return palette.status("superseded") if kind is DifferenceKind.SUPERSEDED else palette.accent
+
+
+def describe(each: Difference, palette: Palette, width: int) -> list[list[Segment]]:
+    """One difference as lines: what, when, where, by whom, and the text word by word."""
+    memory = each.memory
+    parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
+    parts += [memory.entity, f"by {each.by}" if each.by else ""]
+    said = " · ".join(text.one_line(part) for part in parts if part)
+    lines = [[Segment(f" {line}", palette.dim)] for line in text.wrap(said, width)]
+    if each.fields:
+        words = f"changed: {', '.join(each.fields)}"
+        lines += [[Segment(f" {line}", palette.dim)] for line in text.wrap(words, width)]
+    lines.append([])
+    styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
+    if each.kind is DifferenceKind.CHANGED and each.before is not None:
+        pieces = [(styles[kind], text.visible(piece)) for kind, piece in each.text_diff()]
+    else:
+        pieces = [(palette.text, text.visible((memory.content or memory.title)[:LONGEST]))]
+    lines += [[Segment(" "), *line] for line in wrap_pieces(pieces, width)]
+    if each.kind is DifferenceKind.SUPERSEDED and memory.superseded_by:
+        names = ", ".join(map(text.one_line, memory.superseded_by))
+        lines += [
+            [],
+            *([Segment(f" {part}", palette.dim)] for part in text.wrap(f"by {names}", width)),
+        ]
+    return lines
+
+
+class ComparisonScreen(Dialog[str]):
+    """Dismissed with the ref of the memory to open."""
+
+    CSS_PATH = "dialogs.tcss"
+    AUTO_FOCUS = "DifferenceList"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,N", "dismiss", show=False),
+        Binding("enter", "open", show=False),
+        Binding("t", "since", show=False),
+        Binding("u", "until", show=False),
+        Binding("f", "kinds", show=False),
+        Binding("x", "save", show=False),
+        Binding("right,l", "scroll_text(1)", show=False),
+        Binding("left,h", "scroll_text(-1)", show=False),
+    ]
+
+    def __init__(
+        self,
+        span: Span,
+        worker: LibraryWorker,
+        compare: CompareTimes,
+        now: Callable[[], datetime],
+        filtered: bool = False,
+    ) -> None:
+        """
+        Args:
+            span: The times to compare first.
+            worker: Runs the comparison in a background job.
+            compare: Compares the stores at two times.
+            now: The present.
+            filtered: Only memories that pass the filters of the list are compared.
+        """
+        super().__init__()
+        self._span, self._worker, self._compare, self._now = span, worker, compare, now
+        self._filtered = filtered
+        self.found: Sequence[Difference] = ()
+        self._kinds: frozenset[str] = frozenset()
+        """Kinds that are shown; all if empty."""
+        self._list = DifferenceList(now)
+        self._text = TextWindow(id="difference")
+        self._text.can_focus = False
+        self.working = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            yield Static("", id="comparison-head", classes="head", markup=False)
+            with Container(classes="split"):
+                yield self._list
+                yield self._text
+            yield KeyLine(id="comparison-keys")
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+        self._ask()
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        self.set_class(width < WIDE_FROM, "-stacked")
+        self.set_class(width < WIDE_FROM and height < TEXT_FROM, "-alone")
+        self.call_after_refresh(self._moved)
+        self._say_head()
+
+    def _ask(self) -> None:
+        span, self.working = self._span, True
+
+        def done(found: Sequence[Difference]) -> None:
+            self.working = False
+            self.found = found
+            self._show()
+
+        def failed(error: MemtuiError) -> None:
+            self.working = False
+            self._list.show((), str(error))
+
+        self._worker.run_present(
+            "compare",
+            lambda library, job: self._compare(library, span.since, span.until, job.is_cancelled),
+            self.if_open(done),
+            self.if_open(failed),
+        )
+        self._list.show((), "comparing …")
+        self._say_head()
+
+    @property
+    def _shown(self) -> list[Difference]:
+        return [each for each in self.found if not self._kinds or each.kind in self._kinds]
+
+    def _show(self) -> None:
+        keys = "t takes another time"
+        self._list.show(self._shown, f"nothing changed between these times; {keys}")
+        self._say_head()
+
+    def _say_head(self) -> None:
+        span = self._span
+        until = text.date(span.until) if span.until else "now"
+        parts = [f"{span.name or 'changes'}: {text.date(span.since)} to {until}"]
+        if not self.working:
+            counts = Counter(each.kind for each in self._shown)
+            parts += [f"{text.number(counts[kind])} {kind}" for kind in counts]
+            stores = count_by_store(self._shown)
+            if len(stores) > 1:
+                parts += [
+                    f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
+                    for store, kinds in stores.items()
+                ]
+        parts += ["filtered"] if self._filtered else []
+        head = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
+        self.query_one("#comparison-head", Static).update(Content(head))
+
+    @on(DifferenceList.Moved)
+    def _moved(self) -> None:
+        each = self._list.difference
+        width = max(20, self._text.size.width - 3)
+        self._text.show(describe(each, self.app.palette, width) if each else ())
+        keys = [("enter", "open", "")] if each is not None and each.after is not None else []
+        keys += [("t", "since", ""), ("u", "until", "")]
+        if self.found:
+            keys += [("f", "kinds", ""), ("x", "save", ""), ("←→", "scroll text", "")]
+        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+
+    # Keys
+
+    @on(DifferenceList.Opened)
+    def action_open(self) -> None:
+        each = self._list.difference
+        if each is not None and each.after is not None:
+            self.dismiss(each.memory.ref)
+
+    def action_scroll_text(self, step: int) -> None:
+        self._text.scroll_lines(step * max(1, self._text.page - 1))
+
+    def action_since(self) -> None:
+        def chosen(time: TimeCondition | None) -> None:
+            if time is not None:
+                self._span = Span(time.time, self._span.until)
+                self._ask()
+
+        prompt = TimePrompt("Changes since", self._now(), start=True, accept="compare")
+        self.app.push_screen(prompt, chosen)
+
+    def action_until(self) -> None:
+        def chosen(time: TimeCondition | None) -> None:
+            if time is not None:
+                until = time.time if time.text else None
+                self._span = Span(self._span.since, until, self._span.name)
+                self._ask()
+
+        prompt = TimePrompt("Changes until", self._now(), empty="empty: now", accept="compare")
+        self.app.push_screen(prompt, chosen)
+
+    def action_kinds(self) -> None:
+        counts = Counter(each.kind for each in self.found)
+        choices = [
+            Choice(kind, kind, count=counts[kind], chosen=kind in self._kinds)
+            for kind in DifferenceKind
+            if counts[kind]
+        ]
+
+        def chosen(kinds: tuple[str, ...] | None) -> None:
+            if kinds is not None:
+                self._kinds = frozenset(kinds)
+                self._show()
+
+        if choices:
+            self.app.push_screen(Picker("Kinds of change", choices), chosen)
+
+    def action_save(self) -> None:
+        if self.found:
+            span, shown = self._span, self._shown
+            until = span.until or self._now()
+            name = f"changes-{until.date().isoformat()}.md"
+            writers = {".md": lambda: to_markdown(shown, span.since, until)}
+            ask_file(self.app, "Save as Markdown", name, writers)

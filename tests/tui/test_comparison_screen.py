@@ -1,0 +1,74 @@
+"""What changed between two times: since the last look, another span, kinds, a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from textual.widgets import Input
+
+from memtui.tui.dialogs.comparison import ComparisonScreen
+
+from .sample_stage import changing
+from .stage import compare, stage, write_store
+
+SIZES = ((160, 45), (80, 24), (40, 12))
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_what_was_added_and_superseded(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with stage(write_store(tmp_path), size) as on:
+        await on.press("N", "t")
+        await on.type("2026-06-01")
+        await on.press("enter", "down")
+        compare(f"changes-{size[0]}x{size[1]}", await on.still())
+        assert "superseded" in on.text()
+
+
+async def test_since_i_last_looked_only_what_came_later(tmp_path: Path) -> None:
+    root, state = write_store(tmp_path / "store"), tmp_path / "state"
+    async with stage(root, state=state) as on:
+        on.app.leave()
+    path = root / "entities" / "people-bob" / "items.json"
+    records = json.loads(path.read_text())
+    new = {"id": "77777777-0000-4000-8000-000000000000", "createdAt": "2026-11-21T12:30:00Z"}
+    path.write_text(json.dumps([*records, {**records[0], **new, "content": "Bob moved to Oslo"}]))
+    async with stage(root, state=state) as on:
+        await on.press("N")
+        assert "since you last looked" in on.text()
+        assert "Bob moved to Oslo" in on.text()
+        assert "Alice" not in on.text()
+        await on.press("enter")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.content == "Bob moved to Oslo"
+
+
+async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
+    from memtui.changes import Act, Change
+
+    async with changing(tmp_path, "agent-memory") as on:
+        memory = on.first("agent-memory", status="active")
+        words = f"{memory.content} zebra"
+        edit = Change(Act.EDIT, memory.store, memory.ref, {"content": words})
+        on.library.apply(on.library.plan([edit]))
+        on.browse.worker.refresh()
+        await on.rest()
+        await on.keys("N", "f")
+        await on.keys("enter")
+        screen = on.app.screen
+        assert isinstance(screen, ComparisonScreen)
+        assert screen.found
+        report = tmp_path / "report.md"
+        await on.keys("x")
+        on.app.screen.query_one(Input).value = str(report)
+        await on.keys("enter")
+        assert report.read_text().startswith("# Memories from")
+
+
+async def test_nothing_changed_is_said(tmp_path: Path) -> None:
+    async with stage(write_store(tmp_path)) as on:
+        await on.press("N", "t")
+        await on.type("1h")
+        await on.press("enter")
+        assert "nothing changed between these times" in on.text()

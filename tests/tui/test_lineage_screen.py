@@ -1,0 +1,83 @@
+"""The history of a memory: edits, kept versions and git as word diffs, and a former text again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Act, Change
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.history import HistoryScreen
+
+from .sample_stage import ChangingStage, changing
+from .stage import compare, fact, stage, write_store
+
+SIZES = ((160, 45), (80, 24), (40, 12))
+CHAIN = {
+    "people/alice": [
+        fact(1, "Alice lives in Porto", "2026-05-10", status="historical"),
+        fact(2, "Alice lives in Lisbon", "2026-06-12", status="historical", supersedes=1),
+        fact(3, "Alice lives in Lisbon again", "2026-09-01", supersedes=2),
+    ]
+}
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_a_chain_of_three_is_a_diff_each(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with stage(write_store(tmp_path, CHAIN), size) as on:
+        await on.press("H")
+        compare(f"lineage-{size[0]}x{size[1]}", await on.still())
+
+
+async def edit(on: ChangingStage, ref: str, words: str) -> None:
+    memory = on.memory(ref)
+    change = Change(Act.EDIT, memory.store, ref, {"content": words})
+    on.library.apply(on.library.plan([change]))
+    on.browse.worker.refresh()
+    await on.rest()
+
+
+async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, "agent-memory", state=tmp_path / "state") as on:
+        memory = on.first("agent-memory", status="active")
+        await edit(on, memory.ref, f"{memory.content} zebra")
+        await on.stand(memory.ref)
+        await on.keys("H")
+        screen = on.app.screen
+        assert isinstance(screen, HistoryScreen)
+        assert "zebra" in on.text()
+        assert "former text" in on.text()
+        assert "restore this text" not in on.text(), "the present text needs no restoring"
+        await on.keys("j")
+        assert "restore this text" in on.text()
+        await on.keys("r")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert on.memory(memory.ref).content.endswith("zebra"), "nothing is written before a yes"
+        await on.keys("enter")
+        assert on.memory(memory.ref).content == memory.content
+        await on.keys("u")
+        assert on.memory(memory.ref).content.endswith("zebra")
+
+
+async def test_versions_of_git_are_shown_with_their_author(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory"):
+        pass
+    store = tmp_path / "stores" / "agent-memory"
+    author = {"GIT_AUTHOR_NAME": "Rosa", "GIT_AUTHOR_EMAIL": "rosa@example.org"}
+    committer = {"GIT_COMMITTER_NAME": "Rosa", "GIT_COMMITTER_EMAIL": "rosa@example.org"}
+    for words in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "first"]):
+        subprocess.run(
+            ["git", *words], cwd=store, check=True, env={**os.environ, **author, **committer}
+        )
+    async with changing(tmp_path, "agent-memory") as on:
+        memory = on.first("agent-memory", status="active")
+        await edit(on, memory.ref, "quite another text")
+        await on.stand(memory.ref)
+        await on.keys("H")
+        assert "git" in on.text()
+        assert "Rosa" in on.text()

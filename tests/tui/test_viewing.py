@@ -1,0 +1,127 @@
+"""Compare two memories, bookmarks, web addresses, matches inside a long text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.controllers.viewing import find_urls
+
+from .stage import Stage, fact, stage, write_store
+
+LONG = "\n\n".join(
+    f"Paragraph {number} speaks of {'harbour' if number % 40 == 7 else 'other'} things."
+    for number in range(200)
+)
+WEB = "See https://example.org/a_(b)?q=1#c, and (http://example.net/x). No ftp://example.org here."
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35)])
+async def test_two_marked_memories_are_compared(root: Path, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await on.press("/")
+        await on.type("lives status:all")
+        await on.press("enter", "space", "space", "|")
+        await on.sees("Compare")
+        shown = await on.still()
+        assert "Porto" in shown
+        assert "Lisbon" in shown
+        both = [line for line in shown.split("\n") if "Porto" in line and "Lisbon" in line]
+        assert both, "side by side"
+        assert "esc back" in shown
+
+
+async def test_only_two_memories_are_compared(root: Path) -> None:
+    async with stage(root) as on:
+        assert on.browse.refusal("compare") == "mark two memories to compare them"
+        await on.press("space", "space", "space")
+        assert on.browse.refusal("compare")
+
+
+async def test_a_bookmark_is_gone_to_and_kept_for_the_next_session(
+    root: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    async with stage(root, (80, 24), state=state) as on:
+        await on.press("G", "m")
+        await on.sees("no bookmarks yet")
+        await on.press("x")
+        marked = on.browse.detail.memory
+        await on.press("g", "'")
+        await on.sees("Go to bookmark")
+        await on.press("x")
+        assert on.browse.detail.memory == marked
+        on.app.leave()
+    async with stage(root, (80, 24), state=state) as on:
+        await on.press("g", "'")
+        assert marked is not None
+        await on.sees(marked.headline[:30])
+        await on.press("x")
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref == marked.ref
+
+
+def position(on: Stage) -> int:
+    return on.browse.detail._match
+
+
+async def test_matches_inside_a_long_text_are_gone_through(tmp_path: Path) -> None:
+    root = write_store(tmp_path, {"port": [fact(1, LONG, "2026-03-02")]})
+    async with stage(root, (80, 24)) as on:
+        assert on.browse.refusal("match.next") == "nothing is searched for"
+        await on.press("/")
+        await on.type("harbour")
+        await on.press("enter", "3")
+        down = []
+        for _ in range(5):
+            await on.press(")")
+            assert "▸Paragraph" in on.text()
+            down.append(position(on))
+        assert down == sorted(set(down)), "each further down"
+        await on.press(")")
+        assert position(on) == down[-1]
+        up = []
+        for _ in range(4):
+            await on.press("(")
+            up.append(position(on))
+        assert up == down[-2::-1]
+
+
+def test_addresses_are_found_whole_and_nothing_else() -> None:
+    assert find_urls(WEB) == ("https://example.org/a_(b)?q=1#c", "http://example.net/x")
+    for none in (
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "https://",
+        "http://\u202eevil.example",
+    ):
+        assert find_urls(none) == ()
+    assert find_urls("https://a.example/\x1b]0;x") == ("https://a.example/",)
+    assert len(find_urls(" ".join(f"http://a.example/{n}" for n in range(500)))) == 100
+
+
+async def test_an_address_is_shown_whole_before_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = tmp_path / "opened"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+    browser.chmod(0o755)
+    url = "https://example.org/" + "a-long-path/" * 12
+    root = write_store(tmp_path / "store", {"web": [fact(1, f"Read {url} first", "2026-03-02")]})
+    monkeypatch.setenv("BROWSER", f"{browser} %s &")
+    async with stage(root, (80, 24), toasts=True) as on:
+        await on.press("ctrl+g")
+        await on.sees("Open URL in browser?")
+        shown = "".join(part.strip(" │") for part in on.text().split("\n"))
+        assert url in shown
+        await on.press("escape")
+        assert not opened.exists()
+        await on.press("ctrl+g", "c")
+        assert on.app.clipboard == url
