@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_MEMORY = frozenset({"new"})
 """Actions that are about no memory in particular."""
-_TRANSFER = frozenset({"export", "import", "copy.to"})
+_TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
 _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
 
