@@ -237,6 +237,8 @@ ACTIONS: tuple[Action, ...] = (
     _change("context", "P", "context",
         "Context: what an agent would be given for a task", (), (ANYWHERE,)),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),
+    _change("compare.stores", "%", "compare stores",
+        "What two stores both say, and what only one of them knows", (), (ANYWHERE,)),
     _action("stores", "0", "stores", "Choose the stores that are open"),
     _action("as_of", "@", "as of", "Show what was believed at a time, or the present again"),
     _action("theme", "T", "theme", "Change theme"),

@@ -150,6 +150,11 @@ class MemtuiApp(AppInterface):
         else:
             await super().on_event(event)
 
+    def on_app_focus(self) -> None:
+        """The person comes back, perhaps from the program that writes the memories."""
+        if self.browse.is_ready:
+            self.browse.worker.refresh()
+
     # Starting
 
     def on_mount(self) -> None:
@@ -203,6 +208,11 @@ class MemtuiApp(AppInterface):
         self.is_ending = True
         self._keep_drafts()
         await super()._shutdown()
+
+    def wait_for_writes(self) -> None:
+        """Wait for jobs that write, once the screens are gone."""
+        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
+            self.browse.worker.jobs.wait()
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
@@ -295,6 +305,10 @@ class MemtuiApp(AppInterface):
         """Keep a search under a name. Raises ConfigError."""
         self.saved[name] = query
         self._save(("saved", name), query)
+
+    def remove_filter(self, name: str) -> None:
+        self._save(("saved", name), None)
+        self.saved.pop(name, None)
 
     def _save(self, key: str | tuple[str, ...], value: Any) -> None:
         if self.launch.config_file is not None:
