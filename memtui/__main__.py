@@ -18,7 +18,12 @@ def main() -> int:
         return 0
     from memtui.cli.main import run
 
-    return run(arguments)
+    code = run(arguments)
+    if "memtui.tui.app" in sys.modules:
+        from memtui.tui import leave
+
+        leave(code)
+    return code
 
 
 if __name__ == "__main__":

@@ -5,22 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
-from memtui.cli.store_selection import load_library, show_stores
+from memtui.cli.store_selection import find_catalog, load_library, nothing_open, show_stores
 from memtui.errors import Refused
-from memtui.text import number, one_line
+from memtui.text import number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreSummary
 
 
 _UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
@@ -48,7 +49,7 @@ def demo() -> int:
 
         roots = [str(root) for _, root in registry.detect_within(copy)]
         date_files(roots)
-        return show_stores(roots)
+        return show_stores(roots, looks=False)
 
 
 def date_files(roots: Sequence[str]) -> None:
@@ -70,10 +71,10 @@ def date_files(roots: Sequence[str]) -> None:
 @store_option
 @json_option
 def stores(stores: Sequence[str], as_json: bool) -> None:
-    """List stores: label, format, path, number of memories, unreadable files.
+    """List stores by project and program: label, memories, last write, path, unreadable files.
 
-    Also lists changes of yours that another program has overwritten in the last seven days; W on
-    the screen reapplies them.
+    Stores that were closed on the screen are marked. Also lists changes of yours that another
+    program has overwritten in the last seven days; W on the screen reapplies them.
     """
     from memtui.stores.registry import format_faults
 
@@ -81,39 +82,80 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
         package = f" of {fault.package}" if fault.package else ""
         said = f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}"
         click.echo(said, err=as_json)
-    library = load_library(stores)
-    states = library.snapshot.stores
+    from memtui.library.store_catalog import project_name
+
+    library, found = _summarize(stores)
     overwritten = _overwritten_by_label(library)
     if as_json:
-        print_json(
-            [
-                {
-                    "label": state.label,
-                    "format": state.format,
-                    "path": str(state.root),
-                    "memories": state.count,
-                    "writable": not state.read_only,
-                    "read_only": state.read_only,
-                    "unreadable": [asdict(item) for item in state.unreadable],
-                    "overwritten": [
-                        {"number": number, "title": title, "reason": reason}
-                        for number, title, reason in overwritten[state.label]
-                    ],
-                }
-                for state in states
-            ]
-        )
+        formats = {state.label: state.format for state in library.snapshot.stores}
+        print_json([_record(each, formats, overwritten) for each in found])
         return
-    for state in states:
-        closed = f"  read-only: {one_line(state.read_only)}" if state.read_only else ""
-        print(
-            f"{state.label:<16}  {state.format:<14}  {number(state.count):>8}  "
-            f"{one_line(str(state.root))}{closed}"
-        )
-        for item in state.unreadable:
-            print(f"  unreadable  {one_line(item.file)}: {one_line(item.reason)}")
-        for action, title, reason in overwritten[state.label]:
-            print(f"  overwritten  {one_line(title)} (number {action} in the log): {reason}")
+    project = None
+    for each in found:
+        if each.project != project:
+            project = each.project
+            print(one_line(project_name(each)))
+        _print_summary(each, overwritten)
+
+
+def _summarize(names: Sequence[str]) -> tuple[Library, list[StoreSummary]]:
+    """The stores of these names, else all that are known, read and described."""
+    from memtui.library.store_catalog import KnownStore, StoreCatalog, contents_of
+
+    if names:
+        library = load_library(names)
+        listed = [KnownStore(s.root, s.format, s.label) for s in library.stores]
+        folder, home = Path.cwd(), Path.home()
+        catalog = StoreCatalog(lambda _: library, listed=listed, folder=folder, home=home)
+        return library, catalog.describe(listed, contents_of(library))
+    catalog = find_catalog(())
+    known = catalog.chosen() if catalog.is_listed else catalog.known()
+    if not known:
+        raise nothing_open(catalog)
+    library = catalog.open(known)
+    library.load()
+    return library, catalog.describe(known, contents_of(library))
+
+
+Overwritten = Mapping[str, Sequence[tuple[int, str, str]]]
+"""Label -> number, title and reason of the changes that were overwritten."""
+
+
+def _record(
+    each: StoreSummary, formats: Mapping[str, str], overwritten: Overwritten
+) -> dict[str, Any]:
+    label = each.store.label
+    return {
+        "label": label,
+        "format": formats[label],
+        "program": each.program,
+        "project": str(each.project),
+        "path": str(each.store.root),
+        "open": each.is_open,
+        "memories": each.count,
+        "last_write": each.last_write.isoformat() if each.last_write else None,
+        "writable": not each.read_only,
+        "read_only": each.read_only,
+        "unreadable": [asdict(item) for item in each.unreadable],
+        "overwritten": [
+            {"number": number, "title": title, "reason": reason}
+            for number, title, reason in overwritten.get(label, ())
+        ],
+    }
+
+
+def _print_summary(each: StoreSummary, overwritten: Overwritten) -> None:
+    closed = "" if each.is_open else "  closed"
+    locked = f"  read-only: {one_line(each.read_only)}" if each.read_only else ""
+    age = short_ago(each.last_write, datetime.now(UTC))
+    print(
+        f"  {pad(each.store.label, 18)}  {pad(one_line(each.program), 16)}  "
+        f"{number(each.count):>8}  {pad(age, 4)}  {one_line(str(each.store.root))}{closed}{locked}"
+    )
+    for item in each.unreadable:
+        print(f"    unreadable  {one_line(item.file)}: {one_line(item.reason)}")
+    for action, title, reason in overwritten.get(each.store.label, ()):
+        print(f"    overwritten  {one_line(title)} (number {action} in the log): {reason}")
 
 
 def _overwritten_by_label(library: Library) -> dict[str, list[tuple[int, str, str]]]:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from memtui.text import one_line
 if TYPE_CHECKING:
     from memtui.config import Settings, StorePath
     from memtui.library import Library
+    from memtui.library.store_catalog import KnownStore, StoreCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,10 @@ class Root:
     """Name of the format, or `name:profile`; empty: as it is recognised."""
 
 
-def show_stores(names: Sequence[str]) -> int:
+def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
     """Open the screen on the stores that these paths or labels name, or on the default ones.
+
+    With `looks` the screen also offers the stores that are found and not open.
 
     Without a terminal a summary is printed instead. This runs without click, which starts faster.
 
@@ -41,6 +45,7 @@ def show_stores(names: Sequence[str]) -> int:
         StoreError: A name is neither a path nor a label.
     """
     refuse_missing(names)
+    named = [Path(name).absolute() for name in names]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         from memtui.cli.output import print_summary
 
@@ -48,7 +53,16 @@ def show_stores(names: Sequence[str]) -> int:
         return 0
     from memtui.tui import start
 
-    return start(lambda: open_library(names), roots=[Path(name).absolute() for name in names])
+    @cache
+    def catalog() -> StoreCatalog:
+        return find_catalog(names, looks=looks)
+
+    def open_chosen() -> Library:
+        if all(Path(name).exists() for name in names):
+            return catalog().open(catalog().chosen())
+        return open_library(names)
+
+    return start(open_chosen, roots=named, catalog=catalog)
 
 
 def load_library(names: Sequence[str]) -> Library:
@@ -86,10 +100,40 @@ def open_library(names: Sequence[str]) -> Library:
     Raises:
         StoreError: A name is neither a path nor a label, or there is no store at all.
     """
+    catalog = find_catalog(names)
+    labels = [name for name in names if not Path(name).exists()]
+    known = catalog.known() if labels else catalog.chosen()
+    if not known:
+        if labels:
+            raise _unknown(labels[0], ())
+        raise nothing_open(catalog)
+    library = catalog.open(known)
+    if not labels:
+        return library
+    known_labels = [store.label for store in library.stores]
+    for label in labels:
+        if label not in known_labels:
+            raise _unknown(label, known_labels)
+    named = {os.path.realpath(root.path) for root in _named(names)}
+    inside = [s.label for s in library.stores if os.path.realpath(s.root) in named]
+    return library.only([*labels, *inside])
+
+
+def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
+    """The stores that these names allow for, without opening one.
+
+    Paths alone stand for themselves: nothing else is open, and no choice is remembered.
+
+    Args:
+        names: Paths, or labels of stores that are opened by default.
+        looks: Whether stores in known places are looked for too.
+
+    Raises:
+        StoreError: A name can only be a path and does not exist.
+    """
     from memtui import config, paths
     from memtui.cli.error_log import start_log
-    from memtui.library import Library
-    from memtui.search.ranking import read_weights
+    from memtui.library.store_catalog import KnownStore, StoreCatalog
 
     refuse_missing(names)
     start_log()
@@ -97,30 +141,48 @@ def open_library(names: Sequence[str]) -> Library:
     for problem in loaded.problems:
         print(f"memtui: {one_line(str(problem))}", file=sys.stderr)
     settings = loaded.settings
-    named = [root for name in names if Path(name).exists() for root in _roots_within(Path(name))]
-    labels = [name for name in names if not Path(name).exists()]
-    roots = named if names and not labels else [*named, *_default_roots(settings)]
-    if not roots:
-        if labels:
-            raise _unknown(labels[0], ())
-        raise StoreError("no memory stores found", do="try `memtui PATH` or `memtui demo`")
-    library = Library.open(
-        [root.path for root in roots],
+    roots = _named(names)
+    by_path = bool(names) and all(Path(name).exists() for name in names)
+    if not by_path:
+        roots += _listed_roots(settings)
+    return StoreCatalog(
+        lambda stores: _open(stores, settings),
+        listed=[KnownStore(root.path, root.format, root.label) for root in roots],
+        folder=Path.cwd() if looks else None,
+        home=Path.home() if looks else None,
+        state=None if by_path else paths.state_folder(),
+    )
+
+
+def _named(names: Sequence[str]) -> list[Root]:
+    return [root for name in names if Path(name).exists() for root in _roots_within(Path(name))]
+
+
+def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
+    from memtui import paths
+    from memtui.library import Library
+    from memtui.search.ranking import read_weights
+
+    return Library.open(
+        [store.root for store in stores],
         cache=paths.cache_folder(),
         state=paths.state_folder(),
-        labels=[root.label for root in roots],
-        formats=[root.format for root in roots],
+        labels=[store.label for store in stores],
+        formats=[store.format for store in stores],
         weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
         rules=settings.rules,
         embedding=settings.embedding,
     )
-    if not labels:
-        return library
-    known = [store.label for store in library.stores]
-    for label in labels:
-        if label not in known:
-            raise _unknown(label, known)
-    return library.only([*labels, *(store.label for store in library.stores[: len(named)])])
+
+
+def nothing_open(catalog: StoreCatalog) -> StoreError:
+    """Why no store is open, and what to do."""
+    if catalog.known():
+        return StoreError(
+            "every store is closed",
+            do="open one in `memtui`, or name its path: `memtui stores` lists them",
+        )
+    return StoreError("no memory stores found", do="try `memtui PATH` or `memtui demo`")
 
 
 def refuse_missing(names: Sequence[str]) -> None:
@@ -133,7 +195,8 @@ def refuse_missing(names: Sequence[str]) -> None:
 def _roots_within(path: Path, label: str = "") -> list[Root]:
     from memtui.library import opening
 
-    return [Root(root, label) for root in opening.roots_within(path)]
+    found = opening.stores_within(path)
+    return [Root(root, label, format) for root, format in found]
 
 
 def _roots_of(store: StorePath) -> list[Root]:
@@ -143,19 +206,12 @@ def _roots_of(store: StorePath) -> list[Root]:
     return _roots_within(store.path, store.label)
 
 
-def _default_roots(settings: Settings) -> list[Root]:
-    """List the stores of MEMTUI_STORES, else of config.toml, else of the default locations."""
-    from memtui.library import opening
-
+def _listed_roots(settings: Settings) -> list[Root]:
+    """List the stores of MEMTUI_STORES, else of config.toml; none: those that are found."""
     if listed := os.environ.get("MEMTUI_STORES", ""):
         paths = [Path(path) for path in listed.split(os.pathsep) if path]
         return [root for path in paths for root in _roots_within(path)]
-    if settings.stores:
-        return [root for store in settings.stores for root in _roots_of(store)]
-    return [
-        Root(found.root, format=found.format.name)
-        for found in opening.discover(Path.cwd(), Path.home())
-    ]
+    return [root for store in settings.stores for root in _roots_of(store)]
 
 
 def _unknown(name: str, labels: Sequence[str]) -> StoreError:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memtui.errors import SaveError
@@ -57,6 +57,16 @@ def locked(path: Path, state: Path, patience: float = PATIENCE) -> Iterator[None
                 os.close(foreign)
     finally:
         os.close(own)
+
+
+def make_foreign_lock(path: Path) -> None:
+    """Make `NAME.lock` beside a file, where its program locks that and may just be starting.
+
+    A failure is ignored: saving goes on without it, as it does beside programs that do not lock.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with suppress(OSError):
+        os.close(os.open(f"{path}.lock", flags, 0o644))
 
 
 def _open_foreign_lock(path: Path) -> int | None:

@@ -316,6 +316,10 @@ class Library(LibraryReader):
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
 
+    def last_writes(self) -> dict[str, datetime]:
+        """Store label -> time of change of its newest file, as of the last scan."""
+        return self._loaded.last_writes()
+
     def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
         """Compare the current memories of two open stores.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from threading import RLock
 
@@ -218,6 +219,12 @@ class LoadedStores:
         """Store label -> bytes of its files."""
         with self.lock:
             return {cache.store.label: cache.bytes_on_disk() for cache in self.caches}
+
+    def last_writes(self) -> dict[str, datetime]:
+        """Store label -> time of change of its newest file."""
+        with self.lock:
+            found = {cache.store.label: cache.last_write() for cache in self.caches}
+        return {label: time for label, time in found.items() if time is not None}
 
 
 def _state_of(cache: StoreCache) -> StoreState:

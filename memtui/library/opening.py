@@ -72,9 +72,13 @@ def _store_of(path: Path, format: str) -> FoundStore:
     return FoundStore(known, root, profile)
 
 
-def roots_within(path: Path) -> list[Path]:
-    """Roots of the store at this path, or of those in its folders; else the path itself."""
-    return [root for _, root in registry.detect_within(path.absolute())] or [path]
+def stores_within(path: Path) -> list[tuple[Path, str]]:
+    """Root and format of the store at this path, or of those in its folders.
+
+    Where none is recognised the path itself without a format, so that opening it says why.
+    """
+    found = registry.detect_within(path.absolute())
+    return [(root, known.name) for known, root in found] or [(path, "")]
 
 
 def discover(folder: Path, home: Path) -> list[FoundStore]:

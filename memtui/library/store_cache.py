@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.errors import UnreadableFile
@@ -127,6 +128,12 @@ class StoreCache:
         for key in self._files.keys() - self._sizes.keys():
             self._sizes[key] = sum(map(_size, self._files[key]))
         return sum(self._sizes.values())
+
+    def last_write(self) -> datetime | None:
+        """Time of change of the newest file of this store, as of the last scan."""
+        times = [_time(file) for files in self._files.values() for file in files]
+        newest = max(times, default=0.0)
+        return datetime.fromtimestamp(newest, UTC) if newest > 0 else None
 
     def back_up(self, state: Path, cancelled: IsCancelled) -> None:
         """Copy each JSON file that was read without faults into the state folder.
@@ -298,6 +305,13 @@ def _back_up_file(path: Path, root: Path, state: Path) -> None:
         data = read_bytes(path, root)
         if len(data) <= LARGEST_BACKUP:
             backups.save_copy(real_path(path), data, state)
+
+
+def _time(file: str) -> float:
+    try:
+        return os.stat(file).st_mtime
+    except (OSError, ValueError):
+        return 0.0
 
 
 def _size(file: str) -> int:

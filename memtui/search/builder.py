@@ -19,6 +19,7 @@ from pathlib import Path
 
 import memtui
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.search import child_processes
 
 log = logging.getLogger(__name__)
 
@@ -72,15 +73,8 @@ def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) ->
         log.warning("the process that builds the index cannot be started: %s", error)
         return False
     try:
-        for line in _lines(child, cancelled):
-            message = json.loads(line)
-            if message["what"] == "done":
-                return True
-            if message["what"] == "failed":
-                log.warning("indexing of %s failed: %s", generation.parent, message["why"])
-                return False
-            report(Progress(message["what"], int(message["done"]), int(message["total"])))
-        log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
+        with child_processes.noted(child):
+            return _follow(child, generation, report, cancelled)
     except TimeoutError:
         log.warning("indexing of %s hung and was killed", generation.parent)
     except Cancelled:
@@ -92,6 +86,22 @@ def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) ->
         child.wait()
         if child.stdout is not None:
             child.stdout.close()
+    return False
+
+
+def _follow(
+    child: subprocess.Popen[bytes], generation: Path, report: Report, cancelled: IsCancelled
+) -> bool:
+    """Pass on what the child reports; whether it has done its work. Raises as `_lines`."""
+    for line in _lines(child, cancelled):
+        message = json.loads(line)
+        if message["what"] == "done":
+            return True
+        if message["what"] == "failed":
+            log.warning("indexing of %s failed: %s", generation.parent, message["why"])
+            return False
+        report(Progress(message["what"], int(message["done"]), int(message["total"])))
+    log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
     return False
 
 

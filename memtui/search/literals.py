@@ -75,6 +75,27 @@ def _record_pattern(typed: str) -> re.Pattern[bytes]:
     return re.compile(re.escape(escaped), re.IGNORECASE)
 
 
+_STRUCTURE = frozenset(":,{}[]-.+")
+"""Signs that stand in every record, between its fields or in its times."""
+
+
+def _sign_pattern(sign: str) -> re.Pattern[bytes]:
+    """A pattern for the records with this sign; one of structure must stand in an indexed field.
+
+    Otherwise a search for a colon alone would decode every record: 1 s at 33,000.
+    """
+    if sign not in _STRUCTURE:
+        return _record_pattern(sign)
+    mark = re.escape(sign.encode())
+    plain = rb'[^"\\%s]*+' % mark
+    before = rb"%s(?:\\.%s)*+" % (plain, plain)
+    listed = rb'\[(?:"(?:[^"\\]|\\.)*+",)*?"'
+    return re.compile(
+        rb'"(?:(?:title|content|entity|type|source)":"|(?:tags|also_entities)":%s)%s%s'
+        % (listed, before, mark)
+    )
+
+
 class LiteralSearch:
     """Looks into the texts of the memories of a table."""
 
@@ -98,13 +119,13 @@ class LiteralSearch:
         pattern = compile_literal(typed, is_prefix=is_prefix)
         if not whole_words:
             pattern = re.compile(pattern.pattern.removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)"))
-        slots = self._rows.candidate_slots(_record_pattern(typed))
         if _is_only_signs(typed):
             sign = typed.strip()
+            slots = self._rows.candidate_slots(_sign_pattern(sign))
             return np.array(
                 [at for at in self._iterate(slots) if self._has_sign(at, sign)], np.int64
             )
-        return self._check(slots, pattern)
+        return self._check(self._rows.candidate_slots(_record_pattern(typed)), pattern)
 
     def filter(self, slots: Sequence[int] | Longs, typed: str, *, is_prefix: bool = False) -> Longs:
         """Those of the slots whose memory holds this text as typed. Raises Cancelled."""

@@ -19,6 +19,7 @@ from threading import Thread
 from typing import IO
 
 from memtui.progress import Cancelled, IsCancelled, never
+from memtui.search import child_processes
 
 CPU_LIMIT = 2
 """Seconds of computing for all texts of a query; 33,000 short ones take a tenth of one."""
@@ -77,7 +78,7 @@ def scan(
         )
     except (OSError, ValueError):
         return RegexHits((), is_complete=False)
-    with child:
+    with child, child_processes.noted(child):
         stdin, child.stdin = child.stdin, None  # or `communicate` would wait for it
         writer = Thread(target=_write, args=(stdin, data), daemon=True)
         writer.start()

@@ -51,6 +51,9 @@ class Format:
     fallback: Callable[[Path], Path | None] | None = None
     """The root if a person names this path and no format recognises it; never used in a search for
     stores. None: there is none."""
+    program: Callable[[Path], str] | None = None
+    """Name of the program that writes the store at a root, where several write this format; costs
+    a few stat calls. None: the title up to its colon."""
     profiles: tuple[str, ...] = ()
     """Names of the variants that a person can choose instead of the one that is recognised. The
     stores then have a method `choose(name)`, which raises ConfigError."""

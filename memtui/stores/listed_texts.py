@@ -170,7 +170,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
             raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
         values["rating"] = RATING_OF[str(changed["importance"])]
     if "tags" in changed:
-        values["tags"] = _tags(changed["tags"])
+        values["tags"] = _own_tags(changed["tags"], memory, context)
     if values:
         edits += context.sidecar_entry(memory).set(**values)
     plan = plan_one(change, memory, edits)
@@ -181,6 +181,12 @@ def _tags(value: object) -> list[str]:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words")
     return [tag for tag in dict.fromkeys(str(each).strip() for each in value) if tag]
+
+
+def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
+    """The tags that the sidecar holds: without those that the text itself gives."""
+    native = set(memory.tags).difference(context.sidecar.entry(memory.id).get("tags", ()))
+    return [tag for tag in _tags(value) if tag not in native]
 
 
 def _refuse_twin(file: ListFile, group: str, text: str) -> None:
@@ -249,10 +255,9 @@ def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
     new = file.natural_id(item.group, wanted)
     if new == memory.id or any(other.id == new for other in file.items):
         raise Refused("another memory has the name of this text", do="edit it instead")
-    tags = change.fields.get("tags", memory.tags)
     entry = {
         "supersedes": [memory.id],
-        "tags": _tags(tags),
+        "tags": _own_tags(change.fields.get("tags", memory.tags), memory, context),
         "pinned": memory.pinned or None,
         "created": to_iso_seconds(context.now),
     }

@@ -21,10 +21,12 @@ from memtui.stores import (
     agent_memory,
     ambient,
     claude_code,
+    codex,
     engram,
     hermes,
     markdown_folder,
     mcp_memory,
+    openclaw,
     simple_memory,
     workspace,
 )
@@ -46,7 +48,9 @@ FORMATS: tuple[Format, ...] = (
     workspace.FORMAT,
     claude_code.FORMAT,
     mcp_memory.FORMAT,
+    codex.FORMAT,
     hermes.FORMAT,
+    openclaw.FORMAT,
     markdown_folder.FORMAT,
 )
 """memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
@@ -268,6 +272,21 @@ def discover(
     near = ((known, _detected(known, path)) for known, path in _candidates(folder, home, variables))
     found = [(known, root) for known, root in near if root is not None]
     return _once([*found, *detect_within(folder)])
+
+
+def program_of(format: str, root: Path) -> str:
+    """Name of the program that writes the store at this root.
+
+    Args:
+        format: name of its format, or `name:profile`; the name itself where it is not known.
+    """
+    known = format_of(format.partition(":")[0])
+    if known is None:
+        return format
+    titled = known.title.partition(":")[0]
+    return (
+        titled if known.program is None else _attempt(known, partial(known.program, root), titled)
+    )
 
 
 def row_digest(name: str) -> str | None:

@@ -25,6 +25,7 @@ class LoadLimit:
     """Of UTF-8."""
     tokens: int | None = None
     """By `memtui.text.tokens.estimate_tokens`."""
+    characters: int | None = None
     source: str = ""
     """Document or program that states the limit."""
 
@@ -98,6 +99,8 @@ def find_cut(text: str, limit: LoadLimit) -> int:
     cut = len(text)
     if limit.lines is not None:
         cut = min(cut, _line_offset(text, limit.lines))
+    if limit.characters is not None:
+        cut = min(cut, limit.characters)
     if limit.bytes is not None:
         encoded = text.encode("utf-8", "surrogatepass")
         if len(encoded) > limit.bytes:

@@ -12,12 +12,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from memtui.errors import TerminalError
 
 if TYPE_CHECKING:
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
 
 FRAMES = "250"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
@@ -58,6 +59,17 @@ def _end(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
+def leave(code: int) -> NoReturn:
+    """End the process at once: no thread that only reads is waited for, no process goes on."""
+    from memtui.search import child_processes
+
+    child_processes.kill_all()
+    for file in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            file.flush()
+    os._exit(code)
+
+
 def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
     """Say why a terminal cannot show the screen, and what can be done.
 
@@ -80,12 +92,20 @@ def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
         )
 
 
-def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) -> int:
+def start(
+    library: Library | Callable[[], Library],
+    roots: Sequence[Path] = (),
+    catalog: Callable[[], StoreCatalog] | None = None,
+) -> int:
     """Show the screen until it is left; returns the exit code.
 
-    `library` may be a function that opens it: it is then called after the first paint, so that
-    nothing of the library delays it.
+    Args:
+        library: The open stores, or a function that opens them: it is then called after the first
+            paint, so that nothing of the library delays it.
+        roots: The stores that were named, to tell their session from others'.
+        catalog: Gives the stores to choose from; called in a background job.
     """
+    import asyncio
     import gc
 
     refuse_terminal(os.environ, sys.stdout.encoding)
@@ -106,10 +126,13 @@ def start(library: Library | Callable[[], Library], roots: Sequence[Path] = ()) 
             cache=paths.cache_folder(),
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
             sixteen_colours=themes.has_sixteen_colours(os.environ),
+            catalog=catalog,
             roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
         )
         app = MemtuiApp(launch)
-        app.run(mouse=loaded.settings.mouse)
+        # Not `app.run`: closing its loop would wait for every thread that still reads.
+        asyncio.Runner().run(app.run_async(mouse=loaded.settings.mouse))
+        app.wait_for_writes()
     if app.has_draft:
         with contextlib.suppress(OSError):
             print("memtui: what you wrote is kept; the next start offers it.", file=sys.stderr)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
+    from memtui.library import Library
     from memtui.tui.clipboard import CopyOutcome
 
 
@@ -149,6 +150,11 @@ class MemtuiApp(AppInterface):
         else:
             await super().on_event(event)
 
+    def on_app_focus(self) -> None:
+        """The person comes back, perhaps from the program that writes the memories."""
+        if self.browse.is_ready:
+            self.browse.worker.refresh()
+
     # Starting
 
     def on_mount(self) -> None:
@@ -162,6 +168,18 @@ class MemtuiApp(AppInterface):
         gc.freeze()
         gc.enable()
         self.browse.worker.open()
+
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores: a screen of its own with a library of its own takes the place."""
+        former = self.browse
+        self._keep_session()
+        self.sessions = SessionState(self.launch)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_kept=False)
+        former.worker.close()
+        # Textual takes away a callback of the former screen, which the first screen has not.
+        former._push_result_callback(former, None)
+        self.switch_screen(self.browse)
+        self.call_after_refresh(self.browse.worker.open)
 
     async def action_quit(self) -> None:
         self.leave()
@@ -190,6 +208,11 @@ class MemtuiApp(AppInterface):
         self.is_ending = True
         self._keep_drafts()
         await super()._shutdown()
+
+    def wait_for_writes(self) -> None:
+        """Wait for jobs that write, once the screens are gone."""
+        if hasattr(self, "browse"):  # it ended before there was a screen otherwise
+            self.browse.worker.jobs.wait()
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
@@ -282,6 +305,10 @@ class MemtuiApp(AppInterface):
         """Keep a search under a name. Raises ConfigError."""
         self.saved[name] = query
         self._save(("saved", name), query)
+
+    def remove_filter(self, name: str) -> None:
+        self._save(("saved", name), None)
+        self.saved.pop(name, None)
 
     def _save(self, key: str | tuple[str, ...], value: Any) -> None:
         if self.launch.config_file is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
     from memtui.tui.clipboard import CopyOutcome
     from memtui.tui.key_queue import KeyQueue
@@ -44,6 +45,8 @@ class Launch:
     """Folders of theme files, later ones over earlier ones."""
     sixteen_colours: bool = False
     """The terminal has no more: the theme of its own colours is used."""
+    catalog: Callable[[], StoreCatalog] | None = None
+    """The stores to choose from; called in a worker. None: there is nothing to choose."""
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
@@ -86,6 +89,10 @@ class AppInterface(App[None]):
         """Save a search under a name. Raises ConfigError."""
         raise NotImplementedError
 
+    def remove_filter(self, name: str) -> None:
+        """Delete a saved search. Raises ConfigError."""
+        raise NotImplementedError
+
     def save_setting(self, setting: Setting, value: Any) -> None:
         """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
         raise NotImplementedError
@@ -100,6 +107,10 @@ class AppInterface(App[None]):
 
     def redraw(self) -> None:
         """Draw every widget and every cell of the terminal again."""
+        raise NotImplementedError
+
+    def reopen(self, open_library: Callable[[], Library]) -> None:
+        """Show other stores, on a screen made anew; what was searched for stays."""
         raise NotImplementedError
 
     def leave(self) -> None:

@@ -20,6 +20,8 @@ class FileWatcher:
         self._folders = sorted({root if root.is_dir() else root.parent for root in roots})
         self._touched = touched
         self._ended = threading.Event()
+        self.is_watching = True
+        """False once the system reports no changes."""
         threading.Thread(target=self._watch, name="watch", daemon=True).start()
 
     def end(self) -> None:
@@ -39,4 +41,5 @@ class FileWatcher:
             ):
                 self._touched(frozenset(path for _, path in changes))
         except (OSError, RuntimeError):
+            self.is_watching = False
             return  # no inotify, too many watches, a folder gone: the re-scan sees it anyway

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.message import Message
@@ -42,6 +43,8 @@ class Job:
         self._on_progress = on_progress
         self._is_stopped = False
         self._worker: Worker[None] | None = None
+        self.ended = Event()
+        """Set when its thread has nothing more to do."""
 
     def is_cancelled(self) -> bool:
         """Whether a newer job took its place or a person stopped it."""
@@ -81,6 +84,8 @@ class JobRunner:
 
     def __init__(self, host: JobHost) -> None:
         self._host = host
+        self._needed: set[Job] = set()
+        """Jobs that run and must come to their end."""
 
     def start(
         self,
@@ -92,6 +97,7 @@ class JobRunner:
         replaces: bool = True,
         holds_keys: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
+        only_reads: bool = False,
     ) -> Job:
         """Run `work` in a thread.
 
@@ -103,8 +109,11 @@ class JobRunner:
             replaces: Cancel the jobs of the group that still run; their results are dropped.
             holds_keys: Keep the next keys back until the end, because it opens a dialog.
             on_progress: Gets the progress; default: the end of the search line.
+            only_reads: It writes nothing but the cache, so the program may end in its midst.
         """
         job = Job(self._host, on_progress)
+        if not only_reads:
+            self._needed = {other for other in self._needed if not other.ended.is_set()} | {job}
         release = self._host.app.key_queue.hold() if holds_keys else None
 
         def end(tell: Callable[[], object] | None) -> None:
@@ -118,6 +127,12 @@ class JobRunner:
 
         def run() -> None:
             job._worker = get_current_worker()
+            try:
+                run_work()
+            finally:
+                job.ended.set()
+
+        def run_work() -> None:
             try:
                 answer = work(job)
             except (MemtuiError, Cancelled) as error:
@@ -137,6 +152,12 @@ class JobRunner:
 
         self._host.run_worker(run, group=group, exclusive=replaces, thread=True, name=group)
         return job
+
+    def wait(self) -> None:
+        """Wait for all jobs that may have written something; the app has ended."""
+        for job in self._needed:
+            if job._worker is not None:  # its thread has begun
+                job.ended.wait()
 
     def call_soon(self, function: Callable[[], object]) -> None:
         """Call a function on the screen's thread, from any thread."""

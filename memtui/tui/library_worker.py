@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from importlib import import_module
-from time import monotonic
+from time import monotonic, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
@@ -36,6 +36,11 @@ MARKDOWN = "memtui.tui.markdown_lines"
 OPENING = "the stores are still being opened"
 REFRESH_EVERY = 1.0
 """Seconds between two looks at the stores; the design asks for changes within two."""
+REFRESH_SHARE = 0.003
+"""Share of the processor that the looks take while nothing happens and the system reports changes:
+half of the budget of an idle screen."""
+LONGEST_PAUSE = 15.0
+"""Seconds between two looks then: some file systems report no changes of other machines."""
 TYPING = 0.5
 """Seconds after a search in which the next letter is expected, so that no refresh begins."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
@@ -61,6 +66,10 @@ class LibraryWorker:
         self._searched = 0.0
         """When a search was last started, by the monotonic clock."""
         self._watcher: FileWatcher | None = None
+        self._refreshed = 0.0
+        """When the stores were last looked at, by the monotonic clock."""
+        self._refresh_cost = 0.0
+        """Seconds of processor time that it took."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
         self._present: MemorySet | None = None
@@ -111,7 +120,7 @@ class LibraryWorker:
 
     def open(self) -> None:
         """Open the stores, read their rows, make the index; post as it goes."""
-        self.jobs.start("open", self._open)
+        self.jobs.start("open", self._open, only_reads=True)
 
     def _open(self, job: Job) -> None:
         try:
@@ -165,18 +174,20 @@ class LibraryWorker:
 
     def refresh(self, touched: Collection[str] = ()) -> None:
         """Read what changed in the stores, in the `touched` files first."""
-        self.jobs.start("refresh", lambda job: self._refresh(touched, job))
+        self.jobs.start("refresh", lambda job: self._refresh(touched, job), only_reads=True)
 
     def _refresh(self, touched: Collection[str], job: Job) -> None:
         library = self.present
         if library is None or self.is_writing:
             return
+        begun = thread_time()
         news = bool(touched) and library.refresh_files(touched)
         if news:
             self._show_news(library, job)
         if library.refresh():
             self._show_news(library, job)
             news = True
+        self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun
         if self._losses is not None and (reports := self._losses.check(library)):
             job.post(messages.LossesSeen(reports))
         if news:
@@ -217,10 +228,28 @@ class LibraryWorker:
             roots = [store.root for store in self.present.stores]
             self._watcher = FileWatcher(roots, self._touched)
 
+    def close(self) -> None:
+        """Stop watching, and close the journal: other stores take the place of these."""
+        if self._watcher is not None:
+            self._watcher.end()
+        if self.library is not None:
+            self.library.close()
+
     def refresh_unless_typing(self) -> None:
-        """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second."""
-        if monotonic() - self._searched > TYPING:
+        """Refresh, but not in the middle of a word: 100,000 memories take a fifth of a second.
+
+        Where the system reports changes, less often the more it costs.
+        """
+        now = monotonic()
+        if now - self._searched > TYPING and now - self._refreshed >= self._pause:
             self.refresh()
+
+    @property
+    def _pause(self) -> float:
+        """Seconds to wait after a refresh."""
+        if self._watcher is None or not self._watcher.is_watching:
+            return 0.0
+        return min(LONGEST_PAUSE, self._refresh_cost / REFRESH_SHARE)
 
     def _touched(self, files: Collection[str]) -> None:
         self.jobs.call_soon(lambda: self.refresh(files))
@@ -232,7 +261,7 @@ class LibraryWorker:
         self._number += 1
         self._searched = monotonic()
         number = self._number
-        self.jobs.start("find", lambda job: self._find(query, unit, number, job))
+        self.jobs.start("find", lambda job: self._find(query, unit, number, job), only_reads=True)
         return number
 
     def _find(self, query: Query, unit: Unit | None, number: int, job: Job) -> None:
@@ -261,7 +290,7 @@ class LibraryWorker:
 
     def find_fresh(self, query: Query) -> None:
         """Ask which memories came since the stores were last looked at."""
-        self.jobs.start("fresh", lambda job: self._find_fresh(query, job))
+        self.jobs.start("fresh", lambda job: self._find_fresh(query, job), only_reads=True)
 
     def _find_fresh(self, query: Query, job: Job) -> None:
         if self.library is not None:
@@ -271,7 +300,7 @@ class LibraryWorker:
 
     def relate(self, memory: Memory) -> None:
         """Ask what a memory refers to."""
-        self.jobs.start("relate", lambda job: self._relate(memory, job))
+        self.jobs.start("relate", lambda job: self._relate(memory, job), only_reads=True)
 
     def _relate(self, memory: Memory, job: Job) -> None:
         if self.library is not None:

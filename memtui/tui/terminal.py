@@ -7,15 +7,20 @@ drafts are kept. Writing to a terminal that was closed must not block.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
+import selectors
 import signal
 import subprocess
+from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from textual._time import get_time
+from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
 from memtui import text
@@ -26,6 +31,9 @@ if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+READ_SIZE = 4096
+LONGEST_WAIT = 0.5
+"""Seconds between two checks of the thread that reads keys whether the app has ended."""
 CHECK_INTERVAL = 1.0
 """Seconds between two checks that the terminal still exists, for when SIGHUP is ignored."""
 
@@ -39,6 +47,9 @@ class TerminalDriver(LinuxDriver):
         super().__init__(app, **options)
         self._file: Any = _OutputFile(self._file)
         self._is_watched = False
+        self._wake = os.pipe()
+        os.set_blocking(self._wake[0], False)
+        """What is written into it ends the thread that reads keys."""
 
     def start_application_mode(self) -> None:
         loop = asyncio.get_running_loop()
@@ -49,6 +60,38 @@ class TerminalDriver(LinuxDriver):
             self._is_watched = True
             self._check_hangup(loop)
         super().start_application_mode()  # type: ignore[no-untyped-call]
+
+    def run_input_thread(self) -> None:
+        """Read keys until the app ends.
+
+        As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
+        the app ends, and so needs a fifth of a second to end.
+        """
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")().decode
+        is_ending = False
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            selector.register(self._wake[0], selectors.EVENT_READ)
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._wake[0], READ_SIZE)  # was meant for the thread before
+            # The event too: a signal may start this thread while the one before is ended.
+            while not (is_ending or self.exit_event.is_set()):
+                until = parser._timeout_time
+                wait = LONGEST_WAIT if until is None else until - get_time()
+                for key, _ in selector.select(min(LONGEST_WAIT, max(0.0, wait))):
+                    if key.fd == self._wake[0]:
+                        is_ending = True
+                    elif data := decode(os.read(key.fd, READ_SIZE)):
+                        for event in parser.feed(data):
+                            self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
+
+    def disable_input(self) -> None:
+        if self._key_thread is not None and self._key_thread.is_alive():
+            os.write(self._wake[1], b"x")
+        super().disable_input()
 
     def _check_hangup(self, loop: asyncio.AbstractEventLoop) -> None:
         poll = select.poll()

@@ -21,20 +21,17 @@ from memtui.upkeep.proposals import (
     propose,
 )
 from memtui.upkeep.similarity import (
-    cosine,
     groups_of,
     is_same_statement,
     jaccard,
     similar_pairs,
+    similar_vectors,
     tfidf_vectors,
     words_of,
 )
 
 _MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
 """Kinds that are one statement each; documents, notes and episodes are never merged."""
-_LEAST_SHARED = 0.4
-"""Jaccard under which no cosine of two short texts reaches the limit of a cluster; measured on the
-sample data, it only saves comparisons."""
 _IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _TITLE = 60
@@ -69,7 +66,7 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
     texts = [words_of(_text(one)) for one in found]
     settings = context.settings
     by_group: list[tuple[int, int]] = []
-    for pair in similar_pairs(texts, settings.duplicate, settings.fewest_words):
+    for pair in similar_pairs(texts, settings.duplicate, settings.fewest_words, context.step):
         one, other = found[pair.first], found[pair.second]
         if _may_be_merged(one, other, context) and is_same_statement(_text(one), _text(other)):
             by_group.append((pair.first, pair.second))
@@ -110,11 +107,12 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
     vectors = tfidf_vectors([_text(one) for one in memories])
     settings, rules_of = context.settings, context.rules_of
     pairs = []
-    for pair in similar_pairs(texts, _LEAST_SHARED, settings.fewest_words):
+    for pair in similar_vectors(vectors, settings.cluster, context.step):
         one, other = memories[pair.first], memories[pair.second]
-        if cosine(vectors[pair.first], vectors[pair.second]) < settings.cluster:
+        shared = texts[pair.first], texts[pair.second]
+        if min(map(len, shared)) < settings.fewest_words:
             continue
-        is_duplicate = pair.score >= settings.duplicate and one.entity == other.entity
+        is_duplicate = one.entity == other.entity and jaccard(*shared) >= settings.duplicate
         if is_duplicate or not _may_be_merged(one, other, context):
             continue
         if is_same_statement(_text(one), _text(other)):

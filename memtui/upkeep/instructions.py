@@ -14,6 +14,8 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from memtui.upkeep.instruction_languages import PHRASES as FOREIGN
+
 _PERSON = r"(?:the |any |a )?(?:user|human|person|reviewer|owner|operator|anyone|anybody|team)s?\b"
 _EARLIER = (
     r"(?:previous|prior|earlier|former|above|existing|original|safety|system|all|any|your|these)\b"
@@ -176,7 +178,8 @@ IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 
 _PATTERNS = {
-    reason: re.compile("|".join(phrases), re.IGNORECASE) for reason, phrases in PHRASES.items()
+    reason: re.compile("|".join((*phrases, *FOREIGN.get(reason, ()))), re.IGNORECASE)
+    for reason, phrases in PHRASES.items()
 }
 _SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(

@@ -19,6 +19,7 @@ from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
 from memtui.model import Memory
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.upkeep.similarity import Step, no_step
 
 
 class ProposalKind(StrEnum):
@@ -120,6 +121,8 @@ class UpkeepContext:
     """Whether the store can do an act on a memory."""
     rules_of: Callable[[str], UpkeepRules] = lambda _label: GENERAL_RULES
     """The rules of a store, by its label."""
+    step: Step = no_step
+    """Called within long comparisons; it reports how far they are, and raises to stop them."""
     merged: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """Address of a clone's remote -> its merged branches, of the clones that were named."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -101,6 +101,13 @@ def scan(
         if str(kind) not in context.settings.off
     }
     groups = _groups(memories)
+
+    def step(done: int, total: int) -> None:
+        if cancelled():
+            raise Cancelled
+        report(Progress("compare memories", done, total))
+
+    context = replace(context, step=step)
     found: dict[str, ScannedGroup] = {}
     for number, (name, members) in enumerate(groups.items()):
         if cancelled():

@@ -12,8 +12,17 @@ import difflib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+Step = Callable[[int, int], None]
+STEP = 512
+"""Texts between two calls of a step."""
+
+
+def no_step(_done: int, _total: int) -> None:
+    """Neither reports nor stops."""
+
 
 _WORD = re.compile(r"\w+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -123,7 +132,7 @@ class SimilarPair:
 
 
 def similar_pairs(
-    texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1
+    texts: Sequence[frozenset[str]], threshold: float, fewest: int = 1, step: Step = no_step
 ) -> Iterator[SimilarPair]:
     """Every pair of word sets with a Jaccard of at least the threshold.
 
@@ -131,11 +140,14 @@ def similar_pairs(
         texts: The words of each text.
         threshold: More than 0, at most 1.
         fewest: Words that a text needs to be compared.
+        step: Called now and then with the texts done and their number; what it raises ends it.
     """
     counts = Counter(word for words in texts for word in words)
     ordered = [sorted(words, key=lambda word: (counts[word], word)) for words in texts]
     by_word: defaultdict[str, list[int]] = defaultdict(list)
-    for position in sorted(range(len(texts)), key=lambda at: len(texts[at])):
+    for done, position in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
+        if done % STEP == STEP - 1:
+            step(done, len(texts))
         words, size = texts[position], len(texts[position])
         if size < fewest:
             continue
@@ -173,6 +185,40 @@ def tfidf_vectors(texts: Sequence[str]) -> list[dict[str, float]]:
         length = math.sqrt(sum(weight * weight for weight in weights.values())) or 1.0
         vectors.append({word: weight / length for word, weight in weights.items()})
     return vectors
+
+
+def similar_vectors(
+    vectors: Sequence[Mapping[str, float]], threshold: float, step: Step = no_step
+) -> Iterator[SimilarPair]:
+    """Every pair of vectors of length 1 with a cosine of at least the threshold.
+
+    With the rarest words first, two such vectors share a word before the place from which the rest
+    of each is shorter than the threshold: what they share after it cannot reach the threshold
+    (Bayardo, Ma, Srikant: Scaling up all pairs similarity search, 2007).
+
+    Args:
+        vectors: Weight of each word; empty ones are similar to none.
+        threshold: More than 0, at most 1.
+        step: As for `similar_pairs`.
+    """
+    spread = Counter(word for vector in vectors for word in vector)
+    by_word: defaultdict[str, list[int]] = defaultdict(list)
+    for position, vector in enumerate(vectors):
+        if position % STEP == STEP - 1:
+            step(position, len(vectors))
+        rest = 1.0
+        candidates: dict[int, None] = {}
+        for word in sorted(vector, key=lambda one: (spread[one], one)):
+            if rest < threshold * threshold - 1e-9:
+                break
+            rest -= vector[word] ** 2
+            if spread[word] > 1:
+                candidates.update(dict.fromkeys(by_word[word]))
+                by_word[word].append(position)
+        for other in candidates:
+            score = cosine(vector, vectors[other])
+            if score >= threshold:
+                yield SimilarPair(other, position, score)
 
 
 def groups_of(pairs: Sequence[tuple[int, int]]) -> list[list[int]]:

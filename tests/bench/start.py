@@ -12,6 +12,7 @@ program on a file of the same texts, whose path is put at the end of its command
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import statistics
 import sys
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from memtui import __file__ as memtui_package
 from memtui.library import Library
 from tests.bench import corpus
 from tests.bench.probe import Reaction, Terminal
@@ -34,6 +36,8 @@ BARE = (
     "        yield Static('READY')\n"
     "Bare().run()\n"
 )
+COMPILED = {"PYTHONDONTWRITEBYTECODE": ""}
+"""As installed: the bytecode of memtui is there, as that of Textual is."""
 TYPED = "session timeout ret"
 """Typed letter by letter into the search line."""
 
@@ -50,7 +54,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 @contextmanager
 def running(command: Sequence[str], **environment: str) -> Iterator[Terminal]:
     """A program that is ended however the measuring goes."""
-    terminal = Terminal(command, **environment)
+    terminal = Terminal(command, **{**COMPILED, **environment})
     try:
         yield terminal
     finally:
@@ -199,6 +203,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=COMMAND")
     options = parser.parse_args()
+    compileall.compile_dir(Path(memtui_package).parent, quiet=2)
     print(f"load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for count in map(int, options.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:

@@ -222,4 +222,8 @@ async def test_looks(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
         await on.press("V")
         await select(on, "lives in")
-        compare(f"review-{size[0]}x{size[1]}", await on.still())
+        await on.still()
+        box = on.app.screen.query_one(".box").region
+        strips = on.app.screen._compositor.render_strips()[box.y : box.bottom]
+        lines = [strip.crop(box.x, box.right).text.rstrip() for strip in strips]
+        compare(f"review-{size[0]}x{size[1]}", "\n".join(lines))

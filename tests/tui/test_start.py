@@ -12,6 +12,7 @@ HEAVY = (
     "watchfiles",
     "sqlite3",
     "yaml",
+    "memtui.library",
     "memtui.tui.dialogs.dialog",
 )
 """Each takes a good part of the time to the first paint; they are loaded when first used."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Edit, TextEdit
 from memtui.errors import UnreadableFile
+from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
 from memtui.stores.hermes import editing
-from memtui.stores.hermes.layout import CONFIG, LOCK, MEMORY, NAMES, memory_folder
+from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
 from memtui.stores.hermes.records import ENTITIES, entry_memories
 from memtui.stores.hermes.rules import (
     DELIMITER,
@@ -115,11 +115,5 @@ class HermesStore(FileStore[ListContext]):
         """Make the edits under Hermes's lock: a lock on a file beside, which saving waits for."""
         for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
             if os.path.basename(file) in NAMES:
-                _make_lock_file(f"{file}{LOCK}")
+                make_foreign_lock(Path(file))
         super().apply(edits, recorder)
-
-
-def _make_lock_file(path: str) -> None:
-    """Make the file that is locked, as Hermes does; `save_transaction` locks it if it exists."""
-    with suppress(OSError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))

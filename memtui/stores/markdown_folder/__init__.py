@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.markdown_folder.layout import configured_folders, detect, plain_folder
+from memtui.stores.markdown_folder.layout import (
+    configured_folders,
+    detect,
+    plain_folder,
+    profile_of,
+)
 from memtui.stores.markdown_folder.rules import PROFILES
 
 FORMAT = Format(
@@ -15,6 +20,7 @@ FORMAT = Format(
     nearby=(".", ".serena/memories", "memory-bank"),
     configured=configured_folders,
     fallback=plain_folder,
+    program=lambda root: profile_of(root).title,
     profiles=tuple(PROFILES),
     transfer=TransferSupport(
         convert=lazy_function("memtui.stores.markdown_folder.importing", "convert"),

@@ -20,6 +20,7 @@ from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
+from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
@@ -42,14 +43,22 @@ class BrowseScreen(SearchableScreen):
     """Browse, search and edit the memories of the open stores."""
 
     def __init__(
-        self, open_library: Callable[[], Library], sessions: SessionState, now: datetime
+        self,
+        open_library: Callable[[], Library],
+        sessions: SessionState,
+        now: datetime,
+        *,
+        shows_kept: bool = True,
     ) -> None:
+        """`shows_kept`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
+        self._shows_kept = shows_kept
         self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
+        self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
@@ -63,6 +72,7 @@ class BrowseScreen(SearchableScreen):
             InsightActions(self),
             AsOfActions(self),
             CopyActions(self),
+            self.stores,
             ViewingActions(self),
             *asking,
         ):
@@ -72,7 +82,8 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
-        self.kept_screen.show()
+        if self._shows_kept:
+            self.kept_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -212,6 +223,7 @@ class BrowseScreen(SearchableScreen):
         self.worker.watch()
         self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
         self.editing.begin()
+        self.stores.begin()
 
     @on(messages.FreshFound)
     def _fresh_found(self, event: messages.FreshFound) -> None:

@@ -20,6 +20,7 @@ from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
+from memtui.tui.line_compositor import LineCompositor
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
@@ -70,6 +71,7 @@ class PaneScreen(ActionScreen):
 
     def __init__(self) -> None:
         super().__init__()
+        self._compositor = LineCompositor()
         self.pane = Pane.MEMORIES
         self.zoomed = False
         self.half = False

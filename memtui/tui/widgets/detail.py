@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
+from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui import text
@@ -186,6 +187,7 @@ class Detail(ListWindow):
         self._laid_out_for = width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
+        rows = len(before)
         if self._memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self._memory,
@@ -211,7 +213,12 @@ class Detail(ListWindow):
             self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
         self._go_to_passage()
         self._settle()
-        self.redraw()
+        self._strips.clear()
+        rows = max(rows, len(self._lines), 1)
+        if rows < self.page:  # what is blank stays blank
+            self.refresh(Region(0, 0, self.size.width, rows))
+        else:
+            self.refresh()
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""

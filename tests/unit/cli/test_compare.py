@@ -45,7 +45,7 @@ def test_what_both_say_and_what_one_knows(
 def test_of_one_subject_only(
     call: Call, stores: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("compare", *stores, "--entity", "projects/shop-api", "--json") == 0
+    assert call("compare", *stores, "--entity", "shop-api", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert (len(found["shared"]), len(found["only_left"]), found["only_right"]) == (1, 1, [])
 

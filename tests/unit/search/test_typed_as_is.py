@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,9 +16,9 @@ from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
-from memtui.model import Memory
+from memtui.model import Memory, to_record
 from memtui.query import Query, Term, parse_query
-from memtui.search import catalog, columns, hidden_matches, matching, postings
+from memtui.search import catalog, columns, hidden_matches, literals, matching, postings
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import ProvisionalIndex
@@ -269,3 +271,20 @@ def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign
     by_cache, by_memory = LiteralSearch(Rows(parts)), LiteralSearch(Rows([table]))
     assert by_cache.find(sign).tolist() == by_memory.find(sign).tolist() != []
     assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()
+
+
+@given(
+    st.lists(st.text(alphabet='a:,{}[]-.+"\\é', max_size=6), min_size=1, max_size=4),
+    st.sampled_from(':,{}[]-.+"\\'),
+)
+def test_a_sign_of_the_records_structure_is_found_in_every_field_that_is_searched(
+    drawn: list[str], sign: str
+) -> None:
+    """The bytes of cached records are searched for it, and no record with it is left out."""
+    pattern = literals._sign_pattern(sign)
+    for name in ("title", "content", "entity", "type", "source", "tags", "also_entities"):
+        value = tuple(drawn) if name in ("tags", "also_entities") else "".join(drawn)
+        held = replace(memory(0, "x"), **{name: value})  # type: ignore[arg-type]
+        record = json.dumps(to_record(held), separators=(",", ":")).encode()
+        if sign in "".join(drawn):
+            assert pattern.search(record), name

@@ -170,7 +170,7 @@ def test_a_fault_in_one_format_stops_nothing(tmp_path: Path) -> None:
     shut.mkdir()
     done = fresh.memtui("stores", "--store", place, "--store", shut)
     assert done.returncode == 0, done.stderr
-    assert f"{'jotter':<16}  {'jotter':<14}" in done.stdout
+    assert f"{'jotter':<18}  {'Jotter':<16}" in done.stdout
     for name, reason in (
         ("absent", "ModuleNotFoundError: No module named 'absent'"),
         ("faulty", "ZeroDivisionError: division by zero"),

@@ -38,3 +38,6 @@ HIDDEN = [
 ]
 POISONED = [*_lines("poisoned_memories.txt"), *HIDDEN]
 HONEST = _lines("honest_memories.txt")
+BY_LANGUAGE = [tuple(line.split("\t")) for line in _lines("instructions_by_language.tsv")]
+"""(language, kind or `honest`, `tuning` or `held out`, text); the rules for six languages were
+written with the first half in view and never changed for the second."""

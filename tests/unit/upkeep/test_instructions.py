@@ -18,7 +18,7 @@ from memtui.upkeep.instructions import (
     find_suspicions,
 )
 
-from .labelled_instructions import HIDDEN, HONEST, POISONED
+from .labelled_instructions import BY_LANGUAGE, HIDDEN, HONEST, POISONED
 
 FOUND, FALSE = 0.80, 0.02
 """At least, and at most, of the labelled memories."""
@@ -42,6 +42,22 @@ def test_the_labelled_memories(figures: Callable[[str], None]) -> None:
     figures(
         f"T23 planted instructions: {len(POISONED) - len(missed)} of {len(POISONED)} named,"
         f" {len(false)} of {len(HONEST)} honest memories named"
+    )
+
+
+@pytest.mark.parametrize(("half", "least"), [("tuning", 0.95), ("held out", 0.3)])
+def test_six_languages(half: str, least: float, figures: Callable[[str], None]) -> None:
+    lines = [line for line in BY_LANGUAGE if line[2] == half]
+    planted = [text for _, kind, _, text in lines if kind != "honest"]
+    honest = [text for _, kind, _, text in lines if kind == "honest"]
+    assert {language for language, *_ in lines} == {"de", "ja", "es", "fr", "pt", "zh"}
+    found = [text for text in planted if find_suspicions(text)]
+    false = [text for text in honest if find_suspicions(text)]
+    assert len(found) >= least * len(planted), set(planted) - set(found)
+    assert len(false) <= 0.1 * len(honest), false
+    figures(
+        f"planted instructions in six languages, {half}: {len(found)} of {len(planted)} named,"
+        f" {len(false)} of {len(honest)} honest lines named"
     )
 
 

@@ -1,0 +1,266 @@
+"""The stores that can be opened, named by a person or found in known places; which are open.
+
+A store that is found is open unless a person closed it; with a list of stores (config.toml, paths
+on the command line), those of the list are open, and others only if a person opened them. What a
+person chose is kept in the state folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from memtui.errors import MemtuiError
+from memtui.library.library import Library
+from memtui.library.opening import unique_label
+from memtui.paths import write_private
+from memtui.stores import registry
+from memtui.stores.base import Unreadable
+
+FILE = "store_choice.json"
+MOST_CHOICES = 500
+"""Stores whose choice is kept; the oldest are dropped first."""
+MOST_BYTES = 1_000_000
+"""A larger file is not one of memtui's."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownStore:
+    """A store that can be opened."""
+
+    root: Path
+    format: str
+    """Name of its format, or `name:profile`; empty: as it is recognised when it is opened."""
+    label: str = ""
+
+    @property
+    def key(self) -> str:
+        """The same whichever way leads to the store."""
+        return f"{self.format.partition(':')[0]}:{os.path.realpath(self.root)}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSummary:
+    """A store as lists of stores show it."""
+
+    store: KnownStore
+    program: str
+    """Which writes it."""
+    project: Path
+    """The folder it belongs to: a project, or the home folder."""
+    is_here: bool
+    """It belongs to the folder memtui was started in."""
+    is_open: bool
+    count: int = 0
+    last_write: datetime | None = None
+    """Time of change of its newest file."""
+    unreadable: tuple[Unreadable, ...] = ()
+    read_only: str = ""
+
+
+Open = Callable[[Sequence[KnownStore]], Library]
+
+
+class StoreCatalog:
+    """Finds stores, knows which are to be open, and opens them."""
+
+    def __init__(
+        self,
+        open_stores: Open,
+        *,
+        listed: Sequence[KnownStore] = (),
+        folder: Path | None = None,
+        home: Path | None = None,
+        state: Path | None = None,
+    ) -> None:
+        """Nothing is looked for yet.
+
+        Args:
+            open_stores: opens these stores as one library.
+            listed: stores that a person named; with any of them, others are closed at first.
+            folder: where memtui was started; None: nothing is looked for.
+            home: whose known places are looked into.
+            state: folder where choices are kept; None: they hold for this run only.
+        """
+        self.open = open_stores
+        self.folder, self.home = folder, home
+        self._listed = _labelled(listed)
+        self._state = state
+        self._choices = _read(state / FILE) if state is not None else {}
+
+    @property
+    def is_looking(self) -> bool:
+        """Whether stores are looked for at all."""
+        return self.folder is not None and self.home is not None
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether a person listed the stores, so that others are closed at first."""
+        return bool(self._listed)
+
+    def known(self) -> list[KnownStore]:
+        """Every store that can be opened: those that were named, then those that are found."""
+        if self.folder is None or self.home is None:
+            return list(self._listed)
+        found = registry.discover(self.folder, self.home)
+        return _labelled([*self._listed, *(KnownStore(root, f.name) for f, root in found)])
+
+    def chosen(self) -> list[KnownStore]:
+        """The stores that are to be open."""
+        if self._listed and True not in self._choices.values():
+            known = list(self._listed)  # nothing else can be open, so nothing is looked for
+        else:
+            known = self.known()
+        return [store for store in known if self.is_chosen(store)]
+
+    def is_chosen(self, store: KnownStore) -> bool:
+        """Whether this store is to be open."""
+        return self._choices.get(store.key, self._is_open_at_first(store))
+
+    def _is_open_at_first(self, store: KnownStore) -> bool:
+        return not self._listed or any(store.key == each.key for each in self._listed)
+
+    def choose(self, known: Sequence[KnownStore], chosen: Collection[str]) -> None:
+        """Set which of the known stores are open, by their keys, and remember it."""
+        for store in known:
+            self._choices.pop(store.key, None)
+            if (store.key in chosen) != self._is_open_at_first(store):
+                self._choices[store.key] = store.key in chosen
+        if self._state is not None:
+            newest = dict(list(self._choices.items())[-MOST_CHOICES:])
+            with contextlib.suppress(OSError):
+                write_private(self._state / FILE, json.dumps(newest, indent=1) + "\n")
+
+    def summarize(self, library: Library | None = None) -> list[StoreSummary]:
+        """Every known store with what it holds, by project and program.
+
+        Stores that are not open are read, from the cache where that is possible.
+
+        Args:
+            library: the open stores; what they hold is taken from it.
+        """
+        known = self.known()
+        opened = {} if library is None else contents_of(library)
+        return self.describe(known, {**self._read_closed(known, opened), **opened})
+
+    def describe(
+        self, known: Sequence[KnownStore], contents: dict[str, StoreContents] | None = None
+    ) -> list[StoreSummary]:
+        """These stores by project and program; what they hold as far as it is given."""
+        found = []
+        for store in known:
+            project = _project_of(store.root, self.folder, self.home)
+            holds = (contents or {}).get(store.key, StoreContents())
+            found.append(
+                StoreSummary(
+                    store,
+                    registry.program_of(store.format, store.root),
+                    project,
+                    is_here=project == self.folder,
+                    is_open=self.is_chosen(store),
+                    count=holds.count,
+                    last_write=holds.last_write,
+                    unreadable=holds.unreadable,
+                    read_only=holds.read_only,
+                )
+            )
+        found.sort(key=lambda each: (not each.is_here, each.project, each.program.casefold()))
+        return found
+
+    def _read_closed(
+        self, known: Sequence[KnownStore], opened: Collection[str]
+    ) -> dict[str, StoreContents]:
+        contents: dict[str, StoreContents] = {}
+        for store in known:
+            if store.key in opened:
+                continue
+            try:
+                library = self.open([store])
+                library.load()
+                contents.update(contents_of(library))
+                library.close()
+            except MemtuiError as error:
+                fault = Unreadable(str(store.root), str(error))
+                contents[store.key] = StoreContents(unreadable=(fault,))
+        return contents
+
+    def places(self) -> list[tuple[str, list[str]]]:
+        """Where stores are looked for: each program, and its places as its format states them."""
+        return [
+            (known.title.partition(":")[0], [*known.places, *_below_project(known.nearby)])
+            for known in registry.formats()
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreContents:
+    """What is known of a store once it has been read."""
+
+    count: int = 0
+    last_write: datetime | None = None
+    unreadable: tuple[Unreadable, ...] = ()
+    read_only: str = ""
+
+
+def contents_of(library: Library) -> dict[str, StoreContents]:
+    """What each store of a library holds that has been read, by `KnownStore.key`."""
+    written = library.last_writes()
+    return {
+        KnownStore(state.root, state.format).key: StoreContents(
+            state.count, written.get(state.label), state.unreadable, state.read_only
+        )
+        for state in library.snapshot.stores
+    }
+
+
+def project_name(summary: StoreSummary) -> str:
+    """The heading of a project: its path, from `~` where that is shorter."""
+    home = os.path.expanduser("~")
+    path = str(summary.project)
+    if path == home or path.startswith(f"{home}{os.sep}"):
+        path = f"~{path[len(home) :]}"
+    return f"{path} (this folder)" if summary.is_here else path
+
+
+def _below_project(nearby: Sequence[str]) -> list[str]:
+    return [f"./{place}" for place in nearby if place != "."]
+
+
+def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:
+    """Each store once, under a label of its own that does not depend on which are open."""
+    found: dict[str, KnownStore] = {}
+    taken: set[str] = set()
+    for store in stores:
+        if store.key not in found:
+            label = unique_label(store.label or store.format.partition(":")[0] or "store", taken)
+            taken.add(label)
+            found[store.key] = replace(store, label=label)
+    return list(found.values())
+
+
+def _project_of(root: Path, folder: Path | None, home: Path | None) -> Path:
+    """The folder that a store belongs to: the one memtui was started in, the one that holds the
+    hidden folder of a program, else the one above the store."""
+    if folder is not None and folder != home and (root == folder or folder in root.parents):
+        return folder
+    base = home if home is not None and home in root.parents else Path(root.anchor)
+    for at, part in enumerate(root.relative_to(base).parts):
+        if part.startswith("."):
+            return base.joinpath(*root.relative_to(base).parts[:at])
+    return root.parent
+
+
+def _read(path: Path) -> dict[str, bool]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return {}
+        values = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    pairs = values.items() if isinstance(values, dict) else ()
+    return {key: value for key, value in pairs if isinstance(value, bool)}

@@ -1,0 +1,84 @@
+"""Plan changes of items, and of the notes that a session is given."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from memtui.changes import Act, Change, Plan
+from memtui.errors import Refused
+from memtui.model import Memory
+from memtui.stores import listed_texts
+from memtui.stores.importing import is_import
+from memtui.stores.listed_texts import ListContext, list_handlers, plan_listed_add
+from memtui.stores.markdown_documents import edit_document
+from memtui.stores.openclaw.importing import plan_import
+from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of, memory_name
+from memtui.stores.openclaw.records import recalls_tag
+from memtui.stores.openclaw.rules import CURATED, DAILY, entity_of
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import SIDECAR_ACTS
+
+
+def is_note(memory: Memory) -> bool:
+    return memory.kind == "document"
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if is_note(memory):
+        if act is Act.EDIT or act in SIDECAR_ACTS:
+            return ""
+        return "it tells the agent who it is: edit it"
+    return listed_texts.not_on(act, memory)
+
+
+def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
+    if not is_note(memory):
+        return listed_texts.plan_edit(change, memory, context)
+    return edit_document(change, memory, context)
+
+
+def _add(change: Change, context: ListContext) -> Plan:
+    """To a heading of MEMORY.md, `memory/<heading>`, or to a day, `daily/<date>` (`daily`: now)."""
+    if is_import(change):
+        return plan_import(change, context)
+    entity = str(change.fields.get("entity") or CURATED).strip("/ ")
+    head, _, rest = entity.partition("/")
+    if head == DAILY:
+        return _add_to_day(change, context, rest or context.now.astimezone().date().isoformat())
+    if head == CURATED:
+        path = memory_name(context.root)
+        file = context.open_list(path, context.view)
+        known = {entity_of(path, item.group): item.group for item in file.items}
+        return plan_listed_add(change, context, file, known.get(entity, rest))
+    raise Refused(
+        "what is added stands in MEMORY.md or in a daily log",
+        where=entity,
+        do=f"name {CURATED}, {CURATED}/HEADING or {DAILY}/DATE as the entity",
+    )
+
+
+def _add_to_day(change: Change, context: ListContext, stem: str) -> Plan:
+    path = f"{FOLDER}/{stem}{SUFFIX}"
+    day = day_of(path)
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        raise Refused("a daily log is named by its date", where=stem) from None
+    if "/" in stem or not stem.isprintable():
+        raise Refused("this is no name for a daily log", where=stem)
+    return plan_listed_add(change, context, context.open_list(path, context.view), "")
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE,
+    add=_add,
+    handlers={**list_handlers(), Act.EDIT: _edit},
+    unsupported={
+        Act.RETYPE: "an item has no type",
+        Act.ACCEPT: "OpenClaw has no proposals here",
+        Act.DECLINE: "OpenClaw has no proposals here",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=_not_on,
+    native_tags=lambda memory: recalls_tag(memory.content),
+)

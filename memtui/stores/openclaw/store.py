@@ -1,0 +1,117 @@
+"""An OpenClaw workspace as a store: every file is a shard."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from memtui.errors import UnreadableFile
+from memtui.files.reading import decode, read_bytes, safe_join
+from memtui.stores.base import Reading, Shard, StoreView, Unreadable
+from memtui.stores.file_store import FileStore
+from memtui.stores.listed_texts import ListContext
+from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import planned_text
+from memtui.stores.markdown_lists import (
+    EMPTY,
+    MarkdownList,
+    parse_item_file,
+    time_of_change,
+)
+from memtui.stores.openclaw import editing
+from memtui.stores.openclaw.layout import (
+    FOLDER,
+    NOT_GIVEN,
+    NOTES,
+    daily_files,
+    day_of,
+    memory_name,
+    notes,
+)
+from memtui.stores.openclaw.records import item_memories, note_memory
+from memtui.stores.openclaw.rules import BOOTSTRAP_CHARACTERS
+from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.session_start import NO_LIMIT, LoadedEntry, LoadedText, LoadLimit
+from memtui.stores.sidecar import Sidecar
+
+LIMIT = LoadLimit(
+    characters=BOOTSTRAP_CHARACTERS, source="OpenClaw: 12,000 characters of a bootstrap file"
+)
+
+
+class OpenClawStore(FileStore[ListContext]):
+    """One workspace."""
+
+    format = "openclaw"
+    acts = editing.ACTS
+
+    def plan_context(self, view: StoreView) -> ListContext:
+        return ListContext(**self.context_fields(view), open_list=self._open)
+
+    def _open(self, path: str, view: StoreView) -> MarkdownList:
+        file = self.root
+        for name in path.split("/"):
+            file = safe_join(file, name)
+        text = planned_text(file, self.root, view)
+        title = f"# {day_of(path)}" if day_of(path) else "# Memory"
+        return MarkdownList(path, file, text, self.sidecar.current(), title)
+
+    def found(self) -> Iterator[FoundShard | Unreadable]:
+        faults: list[Unreadable] = []
+        name = memory_name(self.root)
+        curated = [name] if os.path.lexists(self.root / name) else []
+        for path in (*curated, *daily_files(self.root, faults), *notes(self.root)):
+            yield FoundShard(path, (str(self.root / path),))
+        yield from faults
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        path = Path(shard.files[0])
+        try:
+            text = decode(read_bytes(path, self.root))
+        except UnreadableFile as error:
+            return Reading((), (as_unreadable(error, path),))
+        if shard.key in NOTES:
+            document = parse_document(shard.key, str(path), text, time_of_change(path))
+            return Reading((note_memory(document, self.label),) if text.strip() else ())
+        if not text:
+            return Reading((), (Unreadable(str(path), EMPTY),))
+        parsed = parse_item_file(shard.key, path, text, sidecar)
+        return Reading(tuple(item_memories(parsed, sidecar, self.label)))
+
+    def session_start(
+        self,
+        view: StoreView,
+        entity: str,  # noqa: ARG002
+        now: datetime,
+    ) -> Sequence[LoadedText]:
+        """The bootstrap files up to their cap, then the logs of yesterday and today."""
+        days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
+        logs = [path for path in daily_files(self.root, []) if day_of(path) in days]
+        given = [name for name in notes(self.root) if name not in NOT_GIVEN]
+        texts = []
+        for path in (*given, memory_name(self.root), *logs):
+            try:
+                text = decode(read_bytes(self.root / path, self.root))
+            except UnreadableFile:
+                continue
+            is_log = path.startswith(f"{FOLDER}/")
+            note = "today's and yesterday's logs are read" if is_log else "a bootstrap file"
+            limit = NO_LIMIT if is_log else LIMIT
+            entries = tuple(self._entries(path, text, view))
+            texts.append(
+                LoadedText(path, text, str(self.root / path), limit, entries=entries, note=note)
+            )
+        return texts
+
+    def _entries(self, path: str, text: str, view: StoreView) -> Iterator[LoadedEntry]:
+        file = str(self.root / path)
+        starts = [0]
+        for line in text.split("\n"):
+            starts.append(starts[-1] + len(line) + 1)
+        for memory in view.memories(self.label):
+            first = memory.origin.line
+            if memory.origin.file == file and first and not memory.extra.get("kept"):
+                end = starts[min(first + memory.content.count("\n"), len(starts) - 1)]
+                yield LoadedEntry(memory.ref, starts[first - 1], min(end, len(text)))

@@ -1,0 +1,129 @@
+"""`0`: which stores are open; new stores in known places are told of as they come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.tui import key_bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from memtui.library import Library
+    from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
+
+LOOK_EVERY = 5.0
+"""Seconds between two looks for new stores; one takes some milliseconds."""
+
+
+class StoreActions:
+    """Choosing the open stores, and looking for new ones."""
+
+    def __init__(self, screen: ScreenInterface) -> None:
+        self._screen = screen
+        self._known: set[str] | None = None
+        """Keys of the stores that were there at the last look."""
+        self._fresh: set[str] = set()
+        """Keys of stores that came while memtui ran and were not shown in the chooser yet."""
+
+    def handlers(self) -> ActionHandlers:
+        return {"stores": self._choose}
+
+    def begin(self) -> None:
+        """Look for new stores from now on; with none open, show where they were looked for."""
+        if self._screen.app.launch.catalog is None:
+            return
+        library = self._screen.worker.library
+        if library is not None and not library.stores:
+            self._choose()
+        self.look()
+        self._screen.set_interval(LOOK_EVERY, self.look)
+
+    def look(self) -> None:
+        """Look once for stores that were not there before."""
+        make = self._screen.app.launch.catalog
+        if make is None:
+            return
+
+        def work() -> tuple[StoreCatalog, list[KnownStore]]:
+            catalog = make()
+            return catalog, catalog.known() if catalog.is_looking else []
+
+        self._screen.worker.jobs.start("stores-look", lambda _: work(), self._looked)
+
+    def _looked(self, found: tuple[StoreCatalog, list[KnownStore]]) -> None:
+        catalog, known = found
+        before, self._known = self._known, {store.key for store in known}
+        if before is None:
+            return
+        came = [store for store in known if store.key not in before]
+        self._fresh |= {store.key for store in came}
+        app = self._screen.app
+        for summary in catalog.describe(came):
+            where = text.file_name(str(summary.store.root))
+            keys = key_bindings.hint("stores", app.key_overrides)
+            app.notify(f"{text.one_line(summary.program)}: {where}{keys}", title="New store")
+
+    def _choose(self) -> None:
+        from memtui.tui.dialogs.store_chooser import StoreChooser
+
+        screen = self._screen
+        make = screen.app.launch.catalog
+        if make is None:
+            screen.app.notify("These stores were opened by a program.", severity="warning")
+            return
+        dialog = StoreChooser(screen.now(), frozenset(self._fresh))
+        catalog: list[StoreCatalog] = []
+        library = screen.worker.library
+
+        def found(answer: tuple[StoreCatalog, list[StoreSummary]]) -> None:
+            catalog[:] = [answer[0]]
+            dialog.set_places(answer[0].places())
+            dialog.set_stores(answer[1], counted=False)
+            read()
+
+        def read() -> None:
+            def shown(stores: list[StoreSummary]) -> None:
+                dialog.set_stores(stores, counted=True)
+
+            show = dialog.if_open(shown)
+            screen.worker.jobs.start("stores-read", lambda _: catalog[0].summarize(library), show)
+
+        def describe() -> tuple[StoreCatalog, list[StoreSummary]]:
+            known = make()
+            return known, known.describe(known.known())
+
+        screen.app.push_screen(dialog, lambda keys: self._open(catalog, library, keys))
+        screen.worker.jobs.start("stores-find", lambda _: describe(), dialog.if_open(found))
+
+    def _open(
+        self,
+        catalogs: Sequence[StoreCatalog],
+        library: Library | None,
+        keys: tuple[str, ...] | None,
+    ) -> None:
+        """Open the stores with these keys, if they are not the open ones."""
+        self._fresh.clear()
+        if keys is None or not catalogs:
+            return
+        catalog, app = catalogs[0], self._screen.app
+        if self._screen.worker.is_writing:
+            app.notify("A change is being written; try again.", severity="warning")
+            return
+
+        def work() -> list[KnownStore]:
+            known = catalog.known()
+            catalog.choose(known, keys)
+            return [store for store in known if store.key in keys]
+
+        def done(chosen: list[KnownStore]) -> None:
+            from memtui.library.store_catalog import KnownStore
+
+            opened = [KnownStore(s.root, s.format).key for s in library.stores] if library else []
+            if sorted(opened) != sorted(keys):
+                app.reopen(lambda: catalog.open(chosen))
+
+        self._screen.worker.jobs.start("stores-choose", lambda _: work(), done, holds_keys=True)

@@ -1,0 +1,93 @@
+"""Leaving while the stores are read and indexed: at once, with status 0 and without remains."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.library.indexing import BUILT_IN_PROCESS
+
+pytestmark = pytest.mark.slow
+
+Start = Callable[..., AbstractContextManager[Any]]
+BUILDER = "memtui.search.index_worker"
+
+
+def large_store(home: Path) -> Path:
+    """A store whose index is built by a process of its own."""
+    root = home / "memory"
+    for entity in range(10):
+        facts = [
+            {
+                "id": f"{entity:04}{number:04}-0000-4000-8000-000000000000",
+                "content": f"Fact {number} of {entity} " + "and more words " * 40,
+                "createdAt": "2026-01-01T00:00:00Z",
+                "status": "active",
+            }
+            for number in range(BUILT_IN_PROCESS // 8)
+        ]
+        folder = root / "entities" / f"entity-{entity}"
+        folder.mkdir(parents=True)
+        (folder / "items.json").write_text(json.dumps(facts), encoding="utf-8")
+    return root
+
+
+def builders(home: Path) -> list[str]:
+    """Processes that build an index below this folder."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "args="], capture_output=True, text=True, check=True
+    )
+    return [line for line in listed.stdout.split("\n") if BUILDER in line and str(home) in line]
+
+
+def wait_until(holds: Callable[[], object], on: Any) -> None:
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        on._read(0.01)
+
+
+def test_quitting_while_the_index_is_built_leaves_no_process(memtui: Start, tmp_path: Path) -> None:
+    root = large_store(tmp_path)
+    with memtui([str(root)], tmp_path) as on:
+        on.wait_for("Memories")
+        wait_until(lambda: builders(tmp_path), on)
+        on.send("q")
+        assert on.wait_for_end() == 0
+        assert not on.modes_left_on()
+        wait_until(lambda: not builders(tmp_path), on)
+    with memtui([str(root)], tmp_path) as on:  # what was half made does no harm
+        on.wait_for("of 3,750")
+        on.wait_until_gone("checking")
+        on.send("/Fact 7 of 3\r")
+        on.wait_for("Fact 7 of 3 and more")
+        on.send("q")
+        assert on.wait_for_end() == 0
+
+
+def test_quitting_before_anything_is_read(memtui: Start, tmp_path: Path) -> None:
+    with memtui([str(large_store(tmp_path))], tmp_path) as on:
+        on.wait_for("Memories")
+        on.send("q")
+        assert on.wait_for_end() == 0
+        assert not on.modes_left_on()
+
+
+def test_a_change_that_was_just_made_is_written(memtui: Start, tmp_path: Path) -> None:
+    root = large_store(tmp_path)
+    with memtui([str(root)], tmp_path) as on:
+        on.wait_for("p pin")
+        on.send("e")
+        on.wait_for("Edit in")
+        on.send("KINGFISHER \x13")
+        on.wait_for("Edited")
+        on.send("q")
+        assert on.wait_for_end() == 0
+    assert any("KINGFISHER" in file.read_text() for file in root.rglob("items.json"))

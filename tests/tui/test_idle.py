@@ -1,0 +1,61 @@
+"""While nothing happens the stores are looked at rarely, if the system reports changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from textual.events import AppFocus
+
+from memtui.tui.library_worker import LONGEST_PAUSE, LibraryWorker
+
+from .stage import Stage, fact, stage, write_store
+
+
+class _Costly(LibraryWorker):
+    """Every look at the stores has taken long."""
+
+    _refresh_cost = property(lambda _: 60.0, lambda _, __: None)  # type: ignore[assignment]
+
+
+async def _add(root: Path, number: int, words: str) -> None:
+    write_store(root.parent, {f"new-{number}": [fact(number, words, "2026-11-20")]})
+
+
+async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    async with stage(root) as on:
+        worker = on.browse.worker
+        worker.__class__ = _Costly
+        assert worker._pause == LONGEST_PAUSE
+        _stop_watching(on)
+        worker._watcher.is_watching = True  # type: ignore[union-attr]
+        worker.refresh()
+        await on.settle()
+        await _add(root, 71, "Seen when the window is looked at")
+        worker.refresh_unless_typing()
+        await on.settle()
+        assert "Seen when" not in on.text()
+        on.app.post_message(AppFocus())
+        await on.sees("Seen when")
+
+
+async def test_where_the_system_reports_nothing_the_stores_are_looked_at(tmp_path: Path) -> None:
+    root = write_store(tmp_path)
+    async with stage(root) as on:
+        worker = on.browse.worker
+        worker.__class__ = _Costly
+        _stop_watching(on)
+        worker.refresh()
+        await on.settle()
+        await _add(root, 72, "Found without a report")
+        worker._searched = 0.0
+        worker.refresh_unless_typing()
+        await on.sees("Found without")
+
+
+def _stop_watching(on: Stage) -> None:
+    watcher = on.browse.worker._watcher
+    assert watcher is not None
+    watcher.end()
+    watcher._touched = lambda _: None
+    watcher.is_watching = False

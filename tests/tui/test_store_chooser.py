@@ -1,0 +1,179 @@
+"""`0`: the stores by project and program, which of them are open, and new ones as they come."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memtui import paths
+from memtui.config import LoadedSettings, Settings
+from memtui.library import Library
+from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
+from memtui.tui.app import MemtuiApp
+from memtui.tui.app_interface import Launch
+from memtui.tui.dialogs.store_chooser import StoreChooser
+
+from .stage import NOW, Stage, compare, fact, write_store
+
+NOTE = "# Tides\n\nThe tide table is printed on Mondays\n"
+
+
+def notes(folder: Path, name: str = "tides.md", text: str = NOTE) -> Path:
+    """A note of Serena's in a project; returns the store."""
+    store = folder / ".serena" / "memories"
+    store.mkdir(parents=True, exist_ok=True)
+    (store / name).write_text(text, encoding="utf-8")
+    return store
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder: facts of one program, and a project with notes of another."""
+    home = tmp_path / "person"
+    project = home / "code" / "harbour"
+    notes(project)
+    facts = {"people/alice": [fact(1, "Alice prefers tea in the morning", "2026-03-02")]}
+    write_store(project / "facts", facts)
+    monkeypatch.setenv("HOME", str(home))
+    for variable in ("MEMORY_HOME", "ENGRAM_DATA_DIR", "CLAUDE_CONFIG_DIR", "BASIC_MEMORY_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    return home
+
+
+@asynccontextmanager
+async def started(
+    home: Path, size: tuple[int, int] = (100, 30), folder: Path | None = None
+) -> AsyncIterator[Stage]:
+    """memtui without arguments in the project, as the command line starts it."""
+    state = home / "state"
+
+    def open_stores(stores: list[KnownStore]) -> Library:
+        roots, labels = [s.root for s in stores], [s.label for s in stores]
+        formats = [s.format for s in stores]
+        return Library.open(roots, state=state, now=lambda: NOW, labels=labels, formats=formats)
+
+    @cache
+    def catalog() -> StoreCatalog:
+        where = folder or home / "code" / "harbour"
+        return StoreCatalog(open_stores, folder=where, home=home, state=state)
+
+    launch = Launch(
+        lambda: catalog().open(catalog().chosen()),
+        loaded=LoadedSettings(Settings(theme="dusk")),
+        state=state,
+        catalog=catalog,
+        themes=(paths.bundled_folder("themes"),),
+        now=lambda: NOW,
+    )
+    app = MemtuiApp(launch)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        on = Stage(app, pilot)
+        await pilot.pause()
+        await on.ready()
+        yield on
+        assert app.backstop_hits == 0, "a call of visible() is missing"
+    if app.fault is not None:
+        raise app.fault
+
+
+def toasts(on: Stage) -> list[str]:
+    return [toast.message for toast in on.app._notifications]
+
+
+async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path) -> None:
+    async with started(home) as on:
+        assert len(on.headlines()) == 2
+        await on.press("0")
+        assert isinstance(on.app.screen, StoreChooser)
+        text = on.text()
+        assert "~/code/harbour (this folder)" in text
+        assert "Serena" in text
+        await on.press("space", "enter")  # agent-memory, the first by program
+        await on.ready()
+        assert on.headlines() == ["tides"]
+        choice = json.loads((home / "state" / FILE).read_text())
+        assert [key.partition(":")[0] for key in choice] == ["agent-memory"]
+    async with started(home) as on:
+        assert on.headlines() == ["tides"]
+        await on.press("0", "a", "enter")
+        await on.ready()
+        assert len(on.headlines()) == 2
+        assert json.loads((home / "state" / FILE).read_text()) == {}
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter")
+        assert on.headlines() == ["Alice prefers tea in the morning"]
+
+
+async def test_at_least_one_store_stays_open_and_escape_changes_nothing(home: Path) -> None:
+    async with started(home) as on:
+        await on.press("0", "a", "enter")
+        assert isinstance(on.app.screen, StoreChooser)
+        assert "Choose at least one store." in toasts(on)
+        await on.press("escape")
+        assert len(on.headlines()) == 2
+        assert not (home / "state" / FILE).exists()
+
+
+async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
+    async with started(home) as on:
+        bank = home / "code" / "harbour" / "memory-bank"
+        bank.mkdir()
+        for name in ("projectbrief", "progress"):
+            (bank / f"{name}.md").write_text("# Harbour\n", encoding="utf-8")
+        on.browse.stores.look()
+        await on.settle()
+        on.browse.stores.look()
+        await on.settle()
+        (told,) = [words for words in toasts(on) if "memory-bank" in words]
+        assert told.startswith("Memory bank: ")
+        await on.press("0")
+        (line,) = [line for line in on.text().split("\n") if "[✓] Memory bank" in line]
+        assert "new" in line
+
+
+async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    async with started(empty, (80, 24), folder=empty) as on:
+        assert isinstance(on.app.screen, StoreChooser)
+        text = on.text()
+        assert "No memory stores were found" in text
+        assert "~/.claude" in text
+        assert "memtui demo" in text
+        await on.press("escape")
+        assert not isinstance(on.app.screen, StoreChooser)
+
+
+async def test_a_damaged_file_is_named(home: Path) -> None:
+    (next((home / "code" / "harbour" / "facts").rglob("items.json"))).write_text("[{]")
+    async with started(home) as on:
+        await on.press("0")
+        assert "× 1 unreadable" in on.text()
+        assert "items.json" in on.text()
+
+
+async def test_how_it_looks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(paths.bundled_folder("sample-data") / "ambient", home / ".ambient")
+    monkeypatch.setattr("memtui.text.short_ago", lambda *_: "3d")
+    async with started(home, (80, 24)) as on:
+        await on.press("0", "j", "space")
+        text = on.text()
+        box = text[text.index("╭─ Stores") :].split("\n")
+        end = next(at for at, line in enumerate(box) if line.startswith("╰"))
+        shown = [line for line in box[: end + 1] if str(home)[:12] not in line]
+        compare("stores-80x24", "\n".join(shown))
+
+
+async def test_on_a_large_screen_the_box_is_as_high_as_its_list(home: Path) -> None:
+    async with started(home, (160, 45)) as on:
+        await on.press("0")
+        box = on.app.screen.query_one(".box")
+        assert box.size.height < 15
+        assert on.app.screen.query_one("#store-keys").region.bottom <= box.region.bottom
