@@ -11,6 +11,7 @@ import pytest
 
 from memtui.upkeep.secrets import find_secrets
 
+from . import held_out_secrets
 from .labelled_secrets import HONEST, UPPER, secrets
 
 FOUND, FALSE = 0.95, 0.01
@@ -32,6 +33,22 @@ def test_the_labelled_lines(figures: Callable[[str], None]) -> None:
     figures(
         f"T23 secrets: {len(labelled) - len(missed)} of {len(labelled)} found,"
         f" {len(false)} of {len(HONEST)} honest lines named"
+    )
+
+
+def test_lines_that_were_never_used_for_tuning(figures: Callable[[str], None]) -> None:
+    found = [
+        line
+        for secret, line in held_out_secrets.secrets()
+        if any(_covers(line[s.start : s.end], secret) for s in find_secrets(line))
+    ]
+    count, honest = len(held_out_secrets.secrets()), held_out_secrets.HONEST
+    false = [line for line in honest if list(find_secrets(line))]
+    assert len(found) >= 0.7 * count
+    assert len(false) <= 0.1 * len(honest), false
+    figures(
+        f"secrets, held out: {len(found)} of {count} found, "
+        f"{len(false)} of {len(honest)} honest lines named"
     )
 
 
