@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import TextEdit
-from memtui.errors import Refused, UnreadableFile
+from memtui.changes import Change, Edit, Plan, TextEdit
+from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, error_text, read_bytes, safe_join, walk
 from memtui.model import Memory
 from memtui.stores.base import StoreView, Unreadable
+from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.markdown import MarkdownFile, outline, parse_document, with_body
-from memtui.stores.plans import planned_before
+from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import plan_one, planned_before, tag_edits
 from memtui.stores.scanning import FoundShard, as_refused
 
 LONGEST_STEM = 80
@@ -146,6 +148,23 @@ def with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
     if not count or outline(body).title != wanted:
         raise Refused("the heading cannot be changed on its line", do="edit the text")
     return page.with_text(with_body(page.document, body))
+
+
+def edit_document(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    """Plan another text of a file that is one memory; tags are kept in the sidecar."""
+    changed = changed_values(change, memory, frozenset({"content", "tags"}))
+    before = planned_text(Path(memory.origin.file), context.root, context.view)
+    if before is None:
+        raise Conflict("the file is gone", where=memory.origin.file)
+    page = open_document(memory, before)
+    edits: tuple[Edit, ...] = ()
+    if "content" in changed:
+        wanted = content_of(change)
+        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
+        edits = page.text_edits(with_body(page.document, wanted))
+    if "tags" in changed:
+        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
+    return plan_one(change, memory, edits)
 
 
 # ---- names of new documents --------------------------------------------------------------------

@@ -28,6 +28,7 @@ An entry may hold these keys, all optional; others are carried along untouched:
     superseded_by  list of ids
     status         retired or superseded, where the store's format has no word for it
     text           digest of the text that a memory without an id has since memtui edited it
+    request        ids of notes that ask the store's own program for a change
     created        ISO time at which memtui added it, where the store's format has no times
     updated        ISO time of memtui's last edit, where the store's format has no times
     kept           {"memory": record of `model.to_record`, "places": [{"file", "index", "raw"}]}:

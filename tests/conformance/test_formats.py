@@ -9,9 +9,12 @@ import pytest
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing import WritableStoreConformance
-from memtui.testing.hostile_text_tests import editable
+from memtui.testing.hostile_text_tests import FEWEST, editable
 from memtui.testing.hostile_values import ALL
 from memtui.testing.samples import memories, open_library, sample
+
+ONLY_NOTES = ("codex",)
+"""Formats of which only small notes of their own can be edited: a few are enough."""
 
 
 @pytest.mark.parametrize("known", FORMATS, ids=[known.name for known in FORMATS])
@@ -24,4 +27,5 @@ class TestFormats(WritableStoreConformance):
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)
         assert len(memories(library)) > 20
-        assert len(editable(library, len(ALL))) == len(ALL)
+        wanted = FEWEST if known.name in ONLY_NOTES else len(ALL)
+        assert len(editable(library, len(ALL))) >= wanted

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
-from memtui.errors import Conflict, Refused
+from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import ListContext, list_handlers, plan_listed_add
-from memtui.stores.markdown import with_body
-from memtui.stores.markdown_documents import open_document, planned_text
+from memtui.stores.markdown_documents import edit_document
 from memtui.stores.openclaw.importing import plan_import
 from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import recalls_tag
 from memtui.stores.openclaw.rules import CURATED, DAILY, entity_of
 from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, plan_one, tag_edits
+from memtui.stores.plans import SIDECAR_ACTS
 
 
 def is_note(memory: Memory) -> bool:
@@ -37,21 +34,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
     if not is_note(memory):
         return listed_texts.plan_edit(change, memory, context)
-    changed = changed_values(change, memory, frozenset({"content", "tags"}))
-    before = planned_text(Path(memory.origin.file), context.root, context.view)
-    if before is None:
-        raise Conflict("the file is gone", where=memory.origin.file)
-    page, text = open_document(memory, before), before
-    if "content" in changed:
-        wanted = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
-        text = with_body(page.document, wanted)
-    edits = (*page.text_edits(text),)
-    if "tags" in changed:
-        return plan_one(
-            change, memory, (*edits, *tag_edits(context.sidecar_entry(memory), changed["tags"]))
-        )
-    return plan_one(change, memory, edits)
+    return edit_document(change, memory, context)
 
 
 def _add(change: Change, context: ListContext) -> Plan:

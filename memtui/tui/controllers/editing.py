@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WITHOUT_MEMORY = frozenset({"new"})
 """Actions that are about no memory in particular."""
-_TRANSFER = frozenset({"export", "import", "copy.to"})
+_TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
 _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
 
@@ -71,7 +71,7 @@ class EditingControllers:
         if action_id in _TRANSFER:
             return self.transfer.refusal(action_id)
         if action_id in _WITHOUT_MEMORY:
-            return self.selection.can_write()
+            return self.selection.can_write() or self.selection.all_read_only()
         return self.selection.refusal(action_id)
 
     def begin(self) -> None:

@@ -8,22 +8,31 @@ from memtui import text
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
+    from memtui.upkeep.store_comparison import StoreComparison
 
 
 class TransferActions(WritingController):
     """Memories on their way into and out of the open stores."""
 
     def handlers(self) -> ActionHandlers:
-        return {"export": self._export, "import": self._import, "copy.to": self._copy}
+        return {
+            "export": self._export,
+            "import": self._import,
+            "copy.to": self._copy,
+            "compare.stores": self._compare,
+        }
 
     def refusal(self, action_id: str) -> str:
         """Why this cannot be done now; empty when it can."""
         if action_id == "export":
             return "" if self._writer.library else "the stores are still being opened"
+        if action_id == "compare.stores":
+            library = self._writer.library
+            return "" if library and len(library.stores) > 1 else "only one store is open"
         if why := self._selection.can_write():
             return why
         if action_id == "copy.to":
@@ -64,6 +73,51 @@ class TransferActions(WritingController):
         if library is not None:
             labels = [store.label for store in library.stores if not store.read_only]
             self._screen.app.push_screen(ImportScreen(self._writer, labels))
+
+    def _compare(self) -> None:
+        """Compare the store of the selected memory with another one."""
+        library, memory = self._writer.library, self._selection.current()
+        if library is None:
+            return
+        labels = [store.label for store in library.stores]
+        left = memory.store if memory else labels[0]
+        entity = memory.entity if memory else ""
+        others = [label for label in labels if label != left]
+        if len(others) == 1:
+            self._show_comparison(left, others[0], entity)
+            return
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        counts = {state.label: state.count for state in library.snapshot.stores}
+        choices = [Choice(label, label, counts.get(label)) for label in others]
+        self._screen.app.push_screen(
+            Picker(f"Compare {text.one_line(left)} with", choices, several=False),
+            lambda chosen: self._show_comparison(left, chosen[0], entity) if chosen else None,
+        )
+
+    def _show_comparison(self, left: str, right: str, entity: str) -> None:
+        from memtui.tui.dialogs.copy import CopyScreen
+        from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
+
+        screen = self._screen
+
+        def ask(subject: str, show: Callable[[StoreComparison], None]) -> None:
+            screen.worker.ask(
+                lambda library: library.compare(left, right, subject), show, None, "compare"
+            )
+
+        def copy(memory: Memory, target: str, copied: Callable[[], None]) -> None:
+            library = self._writer.library
+            closed = library.store(target).read_only if library else ""
+            if closed:
+                screen.app.notify(text.one_line(closed), severity="warning")
+                return
+            screen.app.push_screen(CopyScreen(self._writer, [memory], [target]), lambda _: copied())
+
+        screen.app.push_screen(
+            StoreComparisonScreen((left, right), entity, ask, copy),
+            lambda ref: screen.go_to_memory(ref) if ref else None,
+        )
 
     def _copy(self) -> None:
         from memtui.tui.dialogs.copy import CopyScreen

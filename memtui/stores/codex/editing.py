@@ -1,0 +1,164 @@
+"""Plan new notes, changes of notes, and requests for changes of what Codex consolidated.
+
+Codex rewrites its files, so memtui writes only ad-hoc notes; the next consolidation takes every
+note as binding (source: formats page of Codex).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Conflict, Refused
+from memtui.model import CURRENT, Memory
+from memtui.stores.change_validation import check_unchanged, content_of, word_of
+from memtui.stores.codex.importing import plan_import
+from memtui.stores.codex.layout import NOTES, SUFFIX, is_note
+from memtui.stores.codex.records import PENDING, STATUS
+from memtui.stores.codex.rules import asking_note
+from memtui.stores.importing import is_import
+from memtui.stores.markdown import outline
+from memtui.stores.markdown_documents import (
+    edit_document,
+    file_stem,
+    new_file,
+    open_document,
+    planned_text,
+)
+from memtui.stores.plan_context import ActionSupport, PlanContext
+from memtui.stores.plans import SIDECAR_ACTS, plan_one, planned_before
+
+LONGEST_SLUG = 40
+_NOTE_KEY = "request"
+"""Key of a sidecar entry: ids of the notes that ask for the change."""
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if act in SIDECAR_ACTS:
+        return ""
+    if is_note(memory.id):
+        if act in (Act.EDIT, Act.DELETE):
+            return ""
+        return "it is a note to Codex: edit or delete it"
+    if act is Act.EDIT:
+        return "Codex writes it: supersede it, which leaves a note that asks Codex for the change"
+    if act is Act.DELETE:
+        return "Codex writes it: retire it, which leaves a note that asks Codex to forget it"
+    if act is Act.RESTORE:
+        return "it is active already" if memory.status in CURRENT else ""
+    return "" if memory.status in CURRENT else f"a note about it is {PENDING}"
+
+
+def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit]:
+    """The id and the edit of a new note. Raises Refused."""
+    stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
+    slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
+    taken = {ref for plan in planned_before(context.view) for ref in plan.refs}
+    for number in range(1, 1000):
+        path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
+        if context.ref(path) not in taken and not (context.root / path).exists():
+            return path, TextEdit(str(new_file(context.root, path)), None, text)
+    raise Refused("there are too many notes of this name", where=slug)
+
+
+def _add(change: Change, context: PlanContext) -> Plan:
+    if is_import(change):
+        return plan_import(change, context)
+    text, title = content_of(change), word_of(change, "title", "")
+    if title and outline(text).title != title:
+        text = f"# {title}\n\n{text}"
+    entity = word_of(change, "entity", "ad_hoc")
+    if entity != "ad_hoc":
+        text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
+    id, edit = new_note(text if text.endswith("\n") else f"{text}\n", title or text, context)
+    return Plan((change,), (edit,), Outcome.ADDED, f"A note: {PENDING}", (context.ref(id),))
+
+
+def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    path = Path(memory.origin.file)
+    before = planned_text(path, context.root, context.view)
+    if before is None:
+        raise Conflict("the note is gone", where=str(path))
+    check_unchanged(memory, open_document(memory, before).document.body, str(path), None)
+    edits: tuple[Edit, ...] = (
+        TextEdit(str(path), before, None),
+        *context.sidecar_entry(memory).removal(),
+    )
+    return plan_one(change, memory, edits)
+
+
+def _retire(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    id, note = new_note(asking_note(memory, None), f"forget {memory.headline}", context)
+    return _asked(change, memory, context, id, note, {STATUS: "retired", _NOTE_KEY: [id]})
+
+
+def _supersede(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    wanted = content_of(change)
+    id, note = new_note(asking_note(memory, wanted), f"change {memory.headline}", context)
+    return _asked(
+        change,
+        memory,
+        context,
+        id,
+        note,
+        {STATUS: "superseded", _NOTE_KEY: [id], "superseded_by": [id]},
+    )
+
+
+def _asked(
+    change: Change,
+    memory: Memory,
+    context: PlanContext,
+    id: str,
+    note: TextEdit,
+    values: dict[str, object],
+) -> Plan:
+    """The note, and what the sidecar keeps until Codex has read it."""
+    supersedes = change.act is Act.SUPERSEDE
+    edits: tuple[Edit, ...] = (
+        note,
+        *context.sidecar_entry(memory).set(**values),
+        *context.entry_edits(id, id, **({"supersedes": [memory.id]} if supersedes else {})),
+    )
+    refs = (context.ref(id), memory.ref)
+    outcome = Outcome.SUPERSEDED if supersedes else Outcome.DONE
+    return Plan((change,), edits, outcome, f"A note: {PENDING}", refs, (memory.ref,))
+
+
+def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    """Without the note, if it is still there."""
+    entry = context.sidecar.entry(memory.id)
+    edits: list[Edit] = []
+    refs = [memory.ref]
+    for id in entry.get(_NOTE_KEY, ()):
+        path = context.root / str(id)
+        if is_note(str(id)) and path.parent == context.root / NOTES and path.exists():
+            before = planned_text(path, context.root, context.view)
+            edits.append(TextEdit(str(path), before, None))
+            edits += context.entry_edits(str(id), str(id), supersedes=None)
+            refs.append(context.ref(id))
+    edits += context.sidecar_entry(memory).set(
+        **{STATUS: None, _NOTE_KEY: None, "superseded_by": None}
+    )
+    return Plan((change,), tuple(edits), Outcome.DONE, "", tuple(refs))
+
+
+ACTS = ActionSupport(
+    editable=frozenset({"content", "tags"}),
+    add=_add,
+    handlers={
+        Act.EDIT: edit_document,
+        Act.DELETE: _delete,
+        Act.RETIRE: _retire,
+        Act.SUPERSEDE: _supersede,
+        Act.RESTORE: _restore,
+    },
+    unsupported={
+        Act.RETYPE: "Codex sorts its memories itself: write a note",
+        Act.MERGE: "Codex merges its memories itself: write a note",
+        Act.ACCEPT: "Codex has no proposals",
+        Act.DECLINE: "Codex has no proposals",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=_not_on,
+)

@@ -1,0 +1,141 @@
+"""Convert Codex's files to memories.
+
+* Items of MEMORY.md are facts; the entity is the name of their task group, the type follows from
+  the heading. Items of memory_summary.md are facts of `summary/<heading>`.
+* A rollout summary is an episode of its working folder; `thread_id` and `rollout_path` lead to the
+  session it was made from. A skill is a document.
+* An ad-hoc note is a note. It has the type `pending` until MEMORY.md is newer than the note, which
+  is when Codex has consolidated.
+* A memory that a note asks to forget or to change is retired or superseded by the sidecar
+  (`extra.pending`), though it stands in its file until Codex consolidates.
+* Importance: high in the summary, which every prompt holds; low for rollout summaries.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from memtui.model import Link, Memory, Place
+from memtui.stores.codex.layout import MEMORY, NOTES, ROLLOUTS, SUMMARY
+from memtui.stores.codex.rules import (
+    TaskGroup,
+    head_lines,
+    is_head_line,
+    task_groups,
+    type_of,
+)
+from memtui.stores.markdown import MarkdownFile, outline
+from memtui.stores.markdown_documents import to_json_value
+from memtui.stores.markdown_lists import SECTION, ItemFile
+from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import from_iso
+
+PENDING = "pending until Codex consolidates"
+STATUS = "status"
+"""Key of a sidecar entry: retired or superseded, by a note."""
+_ROLLOUT = re.compile(rf"({ROLLOUTS}/[\w.:-]+\.md)")
+_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})(?:T(\d{2})[-:](\d{2})[-:](\d{2}))?")
+
+
+def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Memory]:
+    """The memories of MEMORY.md or of memory_summary.md."""
+    document = parsed.document
+    groups = task_groups(document.body) if document.path == MEMORY else []
+    for id, item in parsed.items:
+        if document.path == SUMMARY and item.text == "v1":
+            continue
+        group = next((g for g in reversed(groups) if g.start <= item.start), None)
+        if group is not None and is_head_line(item.text):
+            continue
+        extra: dict[str, Any] = {"updated_from": "file time"}
+        if item.section:
+            extra[SECTION] = item.section
+        if group is not None:
+            extra |= _about(group)
+        if document.path == SUMMARY:
+            extra["loaded_at_start"] = True
+        rollouts = dict.fromkeys(_ROLLOUT.findall(item.text))
+        yield _with_request(
+            Memory(
+                ref=f"{label}:{id}",
+                id=id,
+                store=label,
+                kind="fact",
+                type=type_of(item.section),
+                content=item.text,
+                entity=_entity(document.path, group, item.section),
+                updated=document.changed,
+                importance="high" if document.path == SUMMARY else "medium",
+                links=tuple(Link("drawn_from", path) for path in rollouts),
+                origin=Place(document.file, document.line - 1 + item.line),
+                extra=extra,
+            ),
+            sidecar,
+        )
+
+
+def _entity(path: str, group: TaskGroup | None, section: str) -> str:
+    if path == SUMMARY:
+        return f"summary/{section.replace('/', '-')}" if section else "summary"
+    return group.name if group is not None and group.name else "memory"
+
+
+def _about(group: TaskGroup) -> dict[str, str]:
+    told = {"scope": group.scope, "applies_to": group.applies_to, "cwd": group.cwd}
+    return {key: value for key, value in told.items() if value}
+
+
+def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool) -> Memory:
+    """A rollout summary, a skill or an ad-hoc note."""
+    is_rollout = document.path.startswith(f"{ROLLOUTS}/")
+    is_note = document.path.startswith(f"{NOTES}/")
+    head: Mapping[str, str] = head_lines(document.body) if is_rollout else {}
+    extra: dict[str, Any] = {
+        **{str(key): to_json_value(value) for key, value in document.frontmatter.items()},
+        **head,
+    }
+    if is_note and pending:
+        extra["pending"] = PENDING
+    thread = head.get("thread_id", "")
+    name = document.path.rpartition("/")[2]
+    title = outline(document.body).title
+    if not is_note and not is_rollout:
+        title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
+    return _with_request(
+        Memory(
+            ref=f"{label}:{document.path}",
+            id=document.path,
+            store=label,
+            kind="note" if is_note else "episode" if is_rollout else "document",
+            type=("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill",
+            title=title,
+            content=document.body,
+            entity="ad_hoc" if is_note else (head.get("cwd", "").strip("/") or "skills"),
+            created=_time_in(name) if is_note or is_rollout else None,
+            updated=from_iso(head.get("updated_at")) or document.changed,
+            importance="low" if is_rollout else "medium",
+            source=f"thread {thread}" if thread else "",
+            origin=Place(document.file, document.line),
+            extra=extra,
+        ),
+        sidecar,
+    )
+
+
+def _time_in(name: str) -> datetime | None:
+    found = _TIME.match(name)
+    if found is None:
+        return None
+    return from_iso(f"{found[1]}T{found[2]}:{found[3]}:{found[4]}" if found[2] else found[1])
+
+
+def _with_request(memory: Memory, sidecar: Sidecar) -> Memory:
+    """With the status that a note has asked for."""
+    status = sidecar.entry(memory.id).get(STATUS)
+    if status not in ("retired", "superseded"):
+        return memory
+    return replace(memory, status=status, extra={**memory.extra, "pending": PENDING})

@@ -1,0 +1,66 @@
+"""`%`: what two stores both say, what only one knows, and copying it to the other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from memtui.library import Library
+from memtui.tui.dialogs.copy import CopyScreen
+from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
+
+from .sample_stage import LONGEST_WAIT
+from .stage import NOW, Stage, compare, fact, stage, write_store
+
+LEDGER = "Use Postgres for the ledger, because SQLite locked"
+ONE = {"shop-api": [fact(1, LEDGER, "2026-03-02"), fact(2, "Deploys on Tuesdays", "2026-03-03")]}
+OTHER = {"shop-api": [fact(3, LEDGER, "2026-03-05"), fact(4, "Tokens last a day", "2026-03-06")]}
+
+
+def open_both(tmp_path: Path) -> Library:
+    roots = [write_store(tmp_path / "one", ONE), write_store(tmp_path / "other", OTHER)]
+    return Library.open(
+        roots, state=tmp_path / "state", now=lambda: NOW, labels=["claude", "codex"]
+    )
+
+
+async def rest(on: Stage) -> None:
+    for _ in range(LONGEST_WAIT):
+        await on.settle()
+        if not getattr(on.app.screen, "working", False):
+            return
+
+
+async def test_what_one_store_lacks_is_copied_to_it(tmp_path: Path) -> None:
+    library = open_both(tmp_path)
+    async with stage(tmp_path, (80, 24), open_library=lambda: library) as on:
+        await on.ready()
+        await on.press("%")
+        assert isinstance(on.app.screen, StoreComparisonScreen)
+        compare("comparing-stores-80x24", on.text())
+        await on.press("g", "c")
+        await rest(on)
+        assert isinstance(on.app.screen, CopyScreen)
+        await on.press("enter")
+        await rest(on)
+        assert isinstance(on.app.screen, StoreComparisonScreen)
+        found = library.compare("claude", "codex")
+        lacked = [len(found.shared), len(found.only_left), len(found.only_right)]
+        assert sum(lacked) == 3
+        assert lacked[0] == 2
+        assert "in both (2)" in on.text()
+
+
+async def test_enter_goes_to_the_memory(tmp_path: Path) -> None:
+    library = open_both(tmp_path)
+    async with stage(tmp_path, open_library=lambda: library) as on:
+        await on.ready()
+        await on.press("%", "g", "enter")
+        shown = on.browse.detail.memory
+        assert shown is not None
+        assert shown.content in ("Deploys on Tuesdays", "Tokens last a day")
+
+
+async def test_with_one_store_there_is_nothing_to_compare(tmp_path: Path) -> None:
+    async with stage(write_store(tmp_path / "one", ONE)) as on:
+        await on.press("%")
+        assert not isinstance(on.app.screen, StoreComparisonScreen)

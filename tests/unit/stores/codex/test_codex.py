@@ -1,0 +1,99 @@
+"""Codex's own files are read whole and never written; what is asked for stands in a note."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from memtui import paths
+from memtui.changes import Act, Change
+from memtui.errors import Refused
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.stores.codex.layout import detect
+from memtui.testing.fixtures import contents, differences
+
+SAMPLES = paths.bundled_folder("sample-data")
+NOTES = "extensions/ad_hoc/notes/"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SAMPLES / "codex", tmp_path / ".codex")) / "memories"
+
+
+@pytest.fixture
+def library(root: Path) -> Library:
+    library = Library.open([root], state=root.parent.parent / "state")
+    library.load()
+    return library
+
+
+def one(library: Library, text: str) -> Memory:
+    label = library.stores[0].label
+    return next(memory for memory in library.memories(label) if text in memory.content)
+
+
+def test_items_know_their_task_group_and_summaries_their_thread(library: Library) -> None:
+    fact = one(library, "takes the night as a date")
+    assert (fact.entity, fact.type) == ("towerd plan signing", "knowledge")
+    assert fact.extra["cwd"] == "/home/dayo/src/towerd"
+    rollout = one(library, "14 tests")
+    assert rollout.source == "thread 019a4c1e-77b2-7d10-9a53-2f6f0c1d8e01"
+    assert rollout.extra["rollout_path"].endswith("rollout-2026-11-03T09-12-44-019a4c1e.jsonl")
+    linked = one(library, f"{rollout.id} (cwd=")
+    assert [(link.relation, link.target) for link in linked.links] == [("drawn_from", rollout.id)]
+
+
+@pytest.mark.parametrize("act", [Act.SUPERSEDE, Act.RETIRE])
+def test_a_change_of_what_codex_wrote_is_a_note_that_asks(
+    library: Library, root: Path, act: Act
+) -> None:
+    before = contents(root)
+    memory = one(library, "takes the night as a date")
+    fields = {"content": "It takes a Night"} if act is Act.SUPERSEDE else {}
+    library.apply(library.plan([Change(act, memory.store, memory.ref, fields)]))
+    changed = differences(before, contents(root))
+    assert len(changed) == 1
+    assert changed[0].startswith(NOTES)
+    text = (root / changed[0]).read_text()
+    assert "> `plan::verify` takes the night as a date" in text
+    assert ("It takes a Night" in text) is (act is Act.SUPERSEDE)
+    now = library.get(memory.ref)
+    assert now.status == ("superseded" if act is Act.SUPERSEDE else "retired")
+    assert now.extra["pending"] == "pending until Codex consolidates"
+    assert now.superseded_by == ((changed[0],) if act is Act.SUPERSEDE else ())
+    library.apply(library.plan([Change(Act.RESTORE, memory.store, memory.ref)]))
+    assert contents(root) == before
+    assert library.get(memory.ref).status == "active"
+
+
+@pytest.mark.parametrize("act", [Act.EDIT, Act.DELETE, Act.MERGE, Act.RETYPE])
+def test_everything_else_is_refused_with_the_reason(library: Library, act: Act) -> None:
+    memory = one(library, "takes the night as a date")
+    with pytest.raises(Refused, match="Codex"):
+        library.plan([Change(act, memory.store, memory.ref, {"content": "x", "type": "y"})])
+
+
+def test_a_note_is_pending_until_codex_has_written(library: Library, root: Path) -> None:
+    label = library.stores[0].label
+    add = Change(Act.ADD, label, "", {"content": "A gullfeather", "entity": "towerd"})
+    library.apply(library.plan([add]))
+    note = one(library, "A gullfeather")
+    assert (note.type, "This is about towerd." in note.content) == ("pending", True)
+    file = root / "MEMORY.md"
+    later = Path(note.origin.file).stat().st_mtime_ns + 10**9
+    os.utime(file, ns=(later, later))
+    library.refresh()
+    assert one(library, "A gullfeather").type == "ad-hoc"
+
+
+def test_other_folders_are_left_alone(root: Path) -> None:
+    assert detect(root.parent) == detect(root) == root
+    (root / "memory_summary.md").unlink()
+    assert detect(root) is None
+    for sample in SAMPLES.iterdir():
+        assert sample.name == "codex" or detect(sample) is None, sample.name
