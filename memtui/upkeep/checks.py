@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memtui.model import Memory, Place
+from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
 from memtui.text import hidden_count
@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     SECRET = "secret"
     INSTRUCTION = "instruction"
     HIDDEN = "hidden characters"
+    ORPHAN = "not in the index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,32 @@ def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
             if link.target not in known and link.target not in refs:
                 message = f"{link.relation} {link.target}: no such memory or entity"
                 yield _at(FindingKind.DANGLING, memory, message)
+
+
+INDEXES = "indexes"
+"""Relation of an index line to the file that it names, in every store that has an index."""
+
+
+def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Documents that the index of their entity does not name, so that no agent is led to them.
+
+    Entities without an index are left alone. Index lines without a file are dangling references.
+    """
+    indexed = {
+        (memory.store, memory.entity): set[str]()
+        for memory in memories
+        if any(link.relation == INDEXES for link in memory.links)
+    }
+    for memory in memories:
+        for link in memory.links:
+            if link.relation == INDEXES:
+                indexed[memory.store, memory.entity].add(link.target)
+    for memory in memories:
+        named = indexed.get((memory.store, memory.entity))
+        if named is None or memory.kind != "document" or memory.status not in CURRENT:
+            continue
+        if memory.id not in named:
+            yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +202,4 @@ def check_all(
     yield from check_duplicate_ids(memories)
     yield from check_hidden_characters(memories, texts)
     yield from check_dangling_references(memories)
+    yield from check_orphaned_files(memories)
