@@ -150,6 +150,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=action_context.filters),
     _action("order", "v", "order", "Order by time, importance or priority", footer=_ON_MEMORY),
+    _action("order.then", "ctrl+v", "then by", "Add a further key to the order"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         action_context.memory),
     _action("mark.all", "a", "mark all", "Mark all / none", (Pane.MEMORIES,), (),

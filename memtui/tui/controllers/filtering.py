@@ -11,7 +11,7 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance, key_bindings
-from memtui.tui.view_state import ViewState, next_order
+from memtui.tui.view_state import ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -44,6 +44,7 @@ class FilterActions:
             "filter.saved": self._pick_saved,
             "filter.clear": self._clear,
             "order": self._order,
+            "order.then": self._order_then,
         }
 
     def _search(self) -> None:
@@ -61,6 +62,25 @@ class FilterActions:
     def _order(self) -> None:
         view = self._screen.view
         self._screen.set_view(view.ordered(next_order(view.chips.sort)))
+
+    def _order_then(self) -> None:
+        """Choose a further key of the order, for memories that are equal by those before."""
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        screen = self._screen
+        screen.settle()
+        view, found = screen.view, screen.found
+        first = view.chips.sort or (found.query.order if found else queries.Sort.NEW)
+        used = {first, *view.chips.then}
+        left = [sort for sort in ORDER_WORDS if sort not in used]
+        choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
+
+        def done(values: tuple[str, ...] | None) -> None:
+            if values:
+                screen.set_view(view.ordered_then(first, queries.Sort(values[0])))
+
+        title = f"Order: {ORDER_WORDS[first]}, then"
+        screen.app.push_screen(Picker(title, choices, several=False), done)
 
     def _pick(self, field: str) -> None:
         from memtui.tui.dialogs.picker import Picker
