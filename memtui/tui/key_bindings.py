@@ -82,6 +82,8 @@ _SHOWN_KEYS = {
     "up": "↑",
     "down": "↓",
     "shift+tab": "⇧tab",
+    "shift+left": "⇧←",
+    "shift+right": "⇧→",
 }
 _CHARACTERS = {key_name(character): character for character in string.punctuation}
 

@@ -49,14 +49,23 @@ def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding
         yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
 
 
-def check_duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
-    """Different memories of a store with the same id; one memory in two places is not reported."""
+def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Different memories of a store with the same id; one memory in two places is not reported.
+
+    An id that comes again within a file is read as `id#2` (`stores.change_validation`).
+    """
     seen: dict[tuple[str, str], Memory] = {}
     for memory in memories:
         first = seen.setdefault((memory.store, memory.id), memory)
         if first is not memory:
             other = first.origin.file
             yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
+    for memory in memories:
+        id, _, number = memory.id.rpartition("#")
+        if number.isdecimal() and int(number) > 1 and (memory.store, id) in seen:
+            other = seen[memory.store, id].origin.file
+            where = "twice in this file" if other == memory.origin.file else f"also in {other}"
+            yield _at(FindingKind.DUPLICATE, memory, f"id {id} is {where}")
 
 
 def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:

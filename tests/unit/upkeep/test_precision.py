@@ -98,6 +98,11 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             memories("Ann", "Bob"),
         ),
         (
+            check_duplicate_ids,
+            [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
+            [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "2#2"), strict=True)],
+        ),
+        (
             check_dangling_references,
             memories("Ann", links=(Link("met", "people/nobody"),)),
             memories("Ann", links=(Link("met", "people/ann"),)),
@@ -109,7 +114,13 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
         ),
         (check_orphaned_files, indexed("gone.md"), indexed("topic.md")),
     ],
-    ids=["duplicate id", "dangling link", "dangling supersedes", "orphaned file"],
+    ids=[
+        "duplicate id",
+        "id twice in a file",
+        "dangling link",
+        "dangling supersedes",
+        "orphaned file",
+    ],
 )
 def test_checks_of_ids_find_the_true_case_only(
     check: Callable[[Sequence[Memory]], object],
