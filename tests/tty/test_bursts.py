@@ -21,16 +21,24 @@ ESC = "\x1b[27u"
 """Escape as one unmistakable sequence: followed by a letter, a bare one would be alt and letter."""
 HOME = "q quit"
 """Stands in the last line of the browse screen, under a small dialog too."""
-OPEN = (" esc ", "Search for commands")
+OPEN = (" esc ", "─ Commands ─")
 """Stands in every dialog."""
 DIALOGS = {
     "browse": ("", HOME),
     "help": ("?", "Help:"),
-    "commands": (":", "Search for commands"),
+    "commands": (":", "─ Commands ─"),
     "filter by type": ("t", "Filter by type"),
     "filter by recency": ("r", "Filter by recency"),
     "saved filters": ("f", "Saved filters"),
-    "themes": ("T", "Theme "),
+    "themes": ("T", "─ Theme ─"),
+    "settings": (",", "─ Settings ─"),
+    "stores": ("0", "─ Stores ─"),
+    "bookmarks": ("m", "─ Bookmark"),
+    "links": ("O", "─ Links of"),
+    "context": ("P", "─ Context ·"),
+    "review queue": ("V", "─ Review ─"),
+    "what changed": ("N", "Changes from"),
+    "as of": ("@", "─ As of ─"),
     "unreadable": ("U", "Stores and unreadable"),
     "history": ("H", "History,"),
     "changes": ("C", "Changes, newest"),

@@ -17,6 +17,7 @@ from textual.screen import Screen
 from memtui.tui import app
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.dialogs.unreadable import UnreadableScreen
 
 from .stage import Stage, fact, stage, write_store
 
@@ -67,7 +68,14 @@ async def painted(on: Stage) -> list[list[tuple[object, ...]]]:
     """What the terminal shows once everything is drawn, screens below a dialog as well."""
     assert isinstance(on.app, OnTerminal)
     await on.settle()
+    # What looks for news at intervals does so now, not between two looks at the terminal.
+    if on.browse._editing.review._is_due:
+        on.browse._editing.review._rescan()
+        await on.settle()
     for screen in on.app.screen_stack:
+        if isinstance(screen, UnreadableScreen):
+            screen._look()
+            await on.settle()
         screen._on_timer_update()
     await on.settle()
     return shown(on.app.terminal)
