@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import Refused
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini.layout import entity_of, target_of
 from memtui.stores.gemini.rules import FilePatch, parse_patch
@@ -72,8 +73,8 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
     for each in patches:
         target = target_of(each.new, path, root) if each.new else ""
         try:
-            known = (root / target).read_text("utf-8", "surrogateescape") if target else ""
-        except (OSError, ValueError):
+            known = decode(read_bytes(root / target, root)) if target else ""
+        except UnreadableFile:
             known = ""
         texts = {item.text for item in parse_items(known)}
         for item in parse_items(each.added) if target else ():
