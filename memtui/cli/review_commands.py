@@ -36,6 +36,7 @@ _VERBS = ("show", "accept", "decline", "snooze", "reopen")
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A git clone whose merged branches may be archived; repeatable.",
 )
+@click.option("--across", is_flag=True, help="Also find the same memory in different stores.")
 @store_option
 @json_option
 def review(
@@ -43,6 +44,7 @@ def review(
     kinds: Sequence[str],
     dry_run: bool,
     clones: Sequence[Path],
+    across: bool,
     stores: Sequence[str],
     as_json: bool,
 ) -> int:
@@ -69,7 +71,7 @@ def review(
     if verb == "reopen":
         queue.reopen(ids)
         return 0
-    found = _scan(queue, kinds)
+    found = _scan(queue, kinds, across=across)
     if verb == "list":
         return _print_queue(found, as_json)
     if not ids:
@@ -121,12 +123,10 @@ def consolidate(
     queue = _queue_of(library)
     found = [one for one in _scan(queue, ["cluster"]).proposals if one.changes]
     if use_model:
-        from memtui.upkeep.model_requests import merge_request, parse_summary
+        from memtui.upkeep.model_requests import merge_request
 
         found = [
-            queue.with_merged_text(
-                one, parse_summary(_ask(merge_request([library.get(r) for r in one.refs]), yes))
-            )
+            queue.with_answer(one, _ask(merge_request([library.get(r) for r in one.refs]), yes))
             for one in found
         ]
     return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
@@ -248,9 +248,9 @@ def _queue_of(library: Library, clones: Sequence[Path] = ()) -> ReviewQueue:
     return ReviewQueue(library, config.load(paths.config_file()).settings.review, clones)
 
 
-def _scan(queue: ReviewQueue, kinds: Sequence[str]) -> Queue:
+def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> Queue:
     try:
-        return queue.scan(_kinds(kinds), show_progress)
+        return queue.scan(_kinds(kinds), show_progress, across=across)
     finally:
         clear_progress()
 

@@ -169,7 +169,13 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
         state=paths.state_folder(),
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
-        weights=read_weights({"half_life_days": settings.half_life_days, **settings.weights}),
+        weights=read_weights(
+            {
+                **settings.recipe_constants,
+                "half_life_days": settings.half_life_days,
+                **settings.weights,
+            }
+        ),
         rules=settings.rules,
         embedding=settings.embedding,
     )

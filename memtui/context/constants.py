@@ -57,6 +57,10 @@ class RecipeConstants:
     """prime: how many of the most relevant are looked at; memtui's own."""
     diversity: float = 0.7
     """prime: lambda of MMR, 1 is relevance alone; the proposal leaves it open."""
+    access_boost: float = 0.1
+    """prime, sort:salience: what an access adds to the salience (proposal for Engram)."""
+    salience_half_life_days: float = 30
+    """prime, sort:salience: days in which salience halves; the proposal leaves it open."""
     project_events: float = 10
     """session: events of the project that are not low (Ambient, store.ts:207)."""
     task_events: float = 15

@@ -88,7 +88,14 @@ def build_prime(task: Task) -> list[Section]:
     if found.hits is None:
         return []
     candidates = max(limit, task.constants["primed_candidates"])
-    ranked = rank_by_salience(found.hits, found.columns, task.now, candidates)
+    ranked = rank_by_salience(
+        found.hits,
+        found.columns,
+        task.now,
+        candidates,
+        boost=task.constants.access_boost,
+        half_life=max(task.constants.salience_half_life_days, 1 / 1440),
+    )
     best = ranked[0].score if ranked else 1.0
     memories = [found.rows[one.slot] for one in ranked]
     words = [text_words(f"{memory.title} {memory.content}"[:COMPARED]) for memory in memories]

@@ -8,15 +8,17 @@ as it is, byte for byte; for another store it builds the same one from the memor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from memtui.context.entries import over_limit
+from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.roles import slots_of_role
 from memtui.context.source import Task
-from memtui.model import Memory
+from memtui.model import IMPORTANCES, Memory
 from memtui.query import Sort
+from memtui.search.columns import Columns
 from memtui.stores.base import Store
 from memtui.stores.session_start import LoadedText, loads_at_session_start
 
@@ -158,23 +160,27 @@ def _pieces(text: LoadedText) -> Iterable[tuple[str, int, int]]:
 def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[Section]:
     """The same block from the memories of any store."""
     found = task.search(sort=Sort.OLD, store=(store.casefold(),))
-    facts = [found.rows[s] for s in slots_of_role("fact", found.columns, list(found.slots))]
-    episodes = slots_of_role("episode", found.columns, list(found.slots))
     project, _, _ = entity.partition("/")
     if not project:
         return []
-    events = sorted([*facts, *(found.rows[slot] for slot in episodes)], key=_time_of)
-    own = [m for m in events if _is_in(m, project) and m.importance != "low"]
-    branch = [m for m in events if entity in (m.entity, *m.also_entities)]
+    columns, slots = found.columns, list(found.slots)
+    events = [slot for role in ("fact", "episode") for slot in slots_of_role(role, columns, slots)]
+    times = [-math.inf if math.isnan(when) else when for when in columns.when.tolist()]
+    events.sort(key=times.__getitem__)
+    low = IMPORTANCES.index("low")
+    own = [s for s in _slots_in(columns, events, project) if columns.importance[s] != low]
+    branch = _slots_in(columns, events, entity, below=False) if entity != project else []
     sections: list[Section] = []
-    for title, memories, limit in (
+    for title, chosen, limit in (
         (f"Project: {project}", own, task.constants["project_events"]),
-        (f"Task: {entity}", branch if entity != project else [], task.constants["task_events"]),
+        (f"Task: {entity}", branch, task.constants["task_events"]),
     ):
-        if not memories:
+        if not chosen:
             continue
-        shown = [_event_entry(memory, task.now) for memory in memories]
-        before = shown[-limit - 10 : -limit]
+        # Only these are read: of a store from the cache each costs a decoding.
+        last = chosen[-limit - MAX_DROPPED :]
+        shown = [_event_entry(found.rows[slot], task.now) for slot in last]
+        before = shown[:-limit]
         sections.append(
             Section(
                 title,
@@ -190,13 +196,16 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     return sections
 
 
-def _is_in(memory: Memory, project: str) -> bool:
-    names = (memory.entity, *memory.also_entities)
-    return any(name == project or name.startswith(f"{project}/") for name in names)
-
-
-def _time_of(memory: Memory) -> float:
-    return memory.when.timestamp() if memory.when else float("-inf")
+def _slots_in(columns: Columns, slots: list[int], entity: str, *, below: bool = True) -> list[int]:
+    """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
+    codes = {
+        code
+        for code, name in enumerate(columns.entities)
+        if name == entity or (below and name.startswith(f"{entity}/"))
+    }
+    also = {slot for slot, code, _ in columns.also.tolist() if code in codes}
+    own = columns.entity.tolist()
+    return [slot for slot in slots if own[slot] in codes or slot in also]
 
 
 def _event_entry(memory: Memory, now: datetime) -> PackEntry:

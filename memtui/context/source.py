@@ -34,6 +34,10 @@ class Found(Protocol):
     def columns(self) -> Columns: ...
     @property
     def hits(self) -> RankedHits | None: ...
+    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
+        """The slots whose cached ASCII JSON record has one of these words in lower case, in any
+        case; and all that are not cached."""
+        ...
 
 
 class PackSource(Protocol):

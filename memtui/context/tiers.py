@@ -9,15 +9,19 @@ the memories instead of index.json, and nothing is written to access.json unless
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from itertools import groupby, islice
 
 from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import COUNT, PackEntry, Section
 from memtui.context.roles import slots_of_role
-from memtui.context.source import Task
+from memtui.context.source import Found, Task
 from memtui.model import Memory
+from memtui.search.columns import Columns
 from memtui.search.ranking import ScorePart
 from memtui.search.recency import halved, whole_days
 
@@ -50,6 +54,18 @@ class TiersQuery:
         lower = text.lower()
         return any(word in lower for word in self.words if len(word) >= SHORTEST_TERM)
 
+    def record_words(self) -> list[bytes]:
+        """Words of which the ASCII JSON record of every text that matches has one; none: unknown.
+
+        Of each term its longest run of letters that JSON writes as they are; and the escapes of the
+        two letters whose lower case is an ASCII one (the Kelvin sign, I with a dot).
+        """
+        terms = [word for word in self.words if len(word) >= SHORTEST_TERM]
+        runs = [max(re.findall("[a-z0-9]+", word), key=len, default="") for word in terms]
+        if not all(runs):
+            return []
+        return [*(run.encode() for run in runs), rb"\u212a", rb"\u0130"]
+
 
 def reduce_query(text: str) -> TiersQuery:
     """Drop stop words and single letters; if nothing is left, the whole text counts."""
@@ -64,13 +80,15 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     found = task.search()
     slots = list(found.slots)
     rows, columns = found.rows, found.columns
-    facts = [rows[slot] for slot in slots_of_role("fact", columns, slots)]
+    fact_slots = slots_of_role("fact", columns, slots)
     written = [rows[slot] for slot in slots_of_role("summary", columns, slots)]
-    summaries = _summaries(task, query, written, facts)
+    summaries = _summaries(task, query, written, _entity_types(columns, fact_slots))
     total = len(summaries.entries)
     sections = [summaries]
     if total < 1 or total < task.constants["enough"]:
-        sections.append(_facts(task, query, facts))
+        words = query.record_words()
+        near = found.slots_with_any(words) if words else set(slots)
+        sections.append(_facts(task, query, found, [slot for slot in fact_slots if slot in near]))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
         notes = [rows[slot] for slot in slots_of_role("daily", columns, slots)]
@@ -92,19 +110,20 @@ def _slug(memory: Memory) -> str:
     return memory.entity.rpartition("/")[2]
 
 
-def _entity_types(facts: Sequence[Memory]) -> dict[str, str]:
+def _entity_types(columns: Columns, facts: list[int]) -> dict[str, str]:
     """Entity -> the type that all its facts share, as in agent-memory; else empty."""
+    of_entity, of_type = columns.entity.tolist(), columns.type.tolist()
     types: dict[str, str] = {}
-    for memory in facts:
-        if types.setdefault(memory.entity, memory.type) != memory.type:
-            types[memory.entity] = ""
+    for entity, type in {(of_entity[slot], of_type[slot]) for slot in facts}:
+        name, shared = columns.entities[entity], columns.types[type]
+        if types.setdefault(name, shared) != shared:
+            types[name] = ""
     return types
 
 
 def _summaries(
-    task: Task, query: TiersQuery, summaries: Sequence[Memory], facts: Sequence[Memory]
+    task: Task, query: TiersQuery, summaries: Sequence[Memory], types: Mapping[str, str]
 ) -> Section:
-    types = _entity_types(facts)
     scored: list[tuple[str, str, Memory]] = []
     for memory in summaries:
         parent = memory.entity.rpartition("/")[0]
@@ -137,23 +156,43 @@ def _first_lines(text: str, task: Task) -> str:
     return "\n".join(text.split("\n")[: task.constants["summary_lines"]]).rstrip("\n")
 
 
-def _facts(task: Task, query: TiersQuery, facts: Sequence[Memory]) -> Section:
-    scored = [
-        (_recency(task, memory.created), _slug(memory), memory.id, memory)
-        for memory in facts
-        if query.matches(memory.content)
-    ]
-    scored.sort(key=lambda one: one[:3], reverse=True)  # as `sort -rn` of the whole lines
+def _matching_facts(
+    task: Task, query: TiersQuery, found: Found, slots: list[int]
+) -> Iterator[tuple[str, Memory]]:
+    """Recency and fact, by recency, entity and id, as `sort -rn` of the script's whole lines.
+
+    Facts are decoded one entity of one day after the other, only as many as are asked for.
+    """
+    columns = found.columns
+    slugs = [name.rpartition("/")[2] for name in columns.entities]
+    entity = columns.entity.tolist()
+    # None for unknown times: nan is no key that is found again.
+    created = [None if math.isnan(time) else time for time in columns.created.tolist()]
+    recency = {
+        time: _recency(task, None if time is None else datetime.fromtimestamp(time, UTC))
+        for time in {created[slot] for slot in slots}
+    }
+    keyed = sorted(((recency[created[s]], slugs[entity[s]], s) for s in slots), reverse=True)
+    for (shown, _), group in groupby(keyed, key=lambda one: one[:2]):
+        facts = [found.rows[slot] for _, _, slot in group]
+        for memory in sorted(facts, key=lambda fact: fact.id, reverse=True):
+            if query.matches(memory.content):
+                yield shown, memory
+
+
+def _facts(task: Task, query: TiersQuery, found: Found, slots: list[int]) -> Section:
     limit = task.count("facts")
     entries = [
         PackEntry(
             memory.ref,
-            f"- [{slug}] ({recency}) {memory.content}\n",
+            f"- [{_slug(memory)}] ({recency}) {memory.content}\n",
             float(recency),
             (ScorePart("recency", float(recency)),),
             "it has a word of the query",
         )
-        for recency, slug, _, memory in scored[: limit + MAX_DROPPED]
+        for recency, memory in islice(
+            _matching_facts(task, query, found, slots), limit + MAX_DROPPED
+        )
     ]
     return Section(
         "Facts",

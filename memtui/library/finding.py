@@ -80,6 +80,11 @@ class SearchResult:
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
 
+    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
+        """The slots, also others than found, whose cached ASCII JSON record has one of these words
+        in lower case, in any case; and all that are not cached."""
+        return self.rows.slots_with_any(words)
+
 
 @dataclass(frozen=True, slots=True)
 class SimilarMemories:

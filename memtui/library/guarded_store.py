@@ -170,3 +170,13 @@ def _listed(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator[Unre
         yield Unreadable(where if isinstance(where, str) and where else file, named)
     if len(faults) > MOST_NAMED:
         yield Unreadable(file, f"{len(faults) - MOST_NAMED} more memories like these")
+
+
+def link_relations(store: object) -> tuple[str, ...]:
+    """The relations that links of a store can have (its optional `relations`); (): any word."""
+    return tuple(getattr(store, "relations", ()))
+
+
+def undo_note(store: object) -> str:
+    """How the store records an undone change (its optional `undo_note`); "" if as it was before."""
+    return str(getattr(store, "undo_note", ""))

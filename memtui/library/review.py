@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -27,6 +27,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.model_requests import ModelRequest, parse_summary, summary_request
 from memtui.upkeep.proposal_texts import proposed_text, request_for, with_answer, with_text
@@ -37,7 +38,6 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
     digest_memory,
     from_record,
-    merge_into,
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
@@ -124,6 +124,8 @@ class ReviewQueue:
         kinds: Collection[ProposalKind] | None = None,
         report: Report = silent,
         cancelled: IsCancelled = never,
+        *,
+        across: bool = False,
     ) -> Queue:
         """Find the proposals that are open.
 
@@ -131,6 +133,7 @@ class ReviewQueue:
             kinds: Only these; None: all that are not switched off.
             report: Called with the groups of memories done.
             cancelled: Asked between groups.
+            across: Also look for the same memory in different stores.
 
         Raises:
             Cancelled: The scan was stopped; what was found before stays in the cache.
@@ -157,7 +160,10 @@ class ReviewQueue:
             self._checked = checked
             self._write_groups()
         wanted = set(kinds) if kinds is not None else set(RULES)
-        return self._open(one for one in (*checked, *result.proposals) if one.kind in wanted)
+        shared = find_across(list(rows.values()), context) if across else ()
+        return self._open(
+            one for one in (*checked, *result.proposals, *shared) if one.kind in wanted
+        )
 
     def last(self) -> Queue | None:
         """What the last scan found, from the cache, without looking at the memories; None if no
@@ -220,12 +226,6 @@ class ReviewQueue:
             with suppress(RefError):
                 found.append(self._library.get(ref))
         return found
-
-    def with_merged_text(self, proposal: Proposal, text: str) -> Proposal:
-        """The same merge with another text for the memory that stays. Raises RefError."""
-        kept, *others = (self._library.get(ref) for ref in proposal.refs)
-        changes = merge_into(kept, others, self.context, text)
-        return replace(proposal, changes=changes, reason="merged by a model: read it first")
 
     def proposed_text(self, proposal: Proposal) -> str | None:
         """The text that accepting would write; None if there is none that could be edited."""

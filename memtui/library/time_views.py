@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 
 from memtui.insight import activity, timeline
@@ -12,6 +14,32 @@ from memtui.search import aggregates
 
 SPAN_KINDS = ("episode", "note", "document")
 """Kinds of memory that can be a span."""
+
+
+MOST_SPANS = 2_000
+"""Memories that are looked at for spans: decoding more would hold up the screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeData:
+    """What the views of a result's times are drawn from."""
+
+    days: Mapping[int, int] = field(default_factory=dict)
+    """Day since 1970 -> memories."""
+    undated: int = 0
+    growth: Growth = field(default_factory=lambda: Growth((), {}, {}))
+    spans: tuple[TimeSpan, ...] = ()
+    """Sessions, episodes and daily notes by their start; none if there are too many."""
+
+
+def read_times(found: SearchResult) -> TimeData:
+    """Count a result by day and by store over time, and find its spans."""
+    days, undated = aggregates.count_days(found.columns, found.slots)
+    slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
+    spans: list[TimeSpan] = []
+    if len(slots) <= MOST_SPANS:
+        spans = activity.spans((found.rows[slot] for slot in slots), date.min, date.max)
+    return TimeData(days, undated, build_growth(found), tuple(spans))
 
 
 def build_heat_map(

@@ -134,7 +134,7 @@ def find_hits(
     wanted = filters.compile_filters(columns, query, leaves)
     if match is None:
         filtered = filters.FilteredSlots(wanted, None)
-        slots = order_slots(columns, filtered.mask, query.order, now, query.then)
+        slots = order_slots(columns, filtered.mask, query.order, now, query.then, weights)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
     if wanted.joining is not None:
         match = match.with_slots(wanted.joining.nonzero()[0])
@@ -154,7 +154,7 @@ def find_hits(
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
-        ordered = order_slots(columns, found, query.order, now, query.then)
+        ordered = order_slots(columns, found, query.order, now, query.then, weights)
         return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
     types = query.prefer or filter_values(query, "type")
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))

@@ -20,7 +20,8 @@ from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
 from memtui.search.priority import priority_parts
 from memtui.search.ranking import ScorePart, Weights
-from memtui.search.recency import TAU_DAYS
+from memtui.search.recency import HALF_LIFE_DAYS, TAU_DAYS
+from memtui.search.salience import ACCESS_BOOST
 from memtui.search.sort_orders import salience_now
 
 _TEXT_ONLY = Weights(
@@ -125,7 +126,13 @@ def rank_by_type(
 
 
 def rank_by_salience(
-    hits: RankedHits, columns: Columns, now: datetime, limit: int
+    hits: RankedHits,
+    columns: Columns,
+    now: datetime,
+    limit: int,
+    *,
+    boost: float = ACCESS_BOOST,
+    half_life: float = HALF_LIFE_DAYS,
 ) -> list[RankedSlot]:
     """The best by relevance times (0.5 + s / (1 + s)), where s is the salience.
 
@@ -133,7 +140,7 @@ def rank_by_salience(
     relevant is still found.
     """
     slots, relevance = measure_relevance(hits, columns, now)
-    salience = salience_now(columns, slots, now)
+    salience = salience_now(columns, slots, now, boost=boost, half_life=half_life)
     scores = relevance * (0.5 + salience / (1.0 + salience))
     found = []
     for at in _best(scores, slots, columns, limit).tolist():

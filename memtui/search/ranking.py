@@ -51,6 +51,9 @@ class Weights:
     salience: float = 0.1
     """For a salience of 1 (`memtui.search.columns`). Low: known items rank as well with .1 as
     without (MRR .785), and worse with .5 (.784)."""
+    access_boost: float = 0.1
+    """`sort:salience`: what an access adds; no part of a score, like the next."""
+    salience_half_life_days: float = 30.0
     session: float = 0.7
     """This and the next six: `memtui.search.context`. Found by coordinate ascent on the tuning
     conversations of LoCoMo and the tuning half of the known items together; the decision page
@@ -103,7 +106,7 @@ def read_weights(settings: Mapping[str, Any]) -> Weights:
     for name in (field.name for field in fields(Weights)):
         value = settings.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
-            half_life = name == "half_life_days"
+            half_life = name.endswith("half_life_days")
             low, high = (1 / 1440, 1e6) if half_life else (-0.9, 9.0)
             known[name] = min(max(float(value), low), high)
     return replace(DEFAULTS, **known)

@@ -11,11 +11,18 @@ from memtui.query import Sort
 from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.priority import priority_parts
-from memtui.search.salience import decayed_salience
+from memtui.search.ranking import DEFAULTS, Weights
+from memtui.search.recency import HALF_LIFE_DAYS
+from memtui.search.salience import ACCESS_BOOST, decayed_salience
 
 
 def order_slots(
-    columns: Columns, found: Mask, sort: Sort, now: datetime, then: Sequence[Sort] = ()
+    columns: Columns,
+    found: Mask,
+    sort: Sort,
+    now: datetime,
+    then: Sequence[Sort] = (),
+    weights: Weights = DEFAULTS,
 ) -> Longs:
     """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first.
 
@@ -24,6 +31,7 @@ def order_slots(
         found: Which slots to sort.
         sort: The order.
         now: What the priority counts recency from.
+        weights: What an access adds to the salience, and its half-life.
         then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
     """
     newest = columns.newest_first
@@ -36,12 +44,14 @@ def order_slots(
         dated = ~np.isnan(columns.when[slots])
         slots = np.concatenate([slots[dated][::-1], slots[~dated]])
     for key in reversed(keys):
-        for values in reversed(_sort_values(columns, slots, key, now)):
+        for values in reversed(_sort_values(columns, slots, key, now, weights)):
             slots = slots[np.argsort(values[slots], kind="stable")]
     return slots
 
 
-def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> tuple[Doubles, ...]:
+def _sort_values(
+    columns: Columns, slots: Longs, sort: Sort, now: datetime, weights: Weights
+) -> tuple[Doubles, ...]:
     """What the slots are sorted by, the most significant first; the least value first, nan last."""
     sign = -1.0 if sort.startswith("-") else 1.0
     match sort.removeprefix("-"):
@@ -54,7 +64,9 @@ def _sort_values(columns: Columns, slots: Longs, sort: Sort, now: datetime) -> t
         case Sort.PRIORITY:
             return (_spread(-sign * priority_parts(columns, slots, now).total, columns, slots),)
         case Sort.SALIENCE:
-            return (_spread(-sign * salience_now(columns, slots, now), columns, slots),)
+            boost, half_life = weights.access_boost, weights.salience_half_life_days
+            worth = salience_now(columns, slots, now, boost=boost, half_life=half_life)
+            return (_spread(-sign * worth, columns, slots),)
         case Sort.USED:
             accesses = (-sign * columns.accesses).astype(np.float64)
             return accesses, -sign * np.nan_to_num(columns.accessed)
@@ -69,11 +81,20 @@ def _spread(values: Doubles, columns: Columns, slots: Longs) -> Doubles:
     return spread
 
 
-def salience_now(columns: Columns, slots: Longs, now: datetime) -> Doubles:
-    """The salience of these slots, see `memtui.search.salience`."""
+def salience_now(
+    columns: Columns,
+    slots: Longs,
+    now: datetime,
+    *,
+    boost: float = ACCESS_BOOST,
+    half_life: float = HALF_LIFE_DAYS,
+) -> Doubles:
+    """The salience of these slots, see `memtui.search.salience.decayed_salience`."""
     return decayed_salience(
         columns.base_salience[slots].astype(np.float64),
         columns.accesses[slots].astype(np.float64),
         columns.accessed[slots],
         now,
+        boost=boost,
+        half_life=half_life,
     )

@@ -306,6 +306,10 @@ class MemtuiApp(AppInterface):
         self.saved[name] = query
         self._save(("saved", name), query)
 
+    def remove_filter(self, name: str) -> None:
+        self._save(("saved", name), None)
+        self.saved.pop(name, None)
+
     def _save(self, key: str | tuple[str, ...], value: Any) -> None:
         if self.launch.config_file is not None:
             from memtui.config import save_value

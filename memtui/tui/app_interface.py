@@ -89,6 +89,10 @@ class AppInterface(App[None]):
         """Save a search under a name. Raises ConfigError."""
         raise NotImplementedError
 
+    def remove_filter(self, name: str) -> None:
+        """Delete a saved search. Raises ConfigError."""
+        raise NotImplementedError
+
     def save_setting(self, setting: Setting, value: Any) -> None:
         """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
         raise NotImplementedError

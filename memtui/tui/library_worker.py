@@ -281,7 +281,10 @@ class LibraryWorker:
         statistics = library.statistics(found, counted=False)
         timeline = library.timeline(whole, unit)
         if not job.is_cancelled():
-            job.post(messages.Overviewed(messages.Overview(statistics, timeline), number))
+            from memtui.library.time_views import read_times
+
+            overview = messages.Overview(statistics, timeline, read_times(whole))
+            job.post(messages.Overviewed(overview, number))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 

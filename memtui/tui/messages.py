@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from memtui.insight.timeline import Timeline
     from memtui.library import Library, SearchResult
     from memtui.library.losses import StoreLosses
+    from memtui.library.time_views import TimeData
     from memtui.model import Memory
     from memtui.tui.completion import Vocabulary
 
@@ -118,6 +119,8 @@ class Overview:
     statistics: Statistics
     timeline: Timeline
     """Counted without the filter by time, so that another bar can be chosen."""
+    times: TimeData
+    """Of the same memories as the timeline."""
 
 
 @dataclass

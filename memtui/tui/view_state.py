@@ -96,6 +96,11 @@ class ViewState:
     def ordered(self, sort: Sort | None) -> ViewState:
         return replace(self, chips=replace(self.chips, sort=sort, then=()))
 
+    def ordered_then(self, first: Sort, then: Sort) -> ViewState:
+        """Add a key to the order; `first`: the key it has now where none was chosen."""
+        sort = self.chips.sort or first
+        return replace(self, chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
+
     def without(self, key: str) -> ViewState:
         """Remove the chip with this key."""
         chips = self.chips

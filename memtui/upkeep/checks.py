@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memtui.model import Memory, Place
+from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
 from memtui.text import hidden_count
@@ -23,6 +23,7 @@ class FindingKind(StrEnum):
     SECRET = "secret"
     INSTRUCTION = "instruction"
     HIDDEN = "hidden characters"
+    ORPHAN = "not in the index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,23 @@ def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding
         yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
 
 
-def check_duplicate_ids(memories: Iterable[Memory]) -> Iterator[Finding]:
-    """Different memories of a store with the same id; one memory in two places is not reported."""
+def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Different memories of a store with the same id; one memory in two places is not reported.
+
+    An id that comes again within a file is read as `id#2` (`stores.change_validation`).
+    """
     seen: dict[tuple[str, str], Memory] = {}
     for memory in memories:
         first = seen.setdefault((memory.store, memory.id), memory)
         if first is not memory:
             other = first.origin.file
             yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
+    for memory in memories:
+        id, _, number = memory.id.rpartition("#")
+        if number.isdecimal() and int(number) > 1 and (memory.store, id) in seen:
+            other = seen[memory.store, id].origin.file
+            where = "twice in this file" if other == memory.origin.file else f"also in {other}"
+            yield _at(FindingKind.DUPLICATE, memory, f"id {id} is {where}")
 
 
 def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
@@ -77,6 +87,32 @@ def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
             if link.target not in known and link.target not in refs:
                 message = f"{link.relation} {link.target}: no such memory or entity"
                 yield _at(FindingKind.DANGLING, memory, message)
+
+
+INDEXES = "indexes"
+"""Relation of an index line to the file that it names, in every store that has an index."""
+
+
+def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
+    """Documents that the index of their entity does not name, so that no agent is led to them.
+
+    Entities without an index are left alone. Index lines without a file are dangling references.
+    """
+    indexed = {
+        (memory.store, memory.entity): set[str]()
+        for memory in memories
+        if any(link.relation == INDEXES for link in memory.links)
+    }
+    for memory in memories:
+        for link in memory.links:
+            if link.relation == INDEXES:
+                indexed[memory.store, memory.entity].add(link.target)
+    for memory in memories:
+        named = indexed.get((memory.store, memory.entity))
+        if named is None or memory.kind != "document" or memory.status not in CURRENT:
+            continue
+        if memory.id not in named:
+            yield _at(FindingKind.ORPHAN, memory, "the index does not name this file")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,3 +211,4 @@ def check_all(
     yield from check_duplicate_ids(memories)
     yield from check_hidden_characters(memories, texts)
     yield from check_dangling_references(memories)
+    yield from check_orphaned_files(memories)

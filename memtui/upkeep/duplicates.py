@@ -82,6 +82,23 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         )
 
 
+def find_across(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Near-duplicates in different stores, as hints: nothing is ever merged across stores."""
+    found = _statements(memories)
+    texts = [words_of(_text(one)) for one in found]
+    settings = context.settings
+    pairs = similar_pairs(texts, settings.duplicate, settings.fewest_words, context.step)
+    for pair in pairs:
+        one, other = found[pair.first], found[pair.second]
+        if one.store != other.store and is_same_statement(_text(one), _text(other)):
+            yield propose(
+                ProposalKind.ACROSS,
+                [one, other],
+                f"{_short(one)} | {_short(other)}",
+                f"{pair.score:.0%} of the words are the same in {one.store} and {other.store}",
+            )
+
+
 def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
     rules = context.rules_of(one.store)
     if one.store != other.store or one.kind != other.kind or one.type != other.type:

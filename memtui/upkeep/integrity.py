@@ -26,6 +26,7 @@ KIND_OF = {
     FindingKind.SECRET: ProposalKind.SECRET,
     FindingKind.INSTRUCTION: ProposalKind.INSTRUCTION,
     FindingKind.HIDDEN: ProposalKind.HIDDEN,
+    FindingKind.ORPHAN: ProposalKind.ORPHAN,
 }
 _TITLE = 60
 REDACTED = "[REDACTED]"
@@ -69,6 +70,7 @@ def proposals_from(
 RULE_TEXT = {
     ProposalKind.DUPLICATE_ID: "an id names one memory; agents that look it up get either",
     ProposalKind.DANGLING: "what it names is not in the store",
+    ProposalKind.ORPHAN: "an agent that reads the index is not led to it",
     ProposalKind.SECRET: f"accepting puts {REDACTED} in its place; change the secret itself too",
     ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",
     ProposalKind.HIDDEN: "accepting removes the characters that cannot be seen",

@@ -44,6 +44,8 @@ class ProposalKind(StrEnum):
     SECRET = "secret"
     INSTRUCTION = "instruction"
     OVERWRITTEN = "overwritten"
+    ORPHAN = "orphan"
+    ACROSS = "across"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,8 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.HIDDEN: Rule("Hidden characters", "memtui"),
     ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", "memtui", hint=True),
     ProposalKind.DANGLING: Rule("Dangling references", "memtui", hint=True),
+    ProposalKind.ORPHAN: Rule("Files not in the index", "memtui", hint=True),
+    ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", hint=True),
 }
 """In the order of the queue: what is most serious first."""
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Act, Change
+from memtui.insight import timeline as timelines
 from memtui.insight.links import LinkIndex, Node, NodeKind
 from memtui.insight.traversal import Direction, traverse
 from memtui.library import Library, time_views
@@ -117,12 +118,19 @@ def main() -> None:
         row("links of one memory", timed(lambda: library.links.degree(memory.ref), 20), 5)
         views = PastViews(library)
         row("as of, first", timed(lambda: views.at(START + timedelta(days=30))))
-        days = iter(range(40, 300, 20))
-        toggle = timed(lambda: views.at(START + timedelta(days=next(days))).find(Query()), 8)
+        later = iter(range(40, 300, 20))
+        toggle = timed(lambda: views.at(START + timedelta(days=next(later))).find(Query()), 8)
         row("as of another time, with its list", toggle, 300)
         found = library.find(Query())
         row("timeline", timed(lambda: library.timeline(found, "week"), 5), 100)
         row("heat map", timed(lambda: time_views.build_heat_map(found), 5), 100)
+        row(
+            "all that the timeline is drawn from",
+            timed(lambda: time_views.read_times(found), 5),
+            100,
+        )
+        days = time_views.read_times(found).days
+        row("another unit, at a key", timed(lambda: timelines.build(days, 0, "day"), 5), 100)
         row("growth per store", timed(lambda: time_views.build_growth(found), 5), 100)
 
 

@@ -125,3 +125,15 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
         assert not opened.exists()
         await on.press("ctrl+g", "c")
         assert on.app.clipboard == url
+
+
+async def test_the_order_has_several_keys(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("v", "v")
+        await on.sees("by importance")
+        await on.press("ctrl+v")
+        await on.sees("Order: by importance, then")
+        await on.type("oldest")
+        await on.press("enter")
+        await on.sees("by importance, then oldest first")
+        assert on.headlines()[0].startswith("Use Postgres"), "all are of one importance"

@@ -50,6 +50,9 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._paths = ProjectPaths(root)
+        self._folders: dict[str, MemoryFolder] = {}
+        """The memory folders of the last scan by the key of their shard: to read one, the others
+        are not listed again."""
         self._imports: dict[str, LastRead[list[str]]] = {}
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
@@ -60,6 +63,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         """A shard for the instructions, then one for each memory folder with files."""
         faults: list[Unreadable] = []
         folders = list(memory_folders(self.root, faults))
+        self._folders = {folder.key: folder for folder in folders}
         instructions = self._instructions(folders)
         if instructions:
             yield FoundShard(INSTRUCTIONS, tuple(str(self.root / name) for name in instructions))
@@ -78,8 +82,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         if shard.key == INSTRUCTIONS:
             return self._read_instructions(shard)
-        folder = next((f for f in memory_folders(self.root, []) if f.key == shard.key), None)
-        if folder is None:
+        folder = self._folders.get(shard.key)
+        if folder is None:  # read without a scan, or found by one that ran since
+            folder = next((f for f in memory_folders(self.root, []) if f.key == shard.key), None)
+        if folder is None or not os.path.isdir(folder.path):
             gone = (Unreadable(name, "its folder is gone", gone=True) for name in shard.files)
             return Reading((), tuple(gone))
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)

@@ -31,7 +31,7 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
 )
-from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document
+from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document, rules
 from memtui.stores.engram import export_document as export
 from memtui.stores.engram import reading as read
 from memtui.stores.engram.connection import (
@@ -118,6 +118,14 @@ class EngramStore:
     def editable(self) -> frozenset[str]:
         """The entity can be edited as far as it is a project and a scope."""
         return frozenset({"content", "title", "type", "entity"})
+
+    undo_note = "as a new revision"
+    """Engram numbers every write of a row, an undone one too."""
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The relations that a link can have."""
+        return rules.RELATIONS
 
     @property
     def home(self) -> DatabasePlace:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
-from memtui.errors import Conflict, MemtuiError
+from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.tui import actions, change_worker, key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview
@@ -71,12 +72,31 @@ class ChangeActions:
 
         def failed(error: MemtuiError) -> None:
             self._screen.search_bar.set_activity("")
-            self.failed(error)
+            is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
+            if is_delete and isinstance(error, Refused):
+                self._offer_force(changes, error)
+            else:
+                self.failed(error)
 
         self._writer.ask(
             lambda library: change_worker.preview(library, changes),
             planned,
             failed,
+            "plan",
+            opens=True,
+        )
+
+    def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
+        """Offer to delete all the same, with the store's reason against it, where that works."""
+        forced = [replace(change, force=True) for change in changes]
+        said = [
+            OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
+            *([OutcomeLine(refused.do, Tone.QUIET, "better:")] if refused.do else []),
+        ]
+        self._writer.ask(
+            lambda library: change_worker.preview(library, forced),
+            lambda found: self.carry_out(found, said, True, "delete by force"),
+            lambda _: self.failed(refused),
             "plan",
             opens=True,
         )
@@ -149,7 +169,7 @@ class ChangeActions:
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
             self._screen.worker.refresh()
-            choices = ((THEIRS, "leave it as it is now"),)
+            choices = ((THEIRS, "keep the version on disk"),)
             self._screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:
             self._screen.app.notify(f"No changes. {error}", severity="error", timeout=8)

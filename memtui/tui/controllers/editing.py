@@ -71,7 +71,7 @@ class EditingControllers:
         if action_id in _TRANSFER:
             return self.transfer.refusal(action_id)
         if action_id in _WITHOUT_MEMORY:
-            return self.selection.can_write()
+            return self.selection.can_write() or self.selection.all_read_only()
         return self.selection.refusal(action_id)
 
     def begin(self) -> None:

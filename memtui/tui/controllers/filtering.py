@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance, key_bindings
-from memtui.tui.view_state import ViewState, next_order
+from memtui.tui.view_state import ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -44,6 +44,7 @@ class FilterActions:
             "filter.saved": self._pick_saved,
             "filter.clear": self._clear,
             "order": self._order,
+            "order.then": self._order_then,
         }
 
     def _search(self) -> None:
@@ -53,12 +54,33 @@ class FilterActions:
 
     def _clear(self) -> None:
         screen = self._screen
-        text = queries.without_filters(queries.parse_query(screen.view.text, screen.now()))
-        screen.set_view(ViewState(queries.format_query(text), screen.view.cleared().chips))
+        typed = queries.without_filters(queries.parse_query(screen.view.text, screen.now()))
+        screen.set_view(
+            ViewState(queries.format_query(replace(typed, sort=None, then=()))),
+        )
 
     def _order(self) -> None:
         view = self._screen.view
         self._screen.set_view(view.ordered(next_order(view.chips.sort)))
+
+    def _order_then(self) -> None:
+        """Choose a further key of the order, for memories that are equal by those before."""
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        screen = self._screen
+        screen.settle()
+        view, found = screen.view, screen.found
+        first = view.chips.sort or (found.query.order if found else queries.Sort.NEW)
+        used = {first, *view.chips.then}
+        left = [sort for sort in ORDER_WORDS if sort not in used]
+        choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
+
+        def done(values: tuple[str, ...] | None) -> None:
+            if values:
+                screen.set_view(view.ordered_then(first, queries.Sort(values[0])))
+
+        title = f"Order: {ORDER_WORDS[first]}, then"
+        screen.app.push_screen(Picker(title, choices, several=False), done)
 
     def _pick(self, field: str) -> None:
         from memtui.tui.dialogs.picker import Picker
@@ -103,7 +125,7 @@ class FilterActions:
         screen.worker.count(spans, picker.if_open(picker.set_counts))
 
     def _pick_saved(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Choice, SavedFilterPicker
 
         screen = self._screen
         screen.settle()
@@ -120,31 +142,46 @@ class FilterActions:
         def done(values: tuple[str, ...] | None) -> None:
             if not values:
                 return
-            if values[0]:
-                screen.set_view(ViewState(saved[values[0]]).settled(screen.now()))
+            name, *act = values
+            if act == ["rename"]:
+                self._save(saved[name], rename=name)
+            elif act == ["delete"]:
+                self._change_saved(lambda: screen.app.remove_filter(name), f'Deleted "{name}".')
+            elif name:
+                screen.set_view(ViewState(saved[name]).settled(screen.now()))
             else:
                 self._save(current)
 
         keys = key_bindings.press(screen.app.key_overrides, ("filter.saved", "to save it"))
         empty = f"Nothing to save: search or filter first. {keys}".rstrip()
-        screen.app.push_screen(Picker("Saved filters", choices, several=False, empty=empty), done)
+        screen.app.push_screen(SavedFilterPicker("Saved filters", choices, empty=empty), done)
 
-    def _save(self, current: str) -> None:
+    def _change_saved(self, change: Callable[[], None], done: str) -> None:
+        app = self._screen.app
+        try:
+            change()
+        except MemtuiError as error:
+            app.notify(str(error), severity="error")
+        else:
+            app.notify(done, timeout=3)
+
+    def _save(self, current: str, *, rename: str = "") -> None:
+        """Save a filter under a name that is asked for; `rename`: its name until now."""
         from memtui.tui.dialogs.dialog import PromptDialog
 
         app = self._screen.app
 
-        def done(name: str | None) -> None:
-            if not name:
-                return
-            try:
-                app.save_filter(name, current)
-            except MemtuiError as error:
-                app.notify(str(error), severity="error")
-            else:
-                app.notify(f"Saved as {name}.")
+        def change(name: str) -> None:
+            app.save_filter(name, current)
+            if rename and rename != name:
+                app.remove_filter(rename)
 
-        app.push_screen(PromptDialog("Save filter", hint=current), done)
+        def done(name: str | None) -> None:
+            if name:
+                self._change_saved(lambda: change(name), f'Saved filter "{name}".')
+
+        title = "Rename filter" if rename else "Save filter"
+        app.push_screen(PromptDialog(title, hint=current, value=rename), done)
 
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
@@ -176,7 +213,7 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
             )
             for value in STATUSES
         ]
-        return [*rows, Choice(ALL, "all of them", count=total, chosen=ALL in chosen)]
+        return [*rows, Choice(ALL, "any status", count=total, chosen=ALL in chosen)]
     known = dict(counts) | {value: 0 for value in chosen if value not in _folded(counts)}
     return [
         Choice(

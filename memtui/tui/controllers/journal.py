@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.journal import JournalAction
+from memtui.library.guarded_store import undo_note
 from memtui.tui import actions, key_bindings
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
@@ -27,6 +28,12 @@ WATCHED = 10 * 60.0
 LOOK_EVERY = 2.0
 LOGGED = 500
 """Actions in the log screen."""
+
+
+def quoted(title: str) -> str:
+    """An action's title for a toast: `edit "Alice lives in Lisbon"`."""
+    verb, colon, name = text.one_line(title).partition(": ")
+    return f'{verb} "{text.cut(name, SHOWN)}"' if colon else text.cut(verb, SHOWN)
 
 
 class JournalActions(WritingController):
@@ -84,10 +91,21 @@ class JournalActions(WritingController):
 
     def _tell(self, action_id: str, opposite: str, action: JournalAction) -> None:
         """Say that a change was undone or redone, and the key for the opposite."""
-        title = text.cut(text.one_line(action.title), SHOWN)
+        title = quoted(action.title)
         key = key_bindings.hint(opposite, self._screen.app.key_overrides)
+        note = self._undo_note(action)
         self._screen.app.clear_notifications()
-        self._screen.app.notify(f"{actions.BY_ID[action_id].done}: {title}{key}", timeout=4)
+        self._screen.app.notify(f"{actions.BY_ID[action_id].done}: {title}{note}{key}", timeout=4)
+
+    def _undo_note(self, action: JournalAction) -> str:
+        """How the stores record the change, where they do not just have the former state again."""
+        library = self._writer.library
+        roots = {part.store for part in action.parts}
+        stores = [store for store in library.stores if str(store.root) in roots] if library else []
+        notes = dict.fromkeys(
+            f"{store.label}: {note}" for store in stores if (note := undo_note(store))
+        )
+        return f" ({'; '.join(notes)})" if notes else ""
 
     # The log
 

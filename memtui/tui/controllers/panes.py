@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
+CALENDAR_ROWS = 10
+"""Seven weekdays, the months, two borders."""
+
 
 class PaneActions:
     """Where the keys go, and moving inside the panes."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
+        self._rows_before: int | None = None
+        """Rows of the timeline that the user set before a calendar was shown."""
 
     def handlers(self) -> ActionHandlers:
         screen = self._screen
@@ -35,10 +40,15 @@ class PaneActions:
             "left": partial(screen.focus_pane, Pane.MEMORIES),
             "collapse": screen.entities.fold,
             "expand": screen.entities.unfold,
-            "bar.previous": lambda: screen.timeline.go(screen.timeline.cursor - 1),
-            "bar.next": lambda: screen.timeline.go(screen.timeline.cursor + 1),
+            "bar.previous": lambda: screen.timeline.step(-1),
+            "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go(0),
             "bar.last": lambda: screen.timeline.go(1 << 30),
+            "bar.above": lambda: screen.timeline.step_day(-1),
+            "bar.below": lambda: screen.timeline.step_day(1),
+            "bar.brush_back": lambda: screen.timeline.brush(-1),
+            "bar.brush_on": lambda: screen.timeline.brush(1),
+            "bar.view": self._next_view,
             "bar.finer": partial(self._step_unit, -1),
             "bar.coarser": partial(self._step_unit, 1),
             "follow": partial(screen.detail.step_target, 1),
@@ -108,4 +118,17 @@ class PaneActions:
         at = UNITS.index(unit) + step
         if 0 <= at < len(UNITS):
             screen.unit = UNITS[at]
-            screen.search()
+            screen.timeline.set_unit(UNITS[at])
+
+    def _next_view(self) -> None:
+        """Bars, calendar, growth; a calendar needs a row for each weekday."""
+        screen = self._screen
+        screen.timeline.next_view()
+        if screen.timeline.shows_calendar:
+            self._rows_before = screen.wanted_sizes.get("timeline")
+            screen.wanted_sizes["timeline"] = CALENDAR_ROWS
+        elif self._rows_before is not None:
+            screen.wanted_sizes["timeline"] = self._rows_before
+        else:
+            screen.wanted_sizes.pop("timeline", None)
+        screen.lay_out()

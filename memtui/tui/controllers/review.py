@@ -167,7 +167,9 @@ class ReviewActions:
             return
         memories = self._queue_of(library).memories(proposal)
         if not memories:
-            self._screen.app.notify("It is about a file without readable memories.", timeout=3)
+            if self._dialog is not None:
+                self._dialog.dismiss(None)
+            self._screen.action_act("unreadable")  # shows the error and the last good copy
         elif len(memories) == 1:
             self._leave_for(memories[0].ref)
         else:

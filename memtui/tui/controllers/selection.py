@@ -55,6 +55,12 @@ class Selection:
             return "this session only reads"
         return ""
 
+    def all_read_only(self) -> str:
+        """Why no store can be written; empty when one can."""
+        stores = self.library.stores if self.library else []
+        reasons = [store.read_only for store in stores]
+        return reasons[0] if reasons and all(reasons) else ""
+
     def refusal(self, action_id: str) -> str:
         """Why this action cannot be done now; empty when it can, to at least one memory."""
         if why := self.can_write():

@@ -157,7 +157,7 @@ def _column(
     heading: str, now: str | None, base: str | None, palette: Palette, width: int
 ) -> list[list[Segment]]:
     """One text under its heading, with its differences from the base marked."""
-    lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]] if heading else [[]]
+    lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]]
     if now is None:
         return [*lines, [Segment(f" {NOT_THERE}", palette.faint)], []]
     shown = text.visible(now[:LONGEST])
@@ -216,16 +216,14 @@ class CompareScreen(FittingDialog[None]):
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
         palette = sheet.palette
-        columns = [
-            [
-                *_about(left, right, palette, column),
-                *_column("", left.content, None, palette, column),
-            ],
-            [
-                *_about(right, left, palette, column),
-                *_column("", right.content, left.content, palette, column),
-            ],
-        ]
+        before, after = text.visible(left.content[:LONGEST]), text.visible(right.content[:LONGEST])
+        pieces = diff_words(before, after)
+        styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
+        columns = []
+        for memory, other, skipped in ((left, right, "new"), (right, left, "gone")):
+            own = [(styles[kind], piece) for kind, piece in pieces if kind != skipped]
+            wrapped = [[Segment(" "), *line] for line in wrap_pieces(own, column - 2)]
+            columns.append([*_about(memory, other, palette, column), [], *wrapped, []])
         if beside:
             sheet.show(_side_by_side(columns, column, palette))
         else:

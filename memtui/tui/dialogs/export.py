@@ -48,11 +48,7 @@ class ExportScreen(TransferScreen):
         self._groups = dict(groups)
         self._day = day
         self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
-        self._forms = {
-            name: form
-            for name, form in exporting.export_forms().items()
-            if form.document is None or form.document.holds_other_formats
-        }
+        self._forms = exporting.export_forms()
         self._form = ChoiceInput(list(self._forms), "bundle", name="form")
         self._file = LineInput(default_name(day, "bundle"), name="file")
 

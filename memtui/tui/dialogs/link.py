@@ -22,6 +22,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
+from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
@@ -30,7 +31,7 @@ from memtui.tui.dialogs.picker import PickerInput
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
-from memtui.tui.widgets.text_inputs import LineInput
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -122,6 +123,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._list = MemoryChoices(now)
 
     def compose(self) -> ComposeResult:
+        library = self._worker.library
+        allowed = link_relations(library.store(self._memory.store)) if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
         with Vertical(classes="box full") as box:
@@ -130,7 +133,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
             yield Static(Content(headline), classes="line from", markup=False)
             with Horizontal(classes="row"):
                 yield Static(Content("Relation"), classes="label", markup=False)
-                yield LineInput(FIRST_RELATION, name="relation", known=known)
+                if allowed:
+                    yield ChoiceInput(list(allowed), allowed[0], name="relation")
+                else:
+                    yield LineInput(FIRST_RELATION, name="relation", known=known)
             with Horizontal(classes="row"):
                 yield Static(Content("To"), classes="label", markup=False)
                 yield PickerInput(placeholder="search as you type", compact=True)
@@ -182,7 +188,9 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
         target = self._list.memory
-        relation = self.query_one(LineInput).raw.strip().replace(" ", "_")
+        raw = "".join(line.raw for line in self.query(LineInput))
+        raw = raw or "".join(choice.raw for choice in self.query(ChoiceInput))
+        relation = raw.strip().replace(" ", "_")
         if target is None:
             self.query_one(OutcomeLines).say(
                 OutcomeLine("search for the memory to link to", Tone.WARNING)

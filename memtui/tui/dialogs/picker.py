@@ -20,7 +20,7 @@ from memtui.tui.widgets.status_lines import KeyLine
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-__all__ = ["Choice", "Picker"]
+__all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
 NARROW_FROM = 8
 """Number of choices from which there is an input to filter them."""
@@ -91,11 +91,19 @@ class Picker(Dialog[tuple[str, ...]]):
             yield KeyLine(id="picker-keys")
 
     def on_mount(self) -> None:
-        toggle = [("space", "toggle", "")] if self._several else []
-        accept = [("enter", self._accept, "")] if not self._empty else []
-        self.query_one(KeyLine).show([*toggle, *accept, ("esc", "cancel", "")])
+        self._show_keys()
         if not self._narrows and not self._empty:
             self._list.focus()
+
+    def _show_keys(self) -> None:
+        toggle = [("space", "toggle", "")] if self._several else []
+        accept = [("enter", self._accept, "")] if not self._empty else []
+        keys = [*toggle, *accept, *self.own_keys(), ("esc", "cancel", "")]
+        self.query_one(KeyLine).show(keys)
+
+    def own_keys(self) -> list[tuple[str, str, str]]:
+        """Keys that a subclass adds for the choice under the cursor."""
+        return []
 
     def on_resize(self) -> None:
         # The list shrinks so that the keys below it stay visible.
@@ -110,6 +118,7 @@ class Picker(Dialog[tuple[str, ...]]):
     @on(ChoiceList.Moved)
     def _show_whole(self) -> None:
         """Below the list, the whole of a choice that its line cannot show."""
+        self._show_keys()
         for line in self.query("#whole").results(Static):
             words = self._list.cut_choice()
             line.display = bool(words)
@@ -144,6 +153,30 @@ class Picker(Dialog[tuple[str, ...]]):
         elif not selected and current and not self._list.began_selected:
             selected = (current.value,)
         self.dismiss(selected)
+
+
+class SavedFilterPicker(Picker):
+    """Dismissed with the name of a filter; with ("name", "rename") or ("name", "delete") too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f2", "change('rename')", show=False, priority=True),
+        Binding("delete", "change('delete')", show=False, priority=True),
+    ]
+
+    def __init__(self, title: str, choices: Sequence[Choice], *, empty: str = "") -> None:
+        super().__init__(title, choices, several=False, empty=empty)
+
+    def own_keys(self) -> list[tuple[str, str, str]]:
+        return [("f2", "rename", ""), ("del", "delete", "")] if self._is_saved else []
+
+    @property
+    def _is_saved(self) -> bool:
+        current = self._list.current
+        return current is not None and bool(current.value)
+
+    def action_change(self, act: str) -> None:
+        if self._list.current is not None and self._is_saved:
+            self.dismiss((self._list.current.value, act))
 
 
 class ThemePreviewList(ChoiceList):

@@ -198,8 +198,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             self.call_after_refresh(self._show_places)
         else:
             self._list.set_stores(stores, counted=counted)
-            if not self.has_class("-small"):
-                self.fit(rows=self._list.line_count() + DETAIL_ROWS)
+            self.fit(rows=self._list.line_count() + DETAIL_ROWS)
         self._show_keys()
         self.show_current()
 

@@ -193,7 +193,8 @@ class SearchableScreen(PaneScreen):
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        self.timeline.show(event.overview.timeline, *day_range(self.view.query(self.now())))
+        overview, days = event.overview, day_range(self.view.query(self.now()))
+        self.timeline.show(overview.timeline, *days, overview.times)
         self.statistics.show(self.status_text.statistics(event.overview.statistics, self.found))
 
     @on(messages.Learned)

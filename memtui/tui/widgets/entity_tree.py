@@ -104,6 +104,8 @@ class EntityTree(ListWindow):
         self._lines: list[Branch] = []
         self._chosen: frozenset[str] = frozenset()
         self._unfolded: set[str] | None = None
+        self._most = 0
+        """The most entities there were so far, until a branch was folded or unfolded by hand."""
 
     def show(
         self,
@@ -118,7 +120,8 @@ class EntityTree(ListWindow):
             chosen: Lower-case paths that are the current filter.
             repeats: See `Facets.entity_repeats`.
         """
-        if self._unfolded is None and counts:
+        if counts and 0 <= self._most < len(counts):  # more has been read
+            self._most = len(counts)
             tops = {path.partition("/")[0] for path in counts}
             self._unfolded = tops if len(counts) <= OPEN_UP_TO else set()
         same = counts == self._counts and repeats == self._repeats
@@ -174,6 +177,7 @@ class EntityTree(ListWindow):
         if self._unfolded is not None and self._path in self._unfolded:
             self.go(self.cursor + 1)
         else:
+            self._most = -1
             self._unfolded = (self._unfolded or set()) | {self._path}
             self._rebuild()
 
@@ -182,6 +186,7 @@ class EntityTree(ListWindow):
         if not self._lines:
             return
         if self._unfolded and self._path in self._unfolded:
+            self._most = -1
             self._unfolded = self._unfolded - {self._path}
             self._rebuild()
         elif "/" in self._path:

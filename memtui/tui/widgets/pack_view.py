@@ -148,7 +148,7 @@ class PackList(ListWindow):
         if item.kind is ItemKind.SECTION:
             return Strip([bar, *self._section(item, row.words, width - 1, ground)])
         if item.kind is ItemKind.NOTE:
-            sign = "ⓘ " if row.is_first else "  "
+            sign = "· " if row.is_first else "  "
             return Strip([bar, Segment(sign + row.words, palette.warning + ground)])
         style = palette.text if item.kind is ItemKind.ENTRY else palette.dim
         if not item.is_in:

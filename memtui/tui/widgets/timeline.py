@@ -1,53 +1,40 @@
-"""Timeline pane: memories per day, week or month as bars; choosing a bar filters by it."""
+"""Timeline pane: memories per day, week, month or year as bars, as a calendar, as growth per store.
+
+Choosing a bar or a day filters by it; shift and an arrow, or the mouse, select a range.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from datetime import date
-from itertools import pairwise
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
+from memtui.insight import timeline as timelines
+from memtui.insight.activity import MOST_WEEKS, HeatMap, heat_map
 from memtui.insight.timeline import find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets import time_views
+from memtui.tui.widgets.bar_chart import BarChart, span_words
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.insight.timeline import Bar, Timeline, Unit
+    from memtui.insight.timeline import Timeline, Unit
+    from memtui.library.time_views import TimeData
 
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
-_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-AXIS_FROM = 40
-"""Columns from which the count of the highest bar is written at the left."""
-LABEL_ROOM = 2
-"""Empty cells between two dates below the bars."""
+BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
+VIEWS = (BARS, CALENDAR, GROWTH)
 
 
-def span_words(start: date, unit: Unit) -> str:
-    """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
-    if unit == "year":
-        return f"{start.year}"
-    if unit == "month":
-        return f"{_MONTHS[start.month - 1]} {start.year}"
-    end = find_bar_range(start, unit)[1]
-    tail = f"{end.day} {_MONTHS[end.month - 1]} {end.year}"
-    if start == end:
-        return tail
-    head = f"{start.day}" if start.month == end.month else f"{start.day} {_MONTHS[start.month - 1]}"
-    return f"{head} – {tail}"
-
-
-class TimelinePane(ThemedWidget, can_focus=True):
+class TimelinePane(BarChart, can_focus=True):
     """A row of bars, the newest at the right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
@@ -55,17 +42,34 @@ class TimelinePane(ThemedWidget, can_focus=True):
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
         self.border_title = Content("4 Timeline")
-        self._timeline: Timeline | None = None
-        self._since = ""
-        self._until = ""
-        self.cursor = 0
+        self._view = BARS
+        self._day = date.min
+        """The day under the cursor of the calendar."""
+        self._anchor: date | None = None
+        """Where a range began that is being selected."""
+        self._head = date.min
+        """Where it ends: the first day of a bar, or a day."""
+        self._drag_from = -1
+        self._heat: HeatMap | None = None
 
     # Content
 
-    def show(self, timeline: Timeline, since: str, until: str) -> None:
-        """Show a timeline; `since` and `until` (ISO dates or empty) are the current filter."""
+    def show(
+        self, timeline: Timeline, since: str, until: str, times: TimeData | None = None
+    ) -> None:
+        """Show a timeline.
+
+        Args:
+            timeline: The bars.
+            since, until: ISO dates of the present filter, or empty.
+            times: What calendar, growth and spans are drawn from.
+        """
         before = self._timeline
         self._timeline, self._since, self._until = timeline, since, until
+        if times is not None:
+            self._times, self._heat = times, None
+        if not since and not until:
+            self._anchor = None
         count = len(timeline.bars)
         if before is None or before.unit != timeline.unit or self.cursor >= len(before.bars) - 1:
             self.cursor = count - 1
@@ -81,8 +85,100 @@ class TimelinePane(ThemedWidget, can_focus=True):
     def unit(self) -> Unit | None:
         return self._timeline.unit if self._timeline else None
 
+    @property
+    def shows_calendar(self) -> bool:
+        return self._view == CALENDAR
+
+    def next_view(self) -> None:
+        """Bars, calendar, growth."""
+        self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+        self._anchor = None
+        if self._view == CALENDAR and self._bars and self._timeline:
+            self._day = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
+            newest = self._newest_day()
+            self._day = min(self._day, newest) if newest else self._day
+        self._update_subtitle()
+        self.refresh()
+
+    def set_unit(self, unit: Unit) -> None:
+        """Count the same memories by another unit; the cursor stays at its time."""
+        if self._times is None or not self._timeline or not self._bars:
+            return
+        at = self._bars[self.cursor].start
+        self._timeline = timelines.build(self._times.days, self._times.undated, unit)
+        starts = [bar.start for bar in self._timeline.bars]
+        self.cursor = max(0, bisect_right(starts, at) - 1)
+        self._update_subtitle()
+        self.refresh()
+
+    def step(self, step: int) -> None:
+        """The next bar, or the next week of the calendar."""
+        self._anchor = None
+        if self._view == CALENDAR:
+            self.step_day(step * 7)
+        else:
+            self.go(self.cursor + step)
+
+    def step_day(self, days: int) -> None:
+        """Another day of the calendar."""
+        heat = self._calendar()
+        if self._view != CALENDAR or heat is None:
+            return
+        newest = self._newest_day()
+        day = time_views.step_day(self._day, days)
+        if heat.first <= day and (newest is None or day <= newest):
+            self._day = day
+            self._update_subtitle()
+            self.refresh()
+
+    def brush(self, step: int) -> None:
+        """Extend the selected range by a bar, or by a day of the calendar."""
+        if not self._timeline or not self._bars or self._view == GROWTH:
+            return
+        here = self._day if self._view == CALENDAR else self._bars[self.cursor].start
+        anchor = self._anchor or here
+        if self._view == CALENDAR:
+            self.step_day(step)
+            self._head = self._day
+        else:
+            self.go(self.cursor + step)
+            self._head = self._bars[self.cursor].start
+        self._anchor = anchor
+        self._select(anchor, self._head)
+
+    def _select(self, one: date, other: date) -> None:
+        """Filter by the days of two bars, or two days, and all between."""
+        unit: Unit = "day" if self._view == CALENDAR or not self._timeline else self._timeline.unit
+        first, last = sorted((one, other))
+        since, until = first.isoformat(), find_bar_range(last, unit)[1].isoformat()
+        self._since, self._until = since, until
+        self.refresh()
+        self.post_message(SpanChosen(since, until))
+
+    def _newest_day(self) -> date | None:
+        """The last day with memories that a calendar can show."""
+        days = [day for day in self._times.days if abs(day) < 700_000] if self._times else []
+        return date(1970, 1, 1) + timedelta(days=max(days)) if days else None
+
+    def _calendar(self) -> HeatMap | None:
+        """The calendar in which the cursor's day lies, at its end if that is the newest."""
+        newest = self._newest_day()
+        if self._times is None or newest is None:
+            return None
+        weeks = min(MOST_WEEKS, time_views.weeks_that_fit(self.size.width))
+        heat = self._heat
+        if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
+            last = newest
+            if self._day < newest - timedelta(weeks=weeks - 1):
+                last = self._day + timedelta(weeks=weeks // 2)
+            self._heat = heat_map(self._times.days, min(last, newest), weeks=weeks)
+        return self._heat
+
     def go(self, index: int) -> None:
         """Move the cursor to a bar."""
+        if self._view == CALENDAR:
+            self.step_day(7 * (index - self.cursor) if abs(index) < 1 << 20 else 0)
+            return
         count = len(self._bars)
         self.cursor = max(0, min(index, count - 1))
         self._update_subtitle()
@@ -92,6 +188,11 @@ class TimelinePane(ThemedWidget, can_focus=True):
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
         if not self._timeline or not self._bars:
             return
+        if self._view == CALENDAR:
+            day = self._day.isoformat()
+            chosen = (day, day)
+            self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
+            return
         bar = self._bars[self.cursor]
         since, until = (end.isoformat() for end in find_bar_range(bar.start, self._timeline.unit))
         if (since, until) == (self._since, self._until):
@@ -99,103 +200,61 @@ class TimelinePane(ThemedWidget, can_focus=True):
         self.post_message(SpanChosen(since, until))
 
     @property
-    def _bars(self) -> tuple[Bar, ...]:
-        return self._timeline.bars if self._timeline else ()
+    def _filter(self) -> tuple[str, str]:
+        return self._since, self._until
 
     def _update_subtitle(self) -> None:
         if not self._timeline or not self._bars:
             self.say_below(Content(""))
             return
-        bar = self._bars[self.cursor]
         undated = self._timeline.undated
+        if self._view == GROWTH:
+            self.border_title = Content("4 Growth per store")
+            self.say_below(Content(f"{text.number(undated)} undated" if undated else ""))
+            return
+        if self._view == CALENDAR:
+            self.border_title = Content("4 Calendar")
+            count = (
+                time_views.count_on(self._times.days, self._day, self._day) if self._times else 0
+            )
+            self.say_below(Content(f"{span_words(self._day, 'day')}: {text.number(count)}"))
+            return
+        bar = self._bars[self.cursor]
         parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
+        parts += self._span_counts(bar)
         parts += [f"{text.number(undated)} undated"] if undated else []
         self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
         self.say_below(Content(" · ".join(parts)))
 
     # Drawing
 
-    def _view(self) -> tuple[int, list[int]]:
-        """First visible bar, and the column where each one begins, with the end of the last."""
-        left = len(self._top_words) + 1
-        width, count = max(1, self.size.width - left - 1), len(self._bars)
-        shown = min(count, width)
-        first = max(0, min(count - shown, self.cursor - shown + 1))
-        if self.cursor >= count - shown:
-            first = max(0, count - shown)
-        return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
-
-    @property
-    def _top(self) -> int:
-        return max((bar.count for bar in self._bars), default=1) or 1
-
-    @property
-    def _top_words(self) -> str:
-        """The count of the highest bar, written beside it where there is room."""
-        return text.number(self._top) if self.size.width >= AXIS_FROM else ""
-
     def render_line(self, y: int) -> Strip:
         width, height = self.size
         if not self._timeline or not self._bars:
             words = text.cut(" no dated memories" if self._timeline else "", width)
             strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
+        elif self._view == CALENDAR:
+            strip = self._calendar_line(y)
+        elif self._view == GROWTH:
+            growth = self._times.growth if self._times else None
+            strip = Strip([])
+            if growth is not None:
+                strip = time_views.draw_growth(growth, y, width, height, self.palette)
         elif y == height - 1 and height > 1:
             strip = self._labels(width)
+        elif y == height - 2 and self._has_span_line(height):
+            strip = self._span_line(width)
         else:
-            strip = self._bar_line(height - (1 if height > 1 else 0) - 1 - y, height)
+            rows = height - self._has_span_line(height)
+            strip = self._bar_line(rows - (1 if rows > 1 else 0) - 1 - y, rows)
         return strip.adjust_cell_length(width).apply_style(self.ground)
 
-    def _bar_line(self, level: int, height: int) -> Strip:
-        """One line of the bars, level 0 at the bottom."""
-        first, edges = self._view()
-        levels = max(1, height - (1 if height > 1 else 0))
-        axis = self._top_words if level == levels - 1 else ""
-        segments = [Segment(axis.ljust(edges[0]), self.palette.faint)]
-        for index, (start, end) in enumerate(pairwise(edges), first):
-            bar = self._bars[index]
-            eighths = round(bar.count / self._top * levels * 8)
-            if bar.count:
-                eighths = max(1, eighths)
-            part = max(0, min(8, eighths - level * 8))
-            gap = 1 if end - start > 1 else 0
-            cells = end - start - gap
-            style = self._style(index, bar)
-            if not part and level == 0:
-                here = index == self.cursor and self.has_focus
-                segments.append(
-                    Segment("·" * cells, self.palette.accent if here else self.palette.rule)
-                )
-            else:
-                segments.append(Segment(_EIGHTHS[part] * cells, style))
-            if gap:
-                segments.append(Segment(" "))
-        return Strip(segments)
-
-    def _style(self, index: int, bar: Bar) -> Style:
-        if index == self.cursor and self.has_focus:
-            return self.palette.bar_cursor
-        day = bar.start.isoformat()
-        if self._since and not self._since <= day <= (self._until or "9999"):
-            return self.palette.rule
-        return self.palette.bar
-
-    def _labels(self, width: int) -> Strip:
-        first, edges = self._view()
-        line, last_month = [" "] * width, 0
-        free_from = 0
-        for index, at in enumerate(edges[:-1]):
-            bar = self._bars[first + index]
-            if bar.start.month == last_month:
-                continue
-            last_month = bar.start.month
-            label = _MONTHS[bar.start.month - 1]
-            if bar.start.month == 1 or not index:
-                label += f" {bar.start.year}"
-            if at >= free_from and at + len(label) <= width:
-                line[at : at + len(label)] = label
-                free_from = at + len(label) + LABEL_ROOM
-        segments = [Segment("".join(line), self.palette.faint)]
-        return Strip(segments)
+    def _calendar_line(self, y: int) -> Strip:
+        heat = self._calendar()
+        if heat is None:
+            return Strip([])
+        cursor = self._day if self.has_focus else None
+        return time_views.draw_calendar(heat, y, self.palette, cursor, self._filter)
 
     def on_focus(self) -> None:
         self.refresh()
@@ -203,20 +262,58 @@ class TimelinePane(ThemedWidget, can_focus=True):
     def on_blur(self) -> None:
         self.refresh()
 
+    # Mouse
+
+    def _bar_at(self, x: int) -> int:
+        """Index of the bar in this column; -1 beside the bars."""
+        first, edges = self._window()
+        if not self._bars or not edges[0] <= x < edges[-1]:
+            return -1
+        return first + bisect_right(edges, x) - 1
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        offset = event.get_content_offset(self)
+        if offset is not None and self._view == BARS:
+            self._drag_from, self._anchor = self._bar_at(offset.x), None
+            if self._drag_from >= 0:
+                self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._drag_from < 0:
+            return
+        index = self._bar_at(event.screen_x - self.content_region.x)
+        if index >= 0 and (index != self.cursor or self._anchor is not None):
+            self.go(index)
+            if index != self._drag_from or self._anchor is not None:
+                self._anchor = self._bars[self._drag_from].start
+                self._select(self._anchor, self._bars[index].start)
+
+    def on_mouse_up(self) -> None:
+        if self._drag_from >= 0:
+            self._drag_from = -1
+            self.release_mouse()
+
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or not self._bars:
+        if offset is None or not self._bars or self._view == GROWTH:
             return
-        first, edges = self._view()
-        index = first + bisect_right(edges, offset.x) - 1
-        if edges[0] <= offset.x < edges[-1]:
+        if self._view == CALENDAR:
+            heat = self._calendar()
+            day = time_views.day_at(heat, offset.x, offset.y) if heat else None
+            if day is not None:
+                self._day = day
+                self._update_subtitle()
+                self.choose()
+            return
+        index = self._bar_at(offset.x)
+        if index >= 0 and self._anchor is None:  # else a range has just been selected
             self.go(index)
             self.choose()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
-        self.go(self.cursor - 1)
+        self.step(-1)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
-        self.go(self.cursor + 1)
+        self.step(1)

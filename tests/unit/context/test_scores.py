@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.library import SearchResult
+from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
 from memtui.search.diversity import choose_diverse, jaccard, text_words
 from memtui.search.priority import priority_parts
+from memtui.search.ranking import read_weights
 from memtui.search.recency import halved
 from memtui.search.salience import base_salience, decayed_salience, describe_range
 from memtui.search.sort_orders import salience_now
 from memtui.search.usage import count_accesses, find_last_access, frequency
-from tests.unit.context.packs_for_tests import NOW, library_of, memory
+from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory, pack_of
 
 
 @pytest.mark.parametrize(
@@ -167,3 +168,20 @@ def _values(field: str, found: SearchResult) -> dict[int, float]:
     else:
         amounts = columns.accesses[slots].astype(float)
     return dict(zip(slots.tolist(), amounts.tolist(), strict=True))
+
+
+def test_the_constants_of_salience_can_be_set() -> None:
+    used = memory("used", "tide", created=NOW - timedelta(days=60), extra={"access_count": 9})
+    new = memory("new", "tide", created=NOW)
+    orders = []
+    for chosen in ({}, {"access_boost": 2, "salience_half_life_days": 400}):
+        library = Library([ListStore((used, new))], now=lambda: NOW, weights=read_weights(chosen))
+        library.load()
+        library.index()
+        found = library.find(parse_query("sort:salience", NOW))
+        pack = pack_of(library, "prime", "tide", constants=chosen)
+        orders.append(([found.rows[slot].id for slot in found.slots], pack.refs))
+    assert orders == [
+        (["new", "used"], ("s:new", "s:used")),
+        (["used", "new"], ("s:used", "s:new")),
+    ]

@@ -130,3 +130,35 @@ def test_constants_come_from_the_settings(library: Library) -> None:
     assert [e.text for e in pack.sections[0].entries] == [
         f"- [depot] ({2 ** (-1 / 7):.3f}) The CRANES stand at berth 4\n"
     ]
+
+
+@pytest.mark.parametrize(
+    "task", ["crane", "CRANE-7 \u212aelvin", "istanbul", "ön", "no such", "c++ kelvin"]
+)
+def test_a_store_from_the_cache_gives_the_same_pack(task: str, tmp_path: Path) -> None:
+    texts = [
+        "The Crane is old",
+        "crane-7 moved",
+        "300 \u212aelvin",
+        "\u0130stanbul",
+        "schön \U0001f3d7",
+        "in C++",
+    ]
+    items = [
+        {"id": f"f{at}", "content": text, "status": "active", "createdAt": f"2026-11-{at + 10}"}
+        for at, text in enumerate(texts)
+    ]
+    folder = tmp_path / "memory" / "entities" / "yard"
+    folder.mkdir(parents=True)
+    (folder / "items.json").write_text(json.dumps(items))
+    packs = []
+    for _ in range(2):
+        library = Library.open([tmp_path / "memory"], cache=tmp_path / "cache", now=lambda: NOW)
+        library.load()
+        library.index()
+        library.save_index()
+        packs.append(pack_of(library, "tiers", task).text)
+    assert packs[0] == packs[1]
+    terms = [word for word in task.lower().split() if len(word) > 2 and word not in ("no", "such")]
+    for text in texts:
+        assert (text in packs[1]) == any(term in text.lower() for term in terms), text

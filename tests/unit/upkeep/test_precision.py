@@ -12,7 +12,12 @@ from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Link, Memory
 from memtui.text import hidden_count
-from memtui.upkeep.checks import check_dangling_references, check_duplicate_ids
+from memtui.upkeep.checks import (
+    check_dangling_references,
+    check_duplicate_ids,
+    check_orphaned_files,
+)
+from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.proposals import RULES, ProposalKind, UpkeepContext
 from memtui.upkeep.scanning import BY_ENTITY, BY_STORE, scan
 
@@ -67,6 +72,23 @@ def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
     assert [text for text in HIDDEN_FALSE if hidden_count(text)] == []
 
 
+def indexed(target: str) -> list[Memory]:
+    """A topic file, and an index whose only line names this file."""
+    (topic,) = memories("About the tower", kind="document")
+    (line,) = memories("- the tower", kind="note", links=(Link("indexes", target),))
+    return [replace(topic, id="topic.md", ref="agent-memory:topic.md"), line]
+
+
+def test_the_same_in_two_stores_is_found_when_asked() -> None:
+    (mine,) = memories("Ann works at Lumen Systems in Porto")
+    (other,) = memories("Ann works at Lumen Systems, in Porto", store="engram")
+    (third,) = memories("Ann works at Lumen Systems in Braga", store="ambient")
+    found = list(find_across([mine, other, third], context()))
+    assert [one.refs for one in found] == [(mine.ref, other.ref)]
+    assert found[0].is_hint
+    assert not scan([mine, other], context(), {}).proposals
+
+
 @pytest.mark.parametrize(
     ("check", "true", "false"),
     [
@@ -74,6 +96,11 @@ def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
             check_duplicate_ids,
             [replace(one, id="1") for one in memories("Ann", "Bob")],
             memories("Ann", "Bob"),
+        ),
+        (
+            check_duplicate_ids,
+            [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
+            [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "2#2"), strict=True)],
         ),
         (
             check_dangling_references,
@@ -85,8 +112,15 @@ def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),
+        (check_orphaned_files, indexed("gone.md"), indexed("topic.md")),
     ],
-    ids=["duplicate id", "dangling link", "dangling supersedes"],
+    ids=[
+        "duplicate id",
+        "id twice in a file",
+        "dangling link",
+        "dangling supersedes",
+        "orphaned file",
+    ],
 )
 def test_checks_of_ids_find_the_true_case_only(
     check: Callable[[Sequence[Memory]], object],

@@ -1,0 +1,163 @@
+"""The bars of the timeline, their dates, and the sessions and daily notes below them."""
+
+from __future__ import annotations
+
+from datetime import date
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from memtui import text
+from memtui.insight.timeline import find_bar_range
+from memtui.tui.widgets.themed_widget import ThemedWidget
+
+if TYPE_CHECKING:
+    from memtui.insight.activity import TimeSpan
+    from memtui.insight.timeline import Bar, Timeline, Unit
+    from memtui.library.time_views import TimeData
+
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+AXIS_FROM = 40
+"""Columns from which the count of the highest bar is written at the left."""
+SPANS_FROM = 5
+"""Rows from which sessions, episodes and daily notes have a line below the bars."""
+NOTE_GLYPH, SPAN_GLYPH = "▪", "◆"
+LABEL_ROOM = 2
+"""Empty cells between two dates below the bars."""
+
+
+def span_words(start: date, unit: Unit) -> str:
+    """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    if unit == "year":
+        return f"{start.year}"
+    if unit == "month":
+        return f"{_MONTHS[start.month - 1]} {start.year}"
+    end = find_bar_range(start, unit)[1]
+    tail = f"{end.day} {_MONTHS[end.month - 1]} {end.year}"
+    if start == end:
+        return tail
+    head = f"{start.day}" if start.month == end.month else f"{start.day} {_MONTHS[start.month - 1]}"
+    return f"{head} – {tail}"
+
+
+class BarChart(ThemedWidget):
+    """Draws a timeline as bars, the newest at the right."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._timeline: Timeline | None = None
+        self._since = ""
+        self._until = ""
+        self.cursor = 0
+        self._times: TimeData | None = None
+
+    @property
+    def _bars(self) -> tuple[Bar, ...]:
+        return self._timeline.bars if self._timeline else ()
+
+    def _spans_in(self, bar: Bar) -> list[TimeSpan]:
+        """Sessions, episodes and daily notes that touch a bar."""
+        if self._times is None or self._timeline is None:
+            return []
+        first, last = find_bar_range(bar.start, self._timeline.unit)
+        return [
+            span
+            for span in self._times.spans
+            if span.start.date() <= last and first <= span.end.date()
+        ]
+
+    def _span_counts(self, bar: Bar) -> list[str]:
+        spans = self._spans_in(bar)
+        episodes = sum(span.kind == "episode" for span in spans)
+        notes = len(spans) - episodes
+        said = [f"{SPAN_GLYPH} {episodes} session{'s' * (episodes != 1)}"] if episodes else []
+        return said + ([f"{NOTE_GLYPH} {notes} daily note{'s' * (notes != 1)}"] if notes else [])
+
+    def _window(self) -> tuple[int, list[int]]:
+        """First visible bar, and the column where each one begins, with the end of the last."""
+        left = len(self._top_words) + 1
+        width, count = max(1, self.size.width - left - 1), len(self._bars)
+        shown = min(count, width)
+        first = max(0, min(count - shown, self.cursor - shown + 1))
+        if self.cursor >= count - shown:
+            first = max(0, count - shown)
+        return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
+
+    @property
+    def _top(self) -> int:
+        return max((bar.count for bar in self._bars), default=1) or 1
+
+    @property
+    def _top_words(self) -> str:
+        """The count of the highest bar, written beside it where there is room."""
+        return text.number(self._top) if self.size.width >= AXIS_FROM else ""
+
+    def _has_span_line(self, height: int) -> bool:
+        return height >= SPANS_FROM and self._times is not None and bool(self._times.spans)
+
+    def _span_line(self, width: int) -> Strip:
+        """Below the bars, in which of them sessions, episodes and daily notes lie."""
+        first, edges = self._window()
+        line = [" "] * width
+        for index, at in enumerate(edges[:-1]):
+            spans = self._spans_in(self._bars[first + index])
+            if spans and at < width:
+                episode = any(span.kind == "episode" for span in spans)
+                line[at] = SPAN_GLYPH if episode else NOTE_GLYPH
+        return Strip([Segment("".join(line), self.palette.accent)])
+
+    def _bar_line(self, level: int, height: int) -> Strip:
+        """One line of the bars, level 0 at the bottom."""
+        first, edges = self._window()
+        levels = max(1, height - (1 if height > 1 else 0))
+        axis = self._top_words if level == levels - 1 else ""
+        segments = [Segment(axis.ljust(edges[0]), self.palette.faint)]
+        for index, (start, end) in enumerate(pairwise(edges), first):
+            bar = self._bars[index]
+            eighths = round(bar.count / self._top * levels * 8)
+            if bar.count:
+                eighths = max(1, eighths)
+            part = max(0, min(8, eighths - level * 8))
+            gap = 1 if end - start > 1 else 0
+            cells = end - start - gap
+            style = self._style(index, bar)
+            if not part and level == 0:
+                here = index == self.cursor and self.has_focus
+                segments.append(
+                    Segment("·" * cells, self.palette.accent if here else self.palette.rule)
+                )
+            else:
+                segments.append(Segment(_EIGHTHS[part] * cells, style))
+            if gap:
+                segments.append(Segment(" "))
+        return Strip(segments)
+
+    def _style(self, index: int, bar: Bar) -> Style:
+        if index == self.cursor and self.has_focus:
+            return self.palette.bar_cursor
+        day = bar.start.isoformat()
+        if self._since and not self._since <= day <= (self._until or "9999"):
+            return self.palette.rule
+        return self.palette.bar
+
+    def _labels(self, width: int) -> Strip:
+        first, edges = self._window()
+        line, last_month = [" "] * width, 0
+        free_from = 0
+        for index, at in enumerate(edges[:-1]):
+            bar = self._bars[first + index]
+            if bar.start.month == last_month:
+                continue
+            last_month = bar.start.month
+            label = _MONTHS[bar.start.month - 1]
+            if bar.start.month == 1 or not index:
+                label += f" {bar.start.year}"
+            if at >= free_from and at + len(label) <= width:
+                line[at : at + len(label)] = label
+                free_from = at + len(label) + LABEL_ROOM
+        segments = [Segment("".join(line), self.palette.faint)]
+        return Strip(segments)

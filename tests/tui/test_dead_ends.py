@@ -1,0 +1,127 @@
+"""No dead ends: what a store allows is offered, what it refuses is explained or not offered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui import config
+from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.link import LinkScreen
+from memtui.tui.dialogs.picker import SavedFilterPicker
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+
+from .sample_stage import changing
+from .stage import stage, write_store
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+async def test_deleting_by_force_is_explained_first(tmp_path: Path) -> None:
+    async with changing(tmp_path, "engram", size=(80, 24)) as on:
+        memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
+        await on.keys("delete")
+        assert isinstance(on.app.screen, DiffScreen)
+        shown = on.text()
+        assert "takes the row out of the database for good" in " ".join(shown.split())
+        assert "enter delete by force" in shown
+        await on.keys("escape")
+        assert on.memory(memory.ref).content == memory.content
+        await on.keys("delete", "enter")
+        assert on.toasts[-1].startswith("Deleted")
+        await on.keys("u")
+        assert on.memory(memory.ref).content == memory.content
+
+
+async def test_a_link_has_a_relation_that_the_store_allows(tmp_path: Path) -> None:
+    async with changing(tmp_path, "engram", "simple-memory", size=(80, 24)) as on:
+        memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
+        await on.keys("L")
+        assert isinstance(on.app.screen, LinkScreen)
+        await on.type(f"entity:{memory.entity} kind:observation")
+        await on.rest()
+        assert on.app.screen.query_one(ChoiceInput).raw == "related"
+        assert "conflicts_with" in on.text()
+        await on.keys("shift+tab", "right", "enter")
+        assert "Linked" in on.toasts[-1]
+        await on.stand(on.first("simple-memory", status="active").ref)
+        await on.keys("L")
+        assert on.app.screen.query(LineInput), "any word"
+
+
+async def test_undo_says_that_the_store_makes_a_new_revision(tmp_path: Path) -> None:
+    async with changing(tmp_path, "engram") as on:
+        memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
+        await on.keys("p", "u")
+        said = on.toasts[-1]
+        assert said.startswith(('Undone: pin "', 'Undone: unpin "'))
+        assert memory.headline[:20] in said
+        assert "(engram: as a new revision)" in said
+        assert said.endswith("redo")
+
+
+async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('# mine\n[saved]\nteas = "tea"\nold = "type:bug"\n')
+    settings = config.load(file).settings
+    async with stage(root, (80, 24), settings=settings, config_file=file) as on:
+        await on.press("f")
+        assert isinstance(on.app.screen, SavedFilterPicker)
+        await on.sees("f2 rename")
+        await on.press("f2")
+        await on.press("ctrl+u")
+        await on.type("drinks")
+        await on.press("enter")
+        assert on.app.saved == {"drinks": "tea", "old": "type:bug"}
+        await on.press("f", "home")
+        await on.press("delete")
+        assert "old" not in on.app.saved
+        await on.press("f", "enter")
+        assert "tea" in on.query
+    assert config.load(file).settings.saved == {"drinks": "tea"}
+    assert "# mine" in file.read_text()
+
+
+async def test_clearing_filters_clears_the_order_too(root: Path) -> None:
+    async with stage(root) as on:
+        before = on.headlines()
+        await on.press("v", "/")
+        await on.type("type:decision sort:importance")
+        await on.press("enter", "F")
+        assert on.headlines() == before
+        assert not on.browse.view.chip_list()
+
+
+async def test_nothing_is_offered_that_a_read_only_store_refuses(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from memtui.stores.file_store import FileStore
+
+    reason = "the folder is not writable for you"
+    monkeypatch.setattr(FileStore, "read_only", property(lambda _: reason))
+    async with stage(root, (120, 35), state=root.parent / "state") as on:
+        for action in ("new", "edit", "retire", "pin", "tag", "delete", "link", "supersede"):
+            assert on.browse.refusal(action) == reason, action
+        footer = on.text().split("\n")[-1]
+        for word in ("edit", "retire", "pin", "supersede"):
+            assert word not in footer
+
+
+async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        tree = on.browse.entities
+        many = {f"top{number % 3}/e{number}": 1 for number in range(200)}
+        first = dict(list(many.items())[:5])
+        tree.show(many, ())
+        at_once = [line.path for line in tree._lines]
+        tree._most, tree._unfolded = 0, None
+        tree.show(first, ())
+        tree.show(many, ())
+        assert [line.path for line in tree._lines] == at_once
+        tree.show(first, ())
+        tree.show(many, ())
+        assert [line.path for line in tree._lines] == at_once

@@ -1,0 +1,93 @@
+"""The timeline as an instrument: units, calendar, growth, and a range that filters everything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memtui.tui.layout import Pane
+
+from .sample_stage import changing
+from .stage import Stage, compare, stage, write_store
+
+SIZES = ((160, 45), (80, 24), (40, 12))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return write_store(tmp_path / "store")
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(("view", "times"), [("brush", 0), ("calendar", 1), ("growth", 2)])
+async def test_how_the_views_look(root: Path, view: str, times: int, size: tuple[int, int]) -> None:
+    async with stage(root, size) as on:
+        await on.press("4", *["space"] * times)
+        if view == "brush":
+            await on.press("-", *["shift+left"] * 2)
+        compare(f"timeline-{view}-{size[0]}x{size[1]}", await on.still())
+
+
+async def test_a_range_filters_everything_else(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("4", "-", "shift+left", "shift+left")
+        chips = on.browse.view.chips
+        assert chips.since is not None
+        assert chips.until is not None
+        assert (chips.since.text, chips.until.text) == ("2026-09-01", "2026-11-30")
+        assert len(on.headlines()) == 5
+        assert len(on.browse.timeline._bars) > 3, "the bars outside can still be chosen"
+        await on.press("shift+right")
+        assert on.browse.view.chips.since is not None
+        assert on.browse.view.chips.since.text == "2026-10-01"
+        assert len(on.headlines()) == 4
+        await on.press("F")
+        assert len(on.headlines()) == 9
+
+
+async def test_the_mouse_selects_a_range(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("4", "-")
+        timeline = on.browse.timeline
+        _, edges = timeline._window()
+        left, right = edges[-4] + 2, edges[-1] - 2
+        await on.pilot.mouse_down(timeline, offset=(right, 3))
+        await on.pilot.hover(timeline, offset=(left, 3))
+        await on.pilot.mouse_up(timeline, offset=(left, 3))
+        await on.settle()
+        chips = on.browse.view.chips
+        assert chips.since is not None
+        assert chips.since.text == "2026-09-01"
+
+
+async def test_units_from_days_to_years_are_counted_at_once(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        timeline = on.browse.timeline
+        await on.press("4", "-", "-", "-")
+        assert timeline.unit == "year"
+        assert [bar.count for bar in timeline._bars] == [9]
+        await on.press("+", "+", "+", "+")
+        assert timeline.unit == "day"
+
+
+async def test_a_day_of_the_calendar_is_chosen(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("4", "space", "up", "enter")
+        assert on.headlines() == ["Bob drinks tea only when the coffee is out"]
+        await on.press("enter")
+        assert len(on.headlines()) == 9
+        assert on.browse.pane is Pane.TIMELINE
+
+
+async def test_sessions_and_daily_notes_stand_below_the_bars(tmp_path: Path) -> None:
+    async with changing(tmp_path, "simple-memory", "agent-memory", size=(160, 45)) as on:
+        await on.show("kind:episode")
+        await on.keys("4")
+        assert "◆" in _pane(on)
+        assert "session" in _pane(on)
+
+
+def _pane(on: Stage) -> str:
+    region = on.browse.timeline.region
+    return "\n".join(on.text().splitlines()[region.y : region.bottom])
