@@ -61,6 +61,10 @@ _SIGNS = {
     "^": "circumflex_accent",
 }
 """Signs and what Textual calls them, as in `textual.keys`."""
+ALL_PANES = "*"
+"""Scope of keys that work in every pane, but in no dialog."""
+DIALOG = "dialog:"
+"""How the scope of keys begins that work in one dialog only."""
 _MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
 _NAMED = frozenset(
     (
@@ -117,9 +121,10 @@ def resolve(
 ) -> Keymap:
     """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
 
-    `scopes` names the place where an action's keys work; only actions of one place, or of the
-    place "" (everywhere), can clash. An override takes a key away from no other action: give
-    that one another key in the same file. Never raises.
+    `scopes` names the place where an action's keys work; only actions of one place can clash,
+    those of `ALL_PANES` with every pane's, those of the place "" (everywhere) with all. An
+    override takes a key away from no other action: give that one another key in the same file.
+    Never raises.
     """
     scopes = scopes or {}
     keys = {action: _known(wanted)[0] for action, wanted in defaults.items()}
@@ -185,4 +190,6 @@ def _clash(
 
 
 def _overlap(scope: str, other: str) -> bool:
-    return scope == other or not scope or not other
+    if scope == other or not scope or not other:
+        return True
+    return ALL_PANES in (scope, other) and not (scope + other).count(DIALOG)

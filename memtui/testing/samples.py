@@ -69,7 +69,13 @@ def plant_unknown(library: Library) -> bool:
     has_keys = False
     for name in sorted({memory.origin.file for memory in found}):
         path = Path(name)
-        has_keys = has_keys or path.suffix != ".md" or path.read_bytes().startswith(b"---\n")
+        has_keys = (
+            has_keys
+            or path.suffix not in (".md", ".patch")
+            or path.read_bytes().startswith(b"---\n")
+        )
+        if path.suffix == ".patch":
+            continue
         if path.suffix == ".json":
             _rewrite(path, lambda text: _ID.sub(rf"\1, {_escaped(_IN_JSON)}", text))
         elif path.suffix == ".jsonl":

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from textual.binding import Binding
 
-from memtui.keymap import key_name
+from memtui.keymap import ALL_PANES, DIALOG, key_name
 from memtui.tui.action_context import ActionContext
-from memtui.tui.actions import ACTIONS, ANYWHERE, BY_ID, EVERYWHERE, MOVING, Action
+from memtui.tui.actions import ACTIONS, ANYWHERE, BY_ID, EVERYWHERE, MOVING, PACK, Action
 from memtui.tui.layout import Pane
 
 
@@ -19,12 +19,13 @@ def default_keys() -> dict[str, tuple[str, ...]]:
 
 
 def key_scopes() -> dict[str, str]:
-    """Action id -> the one place where its keys work, to find clashes; empty = everywhere."""
-    all_over = {(ANYWHERE,), (EVERYWHERE,)}
-    return {
-        action.id: "" if action.scopes in all_over else "+".join(action.scopes)
-        for action in ACTIONS
+    """Action id -> the one place where its keys work, to find clashes (see `keymap.resolve`)."""
+    known: dict[tuple[str, ...], str] = {
+        (EVERYWHERE,): "",
+        (ANYWHERE,): ALL_PANES,
+        (PACK,): DIALOG + PACK,
     }
+    return {action.id: known.get(action.scopes, "+".join(action.scopes)) for action in ACTIONS}
 
 
 def bindings(*scopes: str) -> list[Binding]:

@@ -128,7 +128,7 @@ async def test_the_order_stays_beside_the_chips_and_the_timeline_says_its_most(
         timeline = on.browse.timeline
         first, last = timeline.render_line(0).text, timeline.render_line(0).text.rstrip()
         assert first.startswith("12 ")
-        _, edges = timeline._view()
+        _, edges = timeline._window()
         assert edges[-1] == timeline.size.width - 1, "the bars fill the width"
         assert len(last) > 10
 

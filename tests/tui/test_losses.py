@@ -89,7 +89,8 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await on.press("escape")
         await on.sees("Stores and unreadable files")
         await on.press("o")
-        await on.sees(str(items.parent)[-20:])
+        await on.sees("Its folder")
+        assert str(items.parent)[:12] in on.text()  # the rest is wrapped at any letter
         await on.press("r")
         await on.sees("restore: items.json")
         await on.press("enter")

@@ -8,7 +8,7 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.stores.change_validation import content_of, word_of
 from memtui.stores.claude_code.layout import INDEX, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import ClaudeContext, IndexFile, parse_index
+from memtui.stores.claude_code.records import EMPTY_INDEX, ClaudeContext, IndexFile, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
 from memtui.stores.markdown import outline, with_body
 from memtui.stores.markdown_documents import file_stem, new_file, planned_text
@@ -25,9 +25,11 @@ _MARKUP = re.compile(r"[*_`#>]+|\[\[|\]\]")
 def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None, IndexFile]:
     """The text of a MEMORY.md after the changes planned so far, and what it holds.
 
-    Raises Refused if it cannot be read.
+    Raises Refused if it cannot be read or is empty.
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
+    if text == "":
+        raise Refused(EMPTY_INDEX, where=str(folder.path / INDEX), do="mend the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 

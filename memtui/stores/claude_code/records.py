@@ -49,6 +49,8 @@ INDEXES = "indexes"
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
 
+EMPTY_INDEX = "it is empty, as after a write that was cut off"
+
 
 @dataclass(frozen=True, slots=True)
 class ClaudeContext(PlanContext):
@@ -105,7 +107,9 @@ def read_folder(
         except UnreadableFile as error:
             faults.append(as_unreadable(error, path))
             continue
-        if path.name == INDEX:
+        if path.name == INDEX and not text:
+            faults.append(Unreadable(name, EMPTY_INDEX))
+        elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:
             id = f"{folder.prefix}{path.name}"

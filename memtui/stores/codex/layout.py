@@ -47,7 +47,7 @@ def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:
             faults.extend(closed)
             for entry in entries:
                 is_file = entry.name.endswith(SUFFIX) and not entry.name.startswith(".")
-                if is_file and not entry.is_dir():
+                if is_file and not os.path.isdir(entry.path):  # False for a circle of links
                     yield f"{folder}/{entry.name}"
     if os.path.isdir(root / SKILLS):
         for found in folders_in(root / SKILLS, root):

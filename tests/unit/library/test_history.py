@@ -107,7 +107,11 @@ def test_it_can_be_cancelled_and_says_so(tmp_path: Path) -> None:
     assert not found.is_complete
 
 
-@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+EDITED_IN_PLACE = [known for known in FORMATS if known.name != "codex"]
+"""Codex rewrites its memories itself: memtui only leaves it a note that asks for the change."""
+
+
+@pytest.mark.parametrize("known", EDITED_IN_PLACE, ids=lambda known: known.name)
 def test_edits_of_memtui_are_versions_in_every_format_and_can_be_restored(
     known: object, tmp_path: Path
 ) -> None:

@@ -1,0 +1,125 @@
+"""Plan changes of items, and decide on patches of the inbox."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.errors import Conflict, Refused
+from memtui.model import Memory
+from memtui.stores import listed_texts
+from memtui.stores.change_validation import check_unchanged
+from memtui.stores.gemini.importing import plan_import
+from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, target_of
+from memtui.stores.gemini.records import PATCH
+from memtui.stores.gemini.rules import apply_patch, parse_patch
+from memtui.stores.importing import is_import
+from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
+from memtui.stores.markdown_documents import planned_text
+from memtui.stores.markdown_lists import parse_item_file
+from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import SIDECAR_ACTS, plan_one
+from memtui.stores.sidecar import kept_value
+
+
+def is_patch(memory: Memory) -> bool:
+    return memory.type == PATCH and PATCH in memory.extra
+
+
+def _not_on(act: Act, memory: Memory) -> str:
+    if is_patch(memory):
+        if act in SIDECAR_ACTS:
+            return ""
+        if is_kept(memory):
+            return "" if act in (Act.RESTORE, Act.DELETE) else "it is declined: restore it first"
+        decides = act in (Act.ACCEPT, Act.DECLINE)
+        return "" if decides else "it is a proposed patch: accept or decline it"
+    if act in (Act.ACCEPT, Act.DECLINE):
+        return "it is no proposal"
+    return listed_texts.not_on(act, memory)
+
+
+def _patch_text(memory: Memory, context: ListContext) -> str:
+    path = Path(memory.origin.file)
+    text = planned_text(path, context.root, context.view)
+    if text is None:
+        raise Conflict("the patch is gone", where=str(path))
+    check_unchanged(memory, text, str(path), None)
+    return text
+
+
+def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Apply the whole patch exactly, and take it out of the inbox."""
+    text = _patch_text(memory, context)
+    edits: list[Edit] = []
+    refs: dict[str, None] = {memory.ref: None}
+    for each in parse_patch(text):
+        names = {name for name in (each.old, each.new) if name}
+        targets = {target_of(name, str(memory.extra[PATCH]), context.root) for name in names}
+        target = targets.pop()
+        if not target or targets:
+            raise Refused("the patch changes a file that is not its own", where=", ".join(names))
+        file = context.root / target
+        if any(isinstance(edit, TextEdit) and edit.path == str(file) for edit in edits):
+            raise Refused("the patch names a file twice", where=target)
+        before = planned_text(file, context.root, context.view)
+        after = apply_patch(before, each, target)
+        edits.append(TextEdit(str(file), before, after))
+        ids = [
+            {id for id, _ in parse_item_file(target, file, said or "", context.sidecar).items}
+            for said in (before, after)
+        ]
+        refs |= dict.fromkeys(context.ref(id) for id in sorted(ids[0] ^ ids[1]))
+    edits.append(TextEdit(memory.origin.file, text, None))
+    return Plan((change,), tuple(edits), Outcome.DONE, "Applies the patch", tuple(refs))
+
+
+def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
+    """Take the patch out of the inbox; memtui keeps it."""
+    text = _patch_text(memory, context)
+    former = replace(memory, status="retired", pinned=False)
+    edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, text, None),)
+    edits += context.sidecar_entry(memory).set(kept=kept_value(former))
+    plan = plan_one(change, memory, edits)
+    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox; memtui keeps it")
+
+
+def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
+    if not is_patch(memory):
+        return listed_texts.plan_restore(change, memory, context)
+    edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, None, memory.content),)
+    return plan_one(change, memory, edits + context.sidecar_entry(memory).set(kept=None))
+
+
+def _add(change: Change, context: ListContext) -> Plan:
+    """To GEMINI.md (`global`), where Gemini itself adds, or to MEMORY.md of a project."""
+    if is_import(change):
+        return plan_import(change, context)
+    entity = str(change.fields.get("entity") or "global").strip("/ ")
+    if entity == "global":
+        return plan_listed_add(change, context, context.open_list(GLOBAL, context.view), ADDED)
+    folder = context.root / PROJECTS / entity / FOLDER
+    if "/" in entity or entity in (".", "..") or "\0" in entity or not folder.is_dir():
+        raise Refused("there is no project of this name", where=entity, do="name global instead")
+    path = f"{PROJECTS}/{entity}/{FOLDER}/MEMORY.md"
+    return plan_listed_add(change, context, context.open_list(path, context.view), "")
+
+
+def _shard_of(memory: Memory) -> str:
+    return str(memory.extra[PATCH]) if is_patch(memory) else memory.id.partition("#")[0]
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE,
+    add=_add,
+    handlers={
+        **list_handlers(),
+        Act.RESTORE: _restore,
+        Act.ACCEPT: _accept,
+        Act.DECLINE: _decline,
+    },
+    unsupported={Act.RETYPE: "an item has no type"},
+    shard_of=_shard_of,
+    not_on=_not_on,
+)
