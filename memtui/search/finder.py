@@ -145,7 +145,7 @@ def find_hits(
     if query.order is Sort.RELEVANCE:
         count = len(match.slots)
         match = context.add_context(match, columns, query.words, now, weights, at)
-        match = _add_bonuses(match, at)
+        match = _add_bonuses(match, at, columns)
         if len(match.slots) > count:
             filtered = filters.FilteredSlots(wanted, match.slots)
             at = filtered.positions
@@ -162,7 +162,7 @@ def find_hits(
     return RankedHits(order, order.scores, match, counts, tuple(id_matches))
 
 
-def _add_bonuses(match: Match, at: Longs) -> Match:
+def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     """Add the parts of the score that only matches with all words have; `at`: those shown."""
     if match.bonuses is None:
         return match
@@ -170,6 +170,8 @@ def _add_bonuses(match: Match, at: Longs) -> Match:
     held = at[match.all_words.take(at)]
     added = match.added
     if len(held):
+        # Only the best are read; of equal ones the newest, as they are shown.
+        held = held[np.argsort(-columns.when.take(match.slots.take(held)), kind="stable")]
         parts = match.slots.take(held), match.text.take(held), losses.take(held)
         added += match.bonuses.added(*parts)
     return replace(match, losses=losses, added=added)

@@ -79,6 +79,9 @@ def _open(on: Any, opening: str, title: str) -> None:
     """Open a dialog; keys of an earlier burst may still be on their way and close it again."""
     for _ in range(50):
         _home(on)
+        if "No matches" in on.text():  # a burst has typed a query
+            on.send(f"/{CLEAR_LINE}\r")
+            on.wait_until_gone("No matches")
         on.send(f"2{opening}")  # in the list: some work only there
         while title not in (screen := on.text()):
             if not _changed(on, screen):
@@ -86,6 +89,10 @@ def _open(on: Any, opening: str, title: str) -> None:
         else:
             return
     raise AssertionError(f"{title!r} did not come up:\n{on.text()}")
+
+
+CLEAR_LINE = "\x7f"
+"""Backspace: `/` selects the words of a query."""
 
 
 @pytest.mark.parametrize(("seed", "size"), [(0, (120, 35)), (1, (80, 24))])
