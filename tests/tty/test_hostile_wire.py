@@ -27,7 +27,7 @@ SEQUENCE = re.compile(
 )
 DIALOGS = (
     ("t", "Filter by type"),
-    ("H", "History"),
+    ("H", "History, newest"),
     ("e", "Edit"),
     ("C", "Changes"),
     ("U", "Stores and"),
