@@ -27,7 +27,6 @@ SEQUENCE = re.compile(
 )
 DIALOGS = (
     ("t", "Filter by type"),
-    ("H", "History, newest"),
     ("e", "Edit"),
     ("C", "Changes"),
     ("U", "Stores and"),
