@@ -34,6 +34,9 @@ KEPT = {"25", "7"}
 """Modes that are on in a terminal nobody has touched: the cursor, wrapping."""
 LONGEST = 120.0
 """Seconds to wait for a text before the test fails; a busy machine needs some."""
+QUIET = 0.2
+"""Seconds without output after which a frame is whole; also above the wait for the rest of an
+escape sequence, so that the next key is not taken for one together with Esc."""
 
 
 Start = Callable[..., AbstractContextManager["Terminal"]]
@@ -93,11 +96,13 @@ class Terminal:
         raise AssertionError(f"{words!r} did not come up:\n{self.text()}")
 
     def wait_until_gone(self, words: str) -> None:
-        """Read until the words are no longer on the screen."""
+        """Read until the words are no longer on the screen, and no output follows for a while.
+
+        Words that are only moved are gone too between two reads of one frame.
+        """
         end = time.monotonic() + LONGEST
-        while words in self.text():
+        while self._read(QUIET) or words in self.text():
             assert time.monotonic() < end, f"{words!r} stays:\n{self.text()}"
-            self._read(0.05)
 
     def wait_for_end(self) -> int:
         """Read until the program has ended; returns its exit status."""

@@ -28,6 +28,7 @@ SEQUENCE = re.compile(
 DIALOGS = (
     ("t", "Filter by type"),
     ("e", "Edit"),
+    ("H", "History"),
     ("C", "Changes"),
     ("U", "Stores and"),
 )
