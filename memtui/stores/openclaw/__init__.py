@@ -13,6 +13,6 @@ FORMAT = Format(
     open=lazy_function("memtui.stores.openclaw.store", "OpenClawStore"),
     configured=agent_workspaces,
     transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.openclaw.importing", "convert"),
+        convert=lazy_function("memtui.stores.openclaw.editing", "convert"),
     ),
 )

@@ -1,24 +1,36 @@
-"""Pickers: choose one or several values from a list that filters as you type; choose a theme."""
+"""Pickers: choose values from a list that filters as you type; themes; bookmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, Dialog
-from memtui.tui.widgets.choices import Choice, ChoiceList
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.widgets import Input, Static
+
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, Dialog
+from memtui.tui.widgets.choices import Choice, ChoiceList
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -223,3 +235,41 @@ class ThemePicker(Dialog[None]):
         if current is not None:
             self.app.keep_theme(current.value)
         self.dismiss(None)
+
+
+LEAST_COLUMNS, MOST_COLUMNS = 44, 90
+
+
+class BookmarkScreen(FittingDialog[str]):
+    """Dismissed with the letter that was pressed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+
+    def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
+        """`bookmarks`: letter -> headline of its memory."""
+        super().__init__()
+        self._title, self._bookmarks = title, bookmarks
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(self._title)
+            yield OutcomeLines()
+            yield KeyLine(id="bookmark-keys")
+
+    def on_mount(self) -> None:
+        said = [
+            OutcomeLine(text.one_line(headline), Tone.PLAIN, letter)
+            for letter, headline in sorted(self._bookmarks.items())
+        ]
+        self.query_one(OutcomeLines).say(
+            *(said or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
+        )
+        widest = max((text.width(line.words) + 4 for line in said), default=0)
+        self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
+        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
+
+    def on_key(self, event: events.Key) -> None:
+        letter = event.character or ""
+        if len(letter) == 1 and letter.isalnum():
+            event.stop()
+            self.dismiss(letter)
