@@ -46,9 +46,12 @@ class BookmarkScreen(FittingDialog[str]):
         self.query_one(OutcomeLines).say(
             *(said or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
         )
+        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
+
+    def fill(self) -> None:
+        said = self.query_one(OutcomeLines).said
         widest = max((text.width(line.words) + 4 for line in said), default=0)
         self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
-        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""
