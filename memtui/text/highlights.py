@@ -8,17 +8,29 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 
-@lru_cache(maxsize=8192)
-def _fold_char(char: str) -> str:
-    apart = unicodedata.normalize("NFKD", char)
-    return "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+class _FoldedCharacters(dict[int, str]):
+    """What each character is without accents and case, computed when it first occurs."""
+
+    def __missing__(self, code: int) -> str:
+        apart = unicodedata.normalize("NFKD", chr(code))
+        folded = "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+        self[code] = folded
+        return folded
+
+
+_FOLDED = _FoldedCharacters()
 
 
 def fold(text: str) -> str:
     """Return the text without accents and case, for comparing words."""
-    if text.isascii():
-        return text.lower()
-    return "".join(map(_fold_char, text))
+    return text.lower() if text.isascii() else text.translate(_FOLDED)
+
+
+def _origins(text: str, folded: str) -> Sequence[int]:
+    """For each character of the folded text the index of the character it comes from."""
+    if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in set(text)):
+        return range(len(text))
+    return [at for at, char in enumerate(text) for _ in _FOLDED[ord(char)]]
 
 
 LONGEST_RUN = 64
@@ -76,21 +88,16 @@ def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     pattern = _pattern(tuple(words))
     if pattern is None:
         return []
-    if text.isascii():
-        folded, places = text.lower(), None
-    else:
-        pieces = [_fold_char(char) for char in text]
-        folded = "".join(pieces)
-        places = [at for at, piece in enumerate(pieces) for _ in piece]
+    folded = fold(text)
+    origins: Sequence[int] | None = None
     spans: list[tuple[int, int]] = []
     at = 0
     while match := pattern.search(folded, at):
-        start, end = match.span()
-        if places is not None:
-            start = places[start]
-            end = places[match.end() - 1] + 1
-            while end < len(text) and not _fold_char(text[end]):
-                end += 1  # the accents of the last letter
+        if origins is None:
+            origins = _origins(text, folded)
+        start, end = origins[match.start()], origins[match.end() - 1] + 1
+        while end < len(text) and not _FOLDED[ord(text[end])]:
+            end += 1  # the accents of the last letter
         if _begins_word(text, start) and (not spans or start >= spans[-1][1]):
             spans.append((start, end))
             at = match.end()

@@ -6,6 +6,7 @@ up to a blank one). Earlier and shorter passages win.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -70,17 +71,25 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
 
 def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
     """The lines of each paragraph with the words that they have."""
+    # A phrase may match across lines: this only says which lines are worth a search of their own.
+    spans = deque(highlights(text, words))
     paragraph: list[_Line] = []
     start = 0
     for number, line in enumerate(text.split("\n")):
+        if not spans:
+            break
         end = start + len(line)
         if line and not line.isspace():
-            spans = highlights(line, words)
-            held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in spans)
+            held: frozenset[str] = frozenset()
+            if spans[0][0] < end:
+                found = highlights(line, words)
+                held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
             paragraph.append(_Line(number, start, end, held))
         elif paragraph:
             yield paragraph
             paragraph = []
+        while spans and spans[0][1] <= end:
+            spans.popleft()
         start = end + 1
     if paragraph:
         yield paragraph
