@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,17 +17,29 @@ from memtui.text.cells import cut, width
 from memtui.text.safe_text import one_line
 
 
-@lru_cache(maxsize=8192)
-def _fold_char(char: str) -> str:
-    apart = unicodedata.normalize("NFKD", char)
-    return "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+class _FoldedCharacters(dict[int, str]):
+    """What each character is without accents and case, computed when it first occurs."""
+
+    def __missing__(self, code: int) -> str:
+        apart = unicodedata.normalize("NFKD", chr(code))
+        folded = "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+        self[code] = folded
+        return folded
+
+
+_FOLDED = _FoldedCharacters()
 
 
 def fold(text: str) -> str:
     """Return the text without accents and case, for comparing words."""
-    if text.isascii():
-        return text.lower()
-    return "".join(map(_fold_char, text))
+    return text.lower() if text.isascii() else text.translate(_FOLDED)
+
+
+def _origins(text: str, folded: str) -> Sequence[int]:
+    """For each character of the folded text the index of the character it comes from."""
+    if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in set(text)):
+        return range(len(text))
+    return [at for at, char in enumerate(text) for _ in _FOLDED[ord(char)]]
 
 
 LONGEST_RUN = 64
@@ -84,21 +97,16 @@ def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     pattern = _pattern(tuple(words))
     if pattern is None:
         return []
-    if text.isascii():
-        folded, places = text.lower(), None
-    else:
-        pieces = [_fold_char(char) for char in text]
-        folded = "".join(pieces)
-        places = [at for at, piece in enumerate(pieces) for _ in piece]
+    folded = fold(text)
+    origins: Sequence[int] | None = None
     spans: list[tuple[int, int]] = []
     at = 0
     while match := pattern.search(folded, at):
-        start, end = match.span()
-        if places is not None:
-            start = places[start]
-            end = places[match.end() - 1] + 1
-            while end < len(text) and not _fold_char(text[end]):
-                end += 1  # the accents of the last letter
+        if origins is None:
+            origins = _origins(text, folded)
+        start, end = origins[match.start()], origins[match.end() - 1] + 1
+        while end < len(text) and not _FOLDED[ord(text[end])]:
+            end += 1  # the accents of the last letter
         if _begins_word(text, start) and (not spans or start >= spans[-1][1]):
             spans.append((start, end))
             at = match.end()
@@ -164,17 +172,25 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
 
 def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
     """The lines of each paragraph with the words that they have."""
+    # A phrase may match across lines: this only says which lines are worth a search of their own.
+    spans = deque(highlights(text, words))
     paragraph: list[_Line] = []
     start = 0
     for number, line in enumerate(text.split("\n")):
+        if not spans:
+            break
         end = start + len(line)
         if line and not line.isspace():
-            spans = highlights(line, words)
-            held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in spans)
+            held: frozenset[str] = frozenset()
+            if spans[0][0] < end:
+                found = highlights(line, words)
+                held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
             paragraph.append(_Line(number, start, end, held))
         elif paragraph:
             yield paragraph
             paragraph = []
+        while spans and spans[0][1] <= end:
+            spans.popleft()
         start = end + 1
     if paragraph:
         yield paragraph

@@ -24,6 +24,7 @@ from memtui.stores.claude_code.layout import (
     MemoryFolder,
     ProjectPaths,
     instruction_names,
+    kind_of,
     markdown_files,
     memory_folders,
 )
@@ -63,6 +64,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         """The memory folders of the last scan by the key of their shard: to read one, the others
         are not listed again."""
         self._imports: dict[str, LastRead[list[str]]] = {}
+
+    def take_rules(self, other: ClaudeCodeStore) -> None:
+        """Read as this other store is read; for a copy of some of its files."""
+        self._paths = other._paths
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
         folders = {self._entity(each): each for each in memory_folders(self.root, [])}
@@ -111,6 +116,11 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
+
+    def entities(self) -> dict[str, str]:
+        """The entity of each project by its slug."""
+        folders = memory_folders(self.root, [])
+        return {each.name: self._entity(each) for each in folders if each.kind == "project"}
 
     def _entity(self, folder: MemoryFolder) -> str:
         if folder.kind == "project":
@@ -237,3 +247,9 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
     return LoadedText(title, counted, file, limit=LIMIT, entries=tuple(entries), note=note)
+
+
+def place_facts(store: ClaudeCodeStore) -> dict[str, object]:
+    """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
+    kind = kind_of(store.root)
+    return {"kind": kind, "entities": store.entities()} if kind else {}

@@ -157,17 +157,17 @@ class RelevanceActions:
         position = screen.memories.cursor
         if found is None or not 0 <= position < len(found.slots):
             return
-        dialog = WhyScreen()
 
-        def weighed(hits: list[Hit]) -> None:
-            dialog.show(hits[0], hits[1] if len(hits) > 1 else None, found.total)
+        def explained(hits: list[Hit]) -> None:
+            after = hits[1] if len(hits) > 1 else None
+            screen.app.push_screen(WhyScreen(hits[0], after, found.total))
 
-        screen.app.push_screen(dialog)
         screen.worker.ask(
             lambda library: [_hit(library, found, at) for at in _both(found, position)],
-            dialog.if_open(weighed),
+            explained,
             None,
             "why",
+            opens=True,
         )
 
 

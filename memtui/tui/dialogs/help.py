@@ -100,7 +100,6 @@ class HelpScreen(TextDialog):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one(HelpSearch).display = False
         self._show_keys()
 
@@ -127,7 +126,7 @@ class HelpScreen(TextDialog):
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         self._wanted = event.value
-        self._fill()
+        self.fill()
 
     @on(Input.Submitted)
     def _searched(self) -> None:

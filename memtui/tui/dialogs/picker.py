@@ -117,7 +117,7 @@ class Picker(Dialog[tuple[str, ...]]):
         """Keys that a subclass adds for the choice under the cursor."""
         return []
 
-    def on_resize(self) -> None:
+    def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
         most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
@@ -125,16 +125,16 @@ class Picker(Dialog[tuple[str, ...]]):
         self._list.styles.max_height = max(1, most)
         widest = max(self._list.widest, text.width(self._title) + 4, text.width(self._empty) + 2)
         self.fit(columns=max(widest, KEYS_WIDTH))
-        self.call_after_refresh(self._show_whole)
+        self._show_whole()
 
     @on(ChoiceList.Moved)
     def _show_whole(self) -> None:
         """Below the list, the whole of a choice that its line cannot show."""
         self._show_keys()
         for line in self.query("#whole").results(Static):
-            words = self._list.cut_choice()
+            words = self._list.cut_choice(self.inner_width)
             line.display = bool(words)
-            width = max(1, self._list.size.width - 2)
+            width = max(1, self.inner_width - 2)
             line.update(Content("\n".join(text.wrap(words, width)[:WHOLE_ROWS])))
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
@@ -264,9 +264,12 @@ class BookmarkScreen(FittingDialog[str]):
         self.query_one(OutcomeLines).say(
             *(said or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
         )
+        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
+
+    def fill(self) -> None:
+        said = self.query_one(OutcomeLines).said
         widest = max((text.width(line.words) + 4 for line in said), default=0)
         self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
-        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""
