@@ -68,4 +68,12 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     entries.sort(key=lambda entry: entry.start)
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
-    return LoadedText(title, counted, file, limit=LIMIT, entries=tuple(entries), note=note)
+    return LoadedText(
+        title,
+        counted,
+        file,
+        limit=LIMIT,
+        entries=tuple(entries),
+        note=note,
+        lines=tuple(offsets),
+    )

@@ -37,7 +37,7 @@ from memtui.stores.claude_code.session_context import loaded_texts
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import LoadedText
+from memtui.stores.session_start import LimitUse, LoadedText, limit_uses
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -107,6 +107,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """Of every MEMORY.md."""
+        return limit_uses(self.label, self.session_start(view, "", now))
 
     def entities(self) -> dict[str, str]:
         """The entity of each project by its slug."""
