@@ -18,8 +18,7 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
-from memtui.library.index_updates import IndexUpdates
-from memtui.library.indexing import Index
+from memtui.library.indexing import Index, IndexUpdates
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import MemorySet, Snapshot

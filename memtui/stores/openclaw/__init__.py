@@ -14,6 +14,6 @@ FORMAT = Format(
     configured=agent_workspaces,
     transfer=TransferSupport(
         belongings=("memory/.dreams/*", "memory/audit/*"),
-        convert=lazy_function("memtui.stores.openclaw.importing", "convert"),
+        convert=lazy_function("memtui.stores.openclaw.editing", "convert"),
     ),
 )

@@ -30,8 +30,7 @@ from memtui.stores.openclaw.layout import (
     memory_name,
     notes,
 )
-from memtui.stores.openclaw.records import item_memories, note_memory
-from memtui.stores.openclaw.rules import BOOTSTRAP_CHARACTERS
+from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.session_start import (
     NO_LIMIT,
