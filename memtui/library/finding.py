@@ -29,6 +29,7 @@ from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -342,9 +343,13 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
 
 
 def statistics(
-    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+    found: SearchResult,
+    disk: Mapping[str, int],
+    limits: Sequence[LimitUse],
+    counted: bool,
+    now: datetime,
 ) -> Statistics:
-    """Summarize a search result; `disk` is the bytes of each open store.
+    """Summarize a search result; `disk` and `limits` are of the open stores.
 
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
@@ -359,6 +364,7 @@ def statistics(
         undated=totals.undated,
         salience=_salience(found, now) if counted else {},
         disk=disk,
+        limits=limits,
     )
 
 

@@ -262,9 +262,11 @@ class LibraryReader:
             counted: count the values of each field too; the facets of `found` have these already.
 
         Returns:
-            Counts over the result, and the bytes on disk of every open store.
+            Counts over the result; the bytes on disk of every open store, and its load limits.
         """
-        return finding.statistics(found, self._loaded.bytes_on_disk(), counted, self.now())
+        now = self.now()
+        limits = self._loaded.limit_uses(self, now)
+        return finding.statistics(found, self._loaded.bytes_on_disk(), limits, counted, now)
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH

@@ -46,7 +46,13 @@ from memtui.stores.claude_code.rules import (
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import LoadedEntry, LoadedText, LoadLimit
+from memtui.stores.session_start import (
+    LimitUse,
+    LoadedEntry,
+    LoadedText,
+    LoadLimit,
+    limit_uses,
+)
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -116,6 +122,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """Of every MEMORY.md."""
+        return limit_uses(self.label, self.session_start(view, "", now))
 
     def entities(self) -> dict[str, str]:
         """The entity of each project by its slug."""
@@ -246,7 +256,15 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     entries.sort(key=lambda entry: entry.start)
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
-    return LoadedText(title, counted, file, limit=LIMIT, entries=tuple(entries), note=note)
+    return LoadedText(
+        title,
+        counted,
+        file,
+        limit=LIMIT,
+        entries=tuple(entries),
+        note=note,
+        lines=tuple(offsets),
+    )
 
 
 def place_facts(store: ClaudeCodeStore) -> dict[str, object]:

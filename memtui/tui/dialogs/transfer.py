@@ -50,6 +50,11 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
+LEAST_ROWS = 8
+OTHER_ROWS = 3
+"""The rule above what is said, the gap before it, the bar."""
+
+
 class TransferScreen(FittingDialog[bool]):
     """Dismissed with True when something was carried."""
 
@@ -69,6 +74,8 @@ class TransferScreen(FittingDialog[bool]):
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
         self._said: list[OutcomeLine] = []
+        self._rows = LEAST_ROWS
+        """Rows of what is said; they never become fewer, so that the box does not jump."""
 
     def fields(self) -> list[tuple[str, Widget]]:
         """Label and widget of each field."""
@@ -106,7 +113,10 @@ class TransferScreen(FittingDialog[bool]):
 
     def _draw(self) -> None:
         sheet = self.query_one(TextWindow)
-        sheet.show(drawn(self._said, sheet.palette, max(20, self.inner_width - 1)))
+        lines = drawn(self._said, sheet.palette, max(20, self.inner_width - 1))
+        sheet.show(lines)
+        self._rows = max(self._rows, len(lines))
+        self.fit(rows=self._rows + OTHER_ROWS + len(self.query(".row")))
 
     def update_keys(self) -> None:
         if self.working:

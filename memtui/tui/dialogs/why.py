@@ -230,7 +230,7 @@ class WhyScreen(FittingDialog[None]):
             yield KeyLine(id="why-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
+        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
