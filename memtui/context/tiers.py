@@ -23,7 +23,7 @@ from memtui.context.source import Found, Task
 from memtui.model import Memory
 from memtui.search.columns import Columns
 from memtui.search.ranking import ScorePart
-from memtui.search.recency import halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do

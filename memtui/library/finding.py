@@ -15,30 +15,21 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
-from memtui.search import (
-    aggregates,
-    analysis,
-    finder,
-    fusion,
-    hidden_matches,
-    salience,
-    similar_words,
-    sort_orders,
-)
+from memtui.search import aggregates, analysis, finder, fusion, salience, similar_words, sort_orders
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
-from memtui.search.finder import RankedHits
-from memtui.search.hidden_matches import HiddenMatches
+from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -133,7 +124,7 @@ def find(
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
     ranked = hits.match
-    hidden = hidden_matches.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
+    hidden = finder.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -352,9 +343,13 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
 
 
 def statistics(
-    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+    found: SearchResult,
+    disk: Mapping[str, int],
+    limits: Sequence[LimitUse],
+    counted: bool,
+    now: datetime,
 ) -> Statistics:
-    """Summarize a search result; `disk` is the bytes of each open store.
+    """Summarize a search result; `disk` and `limits` are of the open stores.
 
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
@@ -369,6 +364,7 @@ def statistics(
         undated=totals.undated,
         salience=_salience(found, now) if counted else {},
         disk=disk,
+        limits=limits,
     )
 
 

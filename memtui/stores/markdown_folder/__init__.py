@@ -24,6 +24,8 @@ FORMAT = Format(
     profiles=tuple(PROFILES),
     upkeep=lazy_function("memtui.stores.markdown_folder.rules", "upkeep_rules"),
     transfer=TransferSupport(
+        belongings=("*.md", ".obsidian/app.json"),
         convert=lazy_function("memtui.stores.markdown_folder.importing", "convert"),
+        place_facts=lazy_function("memtui.stores.markdown_folder.store", "place_facts"),
     ),
 )
