@@ -13,11 +13,16 @@ from datetime import UTC, datetime
 
 from memtui.model import CURRENT, Memory
 from memtui.stores.upkeep_rules import GENERAL_RULES
-from memtui.text import cut, one_line
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire
+from memtui.upkeep.proposals import (
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    headline_of,
+    propose,
+    retire,
+)
 from memtui.upkeep.similarity import words_of
 
-_TITLE = 60
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CHOICE = re.compile(
     r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|use|uses|using|adopted)\s+"
@@ -41,10 +46,6 @@ def _in_order(memories: Sequence[Memory]) -> list[Memory]:
     return sorted(current, key=lambda memory: (memory.created or _NEVER, memory.ref))
 
 
-def _short(memory: Memory) -> str:
-    return cut(one_line(memory.headline), _TITLE)
-
-
 def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Pairs of an entity of which the older one cannot hold any more; it would be retired."""
     if not memories:
@@ -65,7 +66,7 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
         yield propose(
             ProposalKind.CONTRADICTION,
             [ordered[place], *(older for older, _ in found)],
-            " | ".join(_short(one) for one in (ordered[place], found[-1][0])),
+            " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
             f"{found[-1][1]}; what is older would be retired ({rules.contradiction_source})",
             changes if len(changes) == len(found) else (),
         )
@@ -93,7 +94,7 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
                 yield propose(
                     ProposalKind.SUPERSEDED,
                     [newer, older],
-                    f"{_short(newer)} | {_short(older)}",
+                    f"{headline_of(newer)} | {headline_of(older)}",
                     f"{reason}; the older one would be retired ({rules.replacement_source})",
                     [change] if change else (),
                 )
@@ -121,7 +122,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
                     yield propose(
                         ProposalKind.OPPOSED,
                         [memory, earlier],
-                        f"{_short(memory)} | {_short(earlier)}",
+                        f"{headline_of(memory)} | {headline_of(earlier)}",
                         f"one chooses {what}, the later one moves on: decide which of them holds",
                         also=what,
                     )
