@@ -8,6 +8,7 @@ and never resolved (Engram proposal, Conflict detection).
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
@@ -54,9 +55,15 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
     if rules.contradicts is GENERAL_RULES.contradicts:
         return
     ordered = _in_order(memories)
+    subjects = [rules.subjects(memory) for memory in ordered]
+    by_subject: defaultdict[str, list[int]] = defaultdict(list)
+    for at, named in enumerate(subjects):
+        for subject in named:
+            by_subject[subject].append(at)
     replaced: dict[int, list[tuple[Memory, str]]] = {}
     for at, older in enumerate(ordered):
-        for place in range(len(ordered) - 1, at, -1):
+        places = {place for subject in subjects[at] for place in by_subject[subject]}
+        for place in sorted((place for place in places if place > at), reverse=True):
             reason = rules.contradicts(older, ordered[place])
             if reason and not _adds_to(older, ordered[place]):
                 replaced.setdefault(place, []).append((older, reason))
@@ -85,7 +92,7 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
     rules = context.rules_of(memories[0].store)
     if rules.replaces is GENERAL_RULES.replaces:
         return
-    ordered = _in_order(memories)
+    ordered = [memory for memory in _in_order(memories) if rules.is_replaceable(memory)]
     for at, older in enumerate(ordered):
         for newer in reversed(ordered[at + 1 :]):
             reason = rules.replaces(older, newer)

@@ -105,12 +105,11 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
 
 
 def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
-    """Clusters among the memories of one store, each with the combined text as proposal."""
-    by_scope: defaultdict[tuple[str, str], list[Memory]] = defaultdict(list)
+    """Clusters among the memories of one scope, each with the combined text as proposal."""
+    by_kind: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in _statements(memories):
-        rules = context.rules_of(memory.store)
-        by_scope[memory.kind, rules.scope(memory)].append(memory)
-    for group in by_scope.values():
+        by_kind[memory.kind].append(memory)
+    for group in by_kind.values():
         yield from _clusters_in(group, context)
 
 
