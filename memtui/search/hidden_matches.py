@@ -11,6 +11,7 @@ from memtui.model import STATUSES
 from memtui.query import Condition, Query, format_condition
 from memtui.search import filters
 from memtui.search.columns import Columns
+from memtui.search.condition_masks import LeafMasks
 from memtui.search.hits import Match
 
 MAX_NAMED = 3
@@ -29,7 +30,7 @@ class HiddenMatches:
 
 
 def count_hidden(
-    query: Query, columns: Columns, match: Match, leaves: filters.LeafMasks | None = None
+    query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
 ) -> tuple[HiddenMatches, ...]:
     """Count the memories that hold all words and that one filter alone hides.
 
