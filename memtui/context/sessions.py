@@ -8,9 +8,10 @@ as it is, byte for byte; for another store it builds the same one from the memor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+
+import numpy as np
 
 from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import DroppedEntry, PackEntry, Section
@@ -18,6 +19,7 @@ from memtui.context.roles import slots_of_role
 from memtui.context.source import Task
 from memtui.model import IMPORTANCES, Memory
 from memtui.query import Sort
+from memtui.search.array_types import Longs
 from memtui.search.columns import Columns
 from memtui.stores.base import Store
 from memtui.stores.session_start import LoadedText, loads_at_session_start
@@ -66,7 +68,7 @@ def find_entity(task: Task, store: str = "") -> str:
     wanted = task.text.strip().casefold()
     if not wanted:
         # Notes and prompts lie under headings of their own, not in a project.
-        at = slots_of_role("fact", found.columns, list(found.slots[:200]))
+        at = slots_of_role("fact", found.columns, found.slots[:200]).tolist()
         return next((found.rows[slot].entity for slot in at if found.rows[slot].entity), "")
     names = sorted(set(found.columns.entities))
     exact = [name for name in names if name.casefold() == wanted]
@@ -163,13 +165,15 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     project, _, _ = entity.partition("/")
     if not project:
         return []
-    columns, slots = found.columns, list(found.slots)
-    events = [slot for role in ("fact", "episode") for slot in slots_of_role(role, columns, slots)]
-    times = [-math.inf if math.isnan(when) else when for when in columns.when.tolist()]
-    events.sort(key=times.__getitem__)
-    low = IMPORTANCES.index("low")
-    own = [s for s in _slots_in(columns, events, project) if columns.importance[s] != low]
-    branch = _slots_in(columns, events, entity, below=False) if entity != project else []
+    columns = found.columns
+    slots = np.asarray(found.slots, np.int64)
+    events = np.concatenate([slots_of_role(role, columns, slots) for role in ("fact", "episode")])
+    times = columns.when.take(events)  # undated ones stand first
+    events = events[np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")]
+    in_project = _slots_in(columns, events, project)
+    own = in_project[columns.importance.take(in_project) != IMPORTANCES.index("low")].tolist()
+    is_branch = entity != project
+    branch = _slots_in(columns, events, entity, below=False).tolist() if is_branch else []
     sections: list[Section] = []
     for title, chosen, limit in (
         (f"Project: {project}", own, task.constants["project_events"]),
@@ -196,16 +200,14 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     return sections
 
 
-def _slots_in(columns: Columns, slots: list[int], entity: str, *, below: bool = True) -> list[int]:
+def _slots_in(columns: Columns, slots: Longs, entity: str, *, below: bool = True) -> Longs:
     """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
-    codes = {
-        code
-        for code, name in enumerate(columns.entities)
-        if name == entity or (below and name.startswith(f"{entity}/"))
-    }
-    also = {slot for slot, code, _ in columns.also.tolist() if code in codes}
-    own = columns.entity.tolist()
-    return [slot for slot in slots if own[slot] in codes or slot in also]
+    known = [e == entity or (below and e.startswith(f"{entity}/")) for e in columns.entities]
+    is_wanted = np.array(known or [False])
+    belongs = is_wanted[columns.entity]
+    belongs[columns.also[is_wanted[columns.also[:, 1]], 0]] = True
+    found: Longs = slots[belongs.take(slots)]
+    return found
 
 
 def _event_entry(memory: Memory, now: datetime) -> PackEntry:

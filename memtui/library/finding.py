@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import numpy as np
+
 from memtui.insight import statistics as insight_statistics
 from memtui.insight import timeline as insight_timeline
 from memtui.insight.statistics import Statistics
@@ -18,6 +20,7 @@ from memtui.query import Condition, Query, Sort, Term, TermKind
 from memtui.search import (
     aggregates,
     analysis,
+    expansion,
     finder,
     fusion,
     hidden_matches,
@@ -79,11 +82,19 @@ class SearchResult:
     """Of the snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    """The index of these rows; empty if it is not ready."""
 
-    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
-        """The slots, also others than found, whose cached ASCII JSON record has one of these words
-        in lower case, in any case; and all that are not cached."""
-        return self.rows.slots_with_any(words)
+    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
+        """For each slot, also of others than found, whether one of its words may contain one of
+        these parts; see `expansion.mask_with_parts`. All may until the index is ready."""
+        if not self.segments:
+            return np.ones(len(self.columns), np.bool_)
+        return expansion.mask_with_parts(self.segments, len(self.columns), parts)
+
+    def ref_of(self, slot: int) -> str:
+        """The ref of a memory; one from the cache is not decoded for it."""
+        return self.rows.ref_of(slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +166,7 @@ def find(
         hits=hits,
         rows=scope.rows,
         columns=scope.columns,
+        segments=scope.segments if scope.is_indexed else (),
     )
 
 

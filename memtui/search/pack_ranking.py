@@ -6,7 +6,7 @@ The **relevance** of a memory to a task is what its text, the texts around it an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from memtui.model import KINDS
 from memtui.search import ranking
-from memtui.search.array_types import Doubles, Longs
+from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
@@ -151,7 +151,7 @@ def rank_by_salience(
 
 
 def rank_by_priority(
-    chosen: Sequence[int],
+    slots: Longs,
     hits: RankedHits | None,
     columns: Columns,
     now: datetime,
@@ -159,17 +159,16 @@ def rank_by_priority(
     *,
     tau: float = TAU_DAYS,
 ) -> list[RankedSlot]:
-    """The best of the chosen slots by relevance plus Simple Memory's priority.
+    """The best of these slots by relevance plus Simple Memory's priority.
 
     Args:
-        chosen: The slots to rank.
+        slots: The slots to rank.
         hits: What the task found; None: only the priority counts.
         columns: Of all slots.
         now: The time.
         limit: Most slots.
         tau: Days of the recency's decay.
     """
-    slots = np.asarray(chosen, np.int64)
     relevance = np.zeros(len(columns))
     if hits is not None:
         held, values = measure_relevance(hits, columns, now)
@@ -190,12 +189,11 @@ def rank_by_priority(
     return found
 
 
-def slots_of_types(
-    columns: Columns, slots: Sequence[int], kinds: Collection[str], types: Collection[str]
-) -> list[int]:
-    """Those of the slots whose kind is one of `kinds` or whose type is one of `types`."""
-    at = to_array(slots)
+def mask_of_types(
+    columns: Columns, slots: Longs, kinds: Collection[str], types: Collection[str]
+) -> Mask:
+    """For each of the slots whether its kind is one of `kinds` or its type one of `types`."""
     kind = np.array([name in kinds for name in KINDS])
     known = np.array([name.casefold() in types for name in columns.types] or [False])
-    found: list[int] = at[kind[columns.kind.take(at)] | known[columns.type.take(at)]].tolist()
+    found: Mask = kind[columns.kind.take(slots)] | known[columns.type.take(slots)]
     return found
