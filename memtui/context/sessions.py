@@ -93,7 +93,7 @@ def _loaded(task: Task, store: Store, entity: str) -> Sequence[LoadedText]:
 
 def _describe_cut(text: LoadedText) -> str:
     limit = text.limit
-    line = text.text.count("\n", 0, text.cut) + 1
+    line = text.cut_line or 1
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
     named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []

@@ -26,7 +26,7 @@ from memtui.search import analysis
 from memtui.search.array_types import Longs
 from memtui.search.columns import Columns
 from memtui.search.ranking import ScorePart
-from memtui.search.recency import days_since, halved, whole_days
+from memtui.search.salience import days_since, halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do

@@ -23,7 +23,6 @@ from memtui.search import (
     expansion,
     finder,
     fusion,
-    hidden_matches,
     salience,
     similar_words,
     sort_orders,
@@ -34,14 +33,14 @@ from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
-from memtui.search.finder import RankedHits
-from memtui.search.hidden_matches import HiddenMatches
+from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -144,7 +143,7 @@ def find(
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
     ranked = hits.match
-    hidden = hidden_matches.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
+    hidden = finder.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -364,9 +363,13 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
 
 
 def statistics(
-    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+    found: SearchResult,
+    disk: Mapping[str, int],
+    limits: Sequence[LimitUse],
+    counted: bool,
+    now: datetime,
 ) -> Statistics:
-    """Summarize a search result; `disk` is the bytes of each open store.
+    """Summarize a search result; `disk` and `limits` are of the open stores.
 
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
@@ -381,6 +384,7 @@ def statistics(
         undated=totals.undated,
         salience=_salience(found, now) if counted else {},
         disk=disk,
+        limits=limits,
     )
 
 

@@ -199,11 +199,11 @@ class Library(LibraryReader):
             Refused: this library is read-only, or a store's counts cannot be changed.
             Conflict, SaveError: the counts cannot be written.
         """
-        from memtui.library import access_counting
+        from memtui.stores import accesses
 
         if self._state is None:
             raise Refused("this library was opened read-only")
-        counted = access_counting.count_accesses(refs, self.stores, self, self.now(), self._state)
+        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self._state)
         self.refresh()
         return counted
 

@@ -29,8 +29,15 @@ from memtui.stores import registry
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
 from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
-from memtui.upkeep.model_requests import ModelRequest, parse_summary, summary_request
-from memtui.upkeep.proposal_texts import proposed_text, request_for, with_answer, with_text
+from memtui.upkeep.model_requests import (
+    ModelRequest,
+    parse_summary,
+    proposed_text,
+    request_for,
+    summary_request,
+    with_answer,
+    with_text,
+)
 from memtui.upkeep.proposals import (
     RULES,
     Proposal,

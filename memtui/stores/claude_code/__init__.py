@@ -13,6 +13,8 @@ FORMAT = Format(
     open=lazy_function("memtui.stores.claude_code.store", "ClaudeCodeStore"),
     configured=configured_folders,
     transfer=TransferSupport(
+        place_facts=lazy_function("memtui.stores.claude_code.store", "place_facts"),
+        local_keys=("transcript",),
         convert=lazy_function("memtui.stores.claude_code.importing", "convert"),
     ),
 )

@@ -23,6 +23,8 @@ FORMAT = Format(
     program=lambda root: profile_of(root).title,
     profiles=tuple(PROFILES),
     transfer=TransferSupport(
+        belongings=("*.md", ".obsidian/app.json"),
         convert=lazy_function("memtui.stores.markdown_folder.importing", "convert"),
+        place_facts=lazy_function("memtui.stores.markdown_folder.store", "place_facts"),
     ),
 )

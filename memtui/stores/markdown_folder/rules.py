@@ -154,6 +154,8 @@ def relations(body: str) -> list[tuple[str, str, str]]:
 # ---- Serena -------------------------------------------------------------------------------------
 
 _REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
+READ_ONLY, IGNORED = "read_only_memory_patterns", "ignored_memory_patterns"
+"""Keys of Serena's settings of a project."""
 MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3
 
 
@@ -169,6 +171,11 @@ class NamePatterns:
     read_only: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[re.Pattern[str], ...] = ()
     fault: str = field(default="", compare=False)
+
+    def settings(self) -> dict[str, list[str]]:
+        """As `patterns_in` reads them; empty if there are none."""
+        pairs = ((READ_ONLY, self.read_only), (IGNORED, self.ignored))
+        return {key: [each.pattern for each in found] for key, found in pairs if found}
 
     def is_read_only(self, name: str) -> bool:
         return any(pattern.match(name) for pattern in self.read_only)
@@ -186,10 +193,14 @@ def parse_patterns(text: str) -> NamePatterns:
         value: Mapping[str, Any] = read_yaml(text)
     except BadYaml as error:
         return NamePatterns(fault=f"it is not valid YAML: {error}")
+    return patterns_in(value)
+
+
+def patterns_in(value: Mapping[str, Any]) -> NamePatterns:
+    """The patterns in settings that have been read."""
     faults: list[str] = []
     read_only, ignored = (
-        tuple(_compiled(texts_of(value.get(f"{key}_memory_patterns")), faults))
-        for key in ("read_only", "ignored")
+        tuple(_compiled(texts_of(value.get(key)), faults)) for key in (READ_ONLY, IGNORED)
     )
     return NamePatterns(read_only, ignored, "; ".join(faults[:3]))
 

@@ -93,7 +93,7 @@ class ViewingActions:
             return None
 
     def _set_bookmark(self) -> None:
-        from memtui.tui.dialogs.bookmarks import BookmarkScreen
+        from memtui.tui.dialogs.picker import BookmarkScreen
 
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
@@ -109,7 +109,7 @@ class ViewingActions:
         screen.app.push_screen(BookmarkScreen("Set bookmark", self._headlines()), chosen)
 
     def _go_to_bookmark(self) -> None:
-        from memtui.tui.dialogs.bookmarks import BookmarkScreen
+        from memtui.tui.dialogs.picker import BookmarkScreen
 
         screen = self._screen
 

@@ -13,6 +13,7 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
@@ -31,6 +32,8 @@ Result = TypeVar("Result")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
 LEAST_WIDTH = 36
+BORDER_COLUMNS = 4
+"""Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
 """Borders, padding and scrollbar; borders, a blank line and the keys."""
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
@@ -42,6 +45,8 @@ class Dialog(ModalScreen[Result]):
 
     app: AppInterface
     _is_answered = False
+    _filled_for = Size(0, 0)
+    """Size of the terminal that `fill` was called for."""
 
     @property
     def is_open(self) -> bool:
@@ -69,6 +74,34 @@ class Dialog(ModalScreen[Result]):
                 tell(answer)
 
         return told
+
+    def on_mount(self) -> None:
+        self._fill_once()
+
+    def on_resize(self) -> None:
+        self._fill_once()
+
+    def _fill_once(self) -> None:
+        if self.app.size != self._filled_for:
+            self._filled_for = self.app.size
+            self.fill()
+
+    def fill(self) -> None:
+        """Lay out the content for the size of the terminal.
+
+        Called before the first layout, so that the dialog has its size when it is first painted,
+        and after every resize.
+        """
+
+    @property
+    def inner_width(self) -> int:
+        """Columns inside the box as the style sheet has it, known before the first layout."""
+        styles, screen = self.query_one(".box").styles, self.app.size
+        lengths = [styles.width, styles.max_width]
+        if self.has_class("-small"):  # its style may not have been applied yet
+            lengths = [styles.inline.width] if styles.inline.has_rule("width") else []
+        cells = [int(each.resolve(screen, screen)) for each in lengths if each is not None]
+        return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
 
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
         """Make the box as large as its content, within the screen.
@@ -153,10 +186,8 @@ class ConfirmDialog(FittingDialog[str]):
         self.query_one(OutcomeLines).say(*self._said)
         keys = [(reply.key, reply.words, "") for reply in self._replies]
         self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
-        self._fit()
 
-    def _fit(self) -> None:
-        super()._fit()
+    def fill(self) -> None:
         said = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._said]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self._title)) + 4
@@ -224,14 +255,10 @@ class TextDialog(Dialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        lines = self.lines(max(MIN_TEXT_WIDTH, sheet.size.width - 2), sheet.palette)
+        lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
         self.fit(rows=max(1, len(lines)))
 

@@ -123,22 +123,21 @@ class ConflictScreen(FittingDialog[str]):
             OutcomeLine(self._conflict.what, Tone.WARNING),
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
+    def fill(self) -> None:
         short = self.app.size.width < SHORT_BELOW
         choices = self._choices.items()
         keys = [(value[0], value if short else words, "") for value, words in choices]
         self.query_one(KeyLine).show(keys, [("esc", "" if short else "cancel", "")])
-        self.call_after_refresh(self._fill)
+        self._fill_texts()
 
     def action_choose(self, value: str) -> None:
         if value in self._choices:
             self.dismiss(value)
 
-    def _fill(self) -> None:
+    def _fill_texts(self) -> None:
         sheet = self.query_one(TextWindow)
-        width = max(20, sheet.size.width - 2)
+        width = max(20, self.inner_width - 2)
         base = self._conflict.base
         texts = [
             ("Base", base, None),
@@ -204,14 +203,10 @@ class CompareScreen(FittingDialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        width = max(20, sheet.size.width - 2)
+        width = max(20, self.inner_width - 2)
         left, right = self._left, self._right
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width

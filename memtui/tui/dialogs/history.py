@@ -146,7 +146,6 @@ class HistoryScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         self._show_keys()
-        self.call_after_refresh(self._fill)
 
     @on(VersionList.Moved)
     def _show_keys(self) -> None:
@@ -172,12 +171,9 @@ class HistoryScreen(Dialog[str]):
             self.dismiss(None)
             restore(former)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         versions = self.query_one(VersionList)
-        width = max(20, versions.size.width - 3)
+        width = max(20, self.inner_width - 3)
         found = self._history
         blocks: list[Version] = []
         for index in range(len(found.versions) - 1, -1, -1):

@@ -75,8 +75,8 @@ class TransferScreen(FittingDialog[bool]):
     def on_mount(self) -> None:
         self.update_keys()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
+    def fill(self) -> None:
+        self._draw()
 
     def say(self, *said: OutcomeLine) -> None:
         """Show these lines below the fields."""
@@ -85,7 +85,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def _draw(self) -> None:
         sheet = self.query_one(TextWindow)
-        sheet.show(drawn(self._said, sheet.palette, max(20, sheet.size.width - 1)))
+        sheet.show(drawn(self._said, sheet.palette, max(20, self.inner_width - 1)))
 
     def update_keys(self) -> None:
         if self.working:

@@ -139,14 +139,20 @@ class _Page:
 
 
 class WhyScreen(FittingDialog[None]):
-    """Opens at once; `show` fills it when a worker has computed the scores."""
+    """Why a result ranks above the next one."""
 
     AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
 
-    def __init__(self) -> None:
+    def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
+        """
+        Args:
+            hit: The result.
+            after: The next result, None for the last.
+            total: Number of all results.
+        """
         super().__init__()
-        self._shown: tuple[Hit, Hit | None, int] | None = None
+        self._shown = (hit, after, total)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box why") as box:
@@ -156,27 +162,9 @@ class WhyScreen(FittingDialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def show(self, hit: Hit, after: Hit | None, total: int) -> None:
-        """Show the scores of a result.
-
-        Args:
-            hit: The result.
-            after: The next result, None for the last.
-            total: Number of all results.
-        """
-        self._shown = (hit, after, total)
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        if self._shown is None:
-            sheet.show([[Segment(" Computing scores…", sheet.palette.dim)]])
-            return
-        page = _Page(sheet.palette, max(20, sheet.size.width - 1))
+        page = _Page(sheet.palette, max(20, self.inner_width - 1))
         sheet.show(page.lines(*self._shown))
         sheet.refresh(layout=True)  # its height is that of its lines

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import date
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from memtui.insight.activity import TimeSpan
     from memtui.insight.timeline import Bar, Timeline, Unit
     from memtui.library.time_views import TimeData
+    from memtui.tui.appearance import Palette
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -115,34 +117,31 @@ class BarChart(ThemedWidget):
         first, edges = self._window()
         levels = max(1, height - (1 if height > 1 else 0))
         axis = self._top_words if level == levels - 1 else ""
-        segments = [Segment(axis.ljust(edges[0]), self.palette.faint)]
+        top, palette = self._top, self.palette
+        pieces = [(axis.ljust(edges[0]), palette.faint)]
         for index, (start, end) in enumerate(pairwise(edges), first):
             bar = self._bars[index]
-            eighths = round(bar.count / self._top * levels * 8)
+            eighths = round(bar.count / top * levels * 8)
             if bar.count:
                 eighths = max(1, eighths)
             part = max(0, min(8, eighths - level * 8))
             gap = 1 if end - start > 1 else 0
-            cells = end - start - gap
-            style = self._style(index, bar)
+            sign, style = _EIGHTHS[part], self._style(index, bar, palette)
             if not part and level == 0:
                 here = index == self.cursor and self.has_focus
-                segments.append(
-                    Segment("·" * cells, self.palette.accent if here else self.palette.rule)
-                )
-            else:
-                segments.append(Segment(_EIGHTHS[part] * cells, style))
-            if gap:
-                segments.append(Segment(" "))
-        return Strip(segments)
+                sign, style = "·", palette.accent if here else palette.rule
+            pieces.append((sign * (end - start - gap) + " " * gap, style))
+        return Strip(
+            Segment("".join(words for words, _ in run), style)
+            for style, run in groupby(pieces, key=itemgetter(1))
+        )
 
-    def _style(self, index: int, bar: Bar) -> Style:
+    def _style(self, index: int, bar: Bar, palette: Palette) -> Style:
         if index == self.cursor and self.has_focus:
-            return self.palette.bar_cursor
-        day = bar.start.isoformat()
-        if self._since and not self._since <= day <= (self._until or "9999"):
-            return self.palette.rule
-        return self.palette.bar
+            return palette.bar_cursor
+        if self._since and not self._since <= bar.start.isoformat() <= (self._until or "9999"):
+            return palette.rule
+        return palette.bar
 
     def _labels(self, width: int) -> Strip:
         first, edges = self._window()

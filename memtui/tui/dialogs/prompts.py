@@ -1,6 +1,17 @@
-"""Asks for a time in the words of the query language, and says at once which one is understood."""
+"""Prompts for a time in the words of the query language, and for a file to write to."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.tui.dialogs.dialog import ConfirmDialog, PromptDialog, Reply
+from memtui.tui.widgets.outcome import OutcomeLine
+
+if TYPE_CHECKING:
+    from memtui.tui.app_interface import AppInterface
 
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
@@ -12,15 +23,15 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
-from memtui import text
 from memtui.errors import MemtuiError
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.outcome import OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -97,3 +108,49 @@ class TimePrompt(FittingDialog[TimeCondition]):
         except MemtuiError:
             return  # the line below says why
         self.dismiss(found)
+
+
+def ask_file(
+    app: AppInterface,
+    title: str,
+    name: str,
+    writers: Mapping[str, Callable[[], str]],
+    hint: str = "",
+) -> None:
+    """Ask for a path and write the text there; says what was written, or why not.
+
+    Args:
+        app: Shows the dialogs.
+        title: Of the first dialog.
+        name: Proposed name of the file, in the folder the program was started in.
+        writers: Suffix -> makes the text.
+        hint: What the suffixes mean.
+    """
+
+    def write(path: Path) -> None:
+        from memtui.bundle.exporting import write_file
+
+        try:
+            write_file(path, [writers[path.suffix]().encode()])
+        except OSError as error:
+            where = text.file_name(str(path))
+            app.notify(f"{where}: nothing was written: {error.strerror}", severity="error")
+        else:
+            app.notify(f"Saved {text.file_name(str(path))}.", timeout=6)
+
+    def named(words: str | None) -> None:
+        if words is None:
+            return
+        path = Path(words).expanduser()
+        if path.suffix not in writers or path.is_dir():
+            app.notify(f"The name must end in {' or '.join(writers)}.", severity="warning")
+        elif path.exists():
+            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            app.push_screen(
+                ConfirmDialog("Overwrite file?", said, (Reply("y", "overwrite", "yes"),)),
+                lambda reply: write(path) if reply else None,
+            )
+        else:
+            write(path)
+
+    app.push_screen(PromptDialog(title, hint=hint, value=str(Path.cwd() / name)), named)
