@@ -20,7 +20,7 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion, hits, phrases, word_substitutes
+from memtui.search import analysis, expansion, hits, literals, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
@@ -250,7 +250,7 @@ class _Search:
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
         if found is None:
-            found = self._gather(lambda segment: phrases.find_phrase(segment, term))
+            found = self._gather(lambda segment: literals.find_phrase(segment, term))
         if self._literals is None or not _has_punctuation(term.literal):
             return found
         kept = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
@@ -275,7 +275,7 @@ class _Search:
         word = term.compound or term.parts[0]
         for parts in word_substitutes.split_word(word, self._segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
-            found = self._gather(partial(phrases.find_phrase, term=apart))
+            found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)
                 yield found
@@ -369,7 +369,7 @@ class _Search:
     def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
         """The matches whose title is exactly the words of the query."""
         parts = [
-            phrases.find_titles(segment, asked.title_words, asked.last_is_prefix)
+            literals.find_titles(segment, asked.title_words, asked.last_is_prefix)
             for segment in self._segments
         ]
         titled: Longs = np.concatenate([NO_SLOTS, *parts])

@@ -17,7 +17,7 @@ from memtui.library.indexing import BUILT_IN_PROCESS
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
-BUILDER = "memtui.search.index_worker"
+BUILDER = "memtui.search.builder"
 
 
 def large_store(home: Path) -> Path:
