@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-import numpy as np
-
 from memtui.insight import statistics as insight_statistics
 from memtui.insight import timeline as insight_timeline
 from memtui.insight.statistics import Statistics
@@ -87,8 +85,6 @@ class SearchResult:
     def mask_with_parts(self, parts: Sequence[str]) -> Mask:
         """For each slot, also of others than found, whether one of its words may contain one of
         these parts; see `expansion.mask_with_parts`. All may until the index is ready."""
-        if not self.segments:
-            return np.ones(len(self.columns), np.bool_)
         return expansion.mask_with_parts(self.segments, len(self.columns), parts)
 
     def ref_of(self, slot: int) -> str:

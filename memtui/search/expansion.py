@@ -41,8 +41,10 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
 def mask_with_parts(segments: Sequence[Segment], size: int, parts: Iterable[str]) -> Mask:
     """For each of `size` slots whether one of its words contains one of the folded parts.
 
-    Words that were cut when they were indexed count as containing all.
+    Words that were cut when they were indexed count as containing all; without segments all slots.
     """
+    if not segments:
+        return np.ones(size, np.bool_)
     found = np.zeros(size, np.bool_)
     parts = tuple(parts)
     for segment in segments:
