@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-import numpy as np
-
 from memtui.context.entries import MAX_DROPPED, cite, ranked_section
 from memtui.context.pack import PackEntry, Section
 from memtui.context.roles import (
@@ -29,7 +27,13 @@ from memtui.query import Sort
 from memtui.search.array_types import Longs, Mask
 from memtui.search.columns import to_array
 from memtui.search.hits import NO_SLOTS
-from memtui.search.pack_ranking import RankedSlot, rank_by_priority
+from memtui.search.pack_ranking import (
+    RankedSlot,
+    join_slots,
+    mask_of_slots,
+    newest_first,
+    rank_by_priority,
+)
 
 MAX_MEASURED = 2000
 """Facts that are looked through for measurements: those with words of the task, else the newest."""
@@ -58,27 +62,26 @@ class _Memories:
         return to_array(self.all.slots)
 
     @cached_property
-    def is_about(self) -> Mask:
-        """For each slot whether the text of the task finds it; without words all are."""
+    def _about_mask(self) -> Mask | None:
         if self.about is None:
-            return np.ones(len(self.all.columns), np.bool_)
-        return self._mask(to_array(self.about.slots))
+            return None
+        return mask_of_slots(self.all.columns, self.about.slots)
 
-    def _mask(self, slots: Longs) -> Mask:
-        mask = np.zeros(len(self.all.columns), np.bool_)
-        mask[slots] = True
-        return mask
+    def those_about(self, slots: Longs) -> Longs:
+        """Those of the slots that the text of the task finds; all if it has no words."""
+        mask = self._about_mask
+        return slots if mask is None else slots[mask.take(slots)]
 
     def of_role(self, *names: str) -> Longs:
         """The slots that play one of these parts, each once."""
         found = [slots_of_role(name, self.all.columns, self._slots) for name in names]
-        return found[0] if len(found) == 1 else joined(*found)
+        return join_slots(*found)
 
     def ranked(self, slots: Longs, limit: int, *, about: bool = False) -> list[RankedSlot]:
         """Rank these slots; `about`: only those that the task's text finds, where it has words."""
         hits = self.about.hits if self.about is not None else None
         if about:
-            slots = slots[self.is_about.take(slots)]
+            slots = self.those_about(slots)
         tau = self.task.constants.tau_days
         columns = self.all.columns
         more = limit + MAX_DROPPED
@@ -90,21 +93,17 @@ class _Memories:
         ranked = self.ranked(slots, limit, about=about)
         return ranked_section(title, ranked, self.all.rows, self.task, limit=limit, rule=rule)
 
-    def newest_first(self, slots: Longs) -> Longs:
-        """These slots by time, undated ones last."""
-        newest: Longs = slots[np.lexsort((slots, -self.all.columns.when.take(slots)))]
-        return newest
-
     def facts_with(self, words: str) -> Longs:
         """The facts with a form of one of these words, and the errors."""
-        is_wanted = self.with_words(words) | self._mask(self.of_role("error"))
+        errors = mask_of_slots(self.all.columns, self.of_role("error"))
         facts = self.of_role("fact")
-        return facts[is_wanted.take(facts)]
+        return facts[(self.with_words(words) | errors).take(facts)]
 
     def with_words(self, words: str) -> Mask:
         """For each slot whether it holds a form of one of these words, whatever the task."""
         # Not by relevance, which also finds what only stands near such a word.
-        return self._mask(to_array(self.task.search(words, Sort.NEW, as_written=True).slots))
+        found = self.task.search(words, Sort.NEW, as_written=True)
+        return mask_of_slots(self.all.columns, found.slots)
 
     def linked_from(self, section: Section) -> Longs:
         """Slots of memories that the entries of this section link to."""
@@ -113,20 +112,13 @@ class _Memories:
         if not refs:
             return NO_SLOTS
         found = [slot for slot in self._slots.tolist() if self.all.ref_of(slot) in refs]
-        return np.array(found, np.int64)
-
-
-def joined(*slots: Longs) -> Longs:
-    """These slots one after the other, each once."""
-    every = np.concatenate(slots)
-    _, first = np.unique(every, return_index=True)
-    return every[np.sort(first)]
+        return to_array(found)
 
 
 def build_plan(task: Task) -> list[Section]:
     """Current goals and policies, recent episodes, blocking facts."""
     memories, constants = _Memories(task), task.constants
-    episodes = memories.newest_first(memories.of_role("episode"))
+    episodes = newest_first(memories.all.columns, memories.of_role("episode"))
     limit = constants["recent_episodes"]
     recent = memories.ranked(episodes[: limit + MAX_DROPPED], limit)
     position = {slot: at for at, slot in enumerate(episodes.tolist())}
@@ -183,10 +175,10 @@ def build_recall(task: Task) -> list[Section]:
         about=True,
     )
     facts = memories.of_role("fact")
-    about = facts[memories.is_about.take(facts)]
+    about = memories.those_about(facts)
     supporting = memories.section(
         "Supporting facts",
-        joined(memories.linked_from(episodes), about),
+        join_slots(memories.linked_from(episodes), about),
         task.constants["supporting_facts"],
         "facts that fit the task, and those that the episodes name",
     )
@@ -200,13 +192,13 @@ def build_decide(task: Task) -> list[Section]:
     told = episodes[memories.with_words(DECIDED).take(episodes)]
     decisions = memories.section(
         "Past decisions",
-        joined(memories.of_role("decision"), told),
+        join_slots(memories.of_role("decision"), told),
         task.count("past_decisions"),
         "decisions, and episodes that tell of one, by relevance and priority",
         about=True,
     )
     facts = memories.facts_with(OUTCOMES)
-    about = facts[memories.is_about.take(facts)]
+    about = memories.those_about(facts)
     return [
         memories.section(
             "Policies and goals",
@@ -217,7 +209,7 @@ def build_decide(task: Task) -> list[Section]:
         decisions,
         memories.section(
             "Outcome facts",
-            joined(memories.linked_from(decisions), about),
+            join_slots(memories.linked_from(decisions), about),
             task.constants["supporting_facts"],
             "facts that the decisions name, and those with a word of outcome",
         ),
@@ -289,7 +281,7 @@ def _first_and_last(pool: Sequence[RankedSlot], memories: _Memories) -> list[Ran
     subject = memories.all.columns.entity[pool[0].slot]
     same = [one for one in pool if memories.all.columns.entity[one.slot] == subject]
     of_slot = {one.slot: one for one in (same if len(same) > 1 else pool)}
-    dated = memories.newest_first(np.array(list(of_slot), np.int64)).tolist()
+    dated = newest_first(memories.all.columns, to_array(list(of_slot))).tolist()
     return [of_slot[dated[-1]], of_slot[dated[0]]]
 
 

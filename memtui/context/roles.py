@@ -10,12 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from memtui.model import Memory
 from memtui.search.array_types import Longs
 from memtui.search.columns import Columns
-from memtui.search.pack_ranking import mask_of_types
+from memtui.search.pack_ranking import slots_of_types
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +64,7 @@ _VALUE = re.compile(r"^(.*?\S)\s*[:=]?\s+(-?\d+(?:[.,]\d+)?)\s*([%A-Za-z/]{0,8})
 def slots_of_role(name: str, columns: Columns, slots: Sequence[int] | Longs) -> Longs:
     """Those of the slots that play this part, in their order."""
     role = ROLES[name]
-    at = np.asarray(slots, np.int64)
-    found = mask_of_types(columns, at, role.kinds, role.types)
-    if role.without:
-        found &= ~mask_of_types(columns, at, frozenset(), role.without)
-    return at[found]
+    return slots_of_types(columns, slots, role.kinds, role.types, role.without)
 
 
 @dataclass(frozen=True, slots=True)

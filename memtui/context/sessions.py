@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-import numpy as np
-
 from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.roles import slots_of_role
 from memtui.context.source import Task
-from memtui.model import IMPORTANCES, Memory
+from memtui.model import Memory
 from memtui.query import Sort
-from memtui.search.array_types import Longs
-from memtui.search.columns import Columns
+from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
 from memtui.stores.base import Store
 from memtui.stores.session_start import LoadedText, loads_at_session_start
 
@@ -166,14 +163,11 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     if not project:
         return []
     columns = found.columns
-    slots = np.asarray(found.slots, np.int64)
-    events = np.concatenate([slots_of_role(role, columns, slots) for role in ("fact", "episode")])
-    times = columns.when.take(events)  # undated ones stand first
-    events = events[np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")]
-    in_project = _slots_in(columns, events, project)
-    own = in_project[columns.importance.take(in_project) != IMPORTANCES.index("low")].tolist()
+    both = (slots_of_role(role, columns, found.slots) for role in ("fact", "episode"))
+    events = oldest_first(columns, join_slots(*both))
+    own = slots_in_entity(columns, events, project, without_low=True).tolist()
     is_branch = entity != project
-    branch = _slots_in(columns, events, entity, below=False).tolist() if is_branch else []
+    branch = slots_in_entity(columns, events, entity, below=False).tolist() if is_branch else []
     sections: list[Section] = []
     for title, chosen, limit in (
         (f"Project: {project}", own, task.constants["project_events"]),
@@ -198,16 +192,6 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
             )
         )
     return sections
-
-
-def _slots_in(columns: Columns, slots: Longs, entity: str, *, below: bool = True) -> Longs:
-    """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
-    known = [e == entity or (below and e.startswith(f"{entity}/")) for e in columns.entities]
-    is_wanted = np.array(known or [False])
-    belongs = is_wanted[columns.entity]
-    belongs[columns.also[is_wanted[columns.also[:, 1]], 0]] = True
-    found: Longs = slots[belongs.take(slots)]
-    return found
 
 
 def _event_entry(memory: Memory, now: datetime) -> PackEntry:

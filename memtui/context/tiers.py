@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-import numpy as np
-
 from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import COUNT, PackEntry, Section
 from memtui.context.roles import slots_of_role
@@ -24,9 +22,10 @@ from memtui.context.source import Found, Task
 from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs
-from memtui.search.columns import Columns
+from memtui.search.columns import to_array
+from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.salience import days_since, halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do
@@ -89,7 +88,7 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     """The sections, the head and the tail of the pack."""
     query = reduce_query(task.text)
     found = task.search()
-    slots = np.asarray(found.slots, np.int64)
+    slots = to_array(found.slots)
     columns = found.columns
     fact_slots = slots_of_role("fact", columns, slots)
     summaries = _summaries(task, query, found, slots, fact_slots)
@@ -124,33 +123,19 @@ def _slug(memory: Memory) -> str:
     return memory.entity.rpartition("/")[2]
 
 
-def _entity_types(columns: Columns, facts: Longs, entities: Longs) -> dict[str, str]:
-    """Of these entities the type that all facts share, as in agent-memory; else empty."""
-    count = len(columns.types)
-    facts = facts[np.isin(columns.entity.take(facts), entities)]
-    pairs = np.unique(
-        columns.entity.take(facts).astype(np.int64) * count + columns.type.take(facts)
-    )
-    types: dict[str, str] = {}
-    for entity, type in (divmod(pair, count) for pair in pairs.tolist()):
-        name, shared = columns.entities[entity], columns.types[type]
-        if types.setdefault(name, shared) != shared:
-            types[name] = ""
-    return types
-
-
 def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts: Longs) -> Section:
     columns = found.columns
     written = slots_of_role("summary", columns, slots)
-    codes = np.unique(columns.entity.take(written)).astype(np.int64)
-    types = _entity_types(columns, facts, codes)
-    named = []
-    for code in codes.tolist():
+    codes = sorted(set(columns.entity.take(written).tolist()))
+    types = types_of_entities(columns, facts, codes)
+    named = set()
+    for code in codes:
         parent, _, slug = columns.entities[code].rpartition("/")
-        said = (slug, types.get(columns.entities[code], ""), parent)
-        named += [code] if any(map(query.matches, said)) else []
-    chosen = written[np.isin(columns.entity.take(written), named)]
-    memories = [found.rows[slot] for slot in chosen.tolist()]
+        if any(map(query.matches, (slug, types.get(code, ""), parent))):
+            named.add(code)
+    of = columns.entity.take(written).tolist()
+    chosen = [slot for slot, code in zip(written.tolist(), of, strict=True) if code in named]
+    memories = [found.rows[slot] for slot in chosen]
     scored = [(_recency(task, memory.when), _slug(memory), memory) for memory in memories]
     scored.sort(key=lambda one: one[:2], reverse=True)
     entries = [
@@ -186,22 +171,15 @@ def _matching_facts(
 
     Facts are decoded one after the other, only as many as are asked for.
     """
-    columns = found.columns
-    names, slug = np.unique(
-        [name.rpartition("/")[2] for name in columns.entities] or [""], return_inverse=True
+    groups = group_by_recency(
+        found.columns, slots, task.now, lambda days: float(_shown_recency(task, days))
     )
-    days = np.nan_to_num(days_since(columns.created.take(slots), task.now) // 1, nan=-1.0)
-    ages, age = np.unique(days, return_inverse=True)
-    shown = [_shown_recency(task, None if days < 0 else int(days)) for days in ages.tolist()]
-    values, recency = np.unique(np.array(list(map(float, shown))), return_inverse=True)
-    keys = recency[age] * len(names) + slug[columns.entity.take(slots)]
-    order = np.argsort(keys, kind="stable")[::-1]
-    for group in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1):
+    for recency, group in groups:
         # The ref ends with the id, and is known without decoding the rest.
-        for at in sorted(group.tolist(), key=lambda at: found.ref_of(int(slots[at])), reverse=True):
-            memory = found.rows[int(slots[at])]
+        for slot in sorted(group, key=found.ref_of, reverse=True):
+            memory = found.rows[slot]
             if query.matches(memory.content):
-                yield f"{values[recency[age[at]]]:.3f}", memory
+                yield f"{recency:.3f}", memory
 
 
 def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section:
@@ -232,8 +210,7 @@ def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section
 def _recent_notes(task: Task, found: Found, slots: Longs) -> list[Memory]:
     """The notes of the last days, and some more; the others are not decoded."""
     notes = slots_of_role("daily", found.columns, slots)
-    days = days_since(found.columns.created.take(notes), task.now)
-    recent = notes[days < task.constants["note_days"] + 1]
+    recent = created_within(found.columns, notes, task.constants["note_days"] + 1, task.now)
     return [found.rows[slot] for slot in recent.tolist()]
 
 
