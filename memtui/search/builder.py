@@ -1,15 +1,8 @@
 """Build the index of one store in a child process, so that the screen stays responsive.
 
-Each `build_` function starts this module as a process, passes on the progress that it reports and
-waits. A child that dies, hangs or is cancelled is killed. Arrays and index become valid only by a
-file that is renamed last, so an unfinished one is never used.
-
-    python -m memtui.search.builder arrays GENERATION    write the arrays into the generation
-    python -m memtui.search.builder whoosh GENERATION    update the Whoosh index beside it
-    python -m memtui.search.builder vectors GENERATION   embed what has no vector yet
-
-reads the rows of one catalog generation (see `memtui.search.catalog`) and prints JSON lines,
-`{"what": "indexing", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
+Each function starts `memtui.search.index_worker`, passes on the progress that it reports and waits.
+A child that dies, hangs or is cancelled is killed. Arrays and index become valid only by a file
+that is renamed last, so an unfinished one is never used.
 """
 
 from __future__ import annotations
@@ -64,7 +57,7 @@ def build_vectors(
 
 def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) -> bool:
     # -P: a module in the current folder, which may be a stranger's, is never imported.
-    command = [sys.executable, "-P", "-m", "memtui.search.builder", what, str(generation)]
+    command = [sys.executable, "-P", "-m", "memtui.search.index_worker", what, str(generation)]
     home = str(Path(memtui.__file__).parents[1])
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     try:
@@ -134,86 +127,3 @@ def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[b
             heard = time.monotonic()
             *lines, pending = (pending + piece).split(b"\n")
             yield from lines
-
-
-NICENESS = 10
-_SMALL_SHARE = 0.2
-"""With more than this share changed, a new Whoosh index is built instead of a segment."""
-
-
-def _report(what: str, done: int = 0, total: int = 0) -> None:
-    print(json.dumps({"what": what, "done": done, "total": total}), flush=True)
-
-
-def make_arrays(generation: Path, report: Report = silent) -> None:
-    """Build the arrays of a generation and save them in it. Raises almost anything."""
-    from memtui.search import catalog, documents, postings, segment_files
-
-    rows = catalog.load_generation(generation).rows
-    total = len(rows)
-
-    def read() -> Iterator[documents.IndexedDocument]:
-        for at in range(total):
-            if at % 1024 == 0:
-                report(Progress("indexing", at, total))
-            yield documents.document_from_record(json.loads(rows.raw(at)))
-
-    segment_files.save_segment(postings.build(read()), generation, generation.name)
-
-
-def make_whoosh(generation: Path, report: Report = silent) -> None:
-    """Update the Whoosh index beside a generation, or build it. Raises almost anything."""
-    from memtui.search import catalog, documents, segment_files
-    from memtui.search.whoosh_index import WhooshIndex
-
-    rows = catalog.load_generation(generation).rows
-    held = {
-        document.ref: document
-        for document in (
-            documents.document_from_record(json.loads(rows.raw(at))) for at in range(len(rows))
-        )
-    }
-    with WhooshIndex(generation.parent) as index:
-        known = index.digests()
-        if known is not None:
-            changed = [
-                document
-                for ref, document in held.items()
-                if known.get(ref) != documents.digest_document(document)
-            ]
-            gone = [ref for ref in known if ref not in held]
-            if len(changed) + len(gone) <= _SMALL_SHARE * len(held) and index.update(
-                changed, gone, report
-            ):
-                return
-        segment = segment_files.load_segment(generation, generation.name)
-        same_rows = segment is not None and segment.count == len(held)
-        index.build(list(held.values()), report, segment=segment if same_rows else None)
-
-
-def make_vectors(generation: Path, report: Report = silent) -> None:
-    """Embed what has no vector yet with the static model. Raises almost anything."""
-    from memtui.config import Embedding
-    from memtui.search import vector_building
-
-    embedder = vector_building.choose_embedder(Embedding())
-    if embedder is not None:
-        vector_building.embed_missing(generation, embedder, report)
-
-
-def main(arguments: list[str]) -> int:
-    """Do one job and print its progress; returns the exit status."""
-    what, folder = arguments
-    os.nice(NICENESS)
-    make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
-    try:
-        make(Path(folder), lambda progress: _report(progress.what, progress.done, progress.total))
-    except Exception as error:  # the parent logs it and goes on without
-        print(json.dumps({"what": "failed", "why": repr(error)}), flush=True)
-        return 1
-    _report("done")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

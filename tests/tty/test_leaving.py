@@ -17,7 +17,7 @@ from memtui.library.indexing import BUILT_IN_PROCESS
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
-BUILDER = "memtui.search.builder"
+BUILDER = "memtui.search.index_worker"
 
 
 def large_store(home: Path) -> Path:
