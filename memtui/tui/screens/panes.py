@@ -19,8 +19,8 @@ from memtui.tui import actions, key_bindings
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
+from memtui.tui.changed_cells import LineCompositor
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
-from memtui.tui.line_compositor import LineCompositor
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList

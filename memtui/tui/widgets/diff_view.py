@@ -37,9 +37,12 @@ class DiffView(ListWindow):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        width = max(12, self.size.width - 1)
-        self._lines = [line for one in self._diff for line in draw_diff(one, self.palette, width)]
+        self._lines = self.laid_out(max(12, self.size.width - 1))
         self.reset(top=self.top)
+
+    def laid_out(self, width: int) -> list[list[Segment]]:
+        """The lines of the diff, wrapped to `width` cells."""
+        return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
 
     def on_resize(self) -> None:
         self._lay_out()
