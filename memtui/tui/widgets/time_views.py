@@ -11,9 +11,9 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
-from memtui.insight.activity import WEEKDAYS, Growth, HeatMap
 
 if TYPE_CHECKING:
+    from memtui.insight.activity import Growth, HeatMap
     from memtui.tui.appearance import Palette
 
 SHADES = "·░▒▓█"
@@ -33,7 +33,7 @@ def weeks_that_fit(width: int) -> int:
 def day_at(heat: HeatMap, x: int, y: int) -> date | None:
     """The day of a cell of the calendar; None beside it."""
     week, weekday = x - LABELS, y - 1
-    if not (0 <= week < len(heat.weeks) and 0 <= weekday < WEEKDAYS):
+    if not (0 <= week < len(heat.weeks) and 0 <= weekday < len(DAY_NAMES)):
         return None
     return heat.day(week, weekday) if heat.weeks[week][weekday] >= 0 else None
 
@@ -53,7 +53,7 @@ def draw_calendar(
     if y == 0:
         return Strip([Segment(_months(heat), palette.faint)])
     weekday = y - 1
-    if weekday >= WEEKDAYS:
+    if weekday >= len(DAY_NAMES):
         return Strip([])
     segments = [Segment(f"{DAY_NAMES[weekday]:<{LABELS}}", palette.faint)]
     since, until = chosen
