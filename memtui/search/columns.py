@@ -314,7 +314,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 
-def to_array(slots: Sequence[int]) -> Slots:
+def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Slots as an array; those of a search result come in no order."""
     return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 

@@ -71,7 +71,15 @@ def match_text(
     if not query.wanted_terms:
         return None
     match = matching.match_terms(
-        segments, size, query.wanted_terms, exact, cancelled, alive, literals, dates
+        segments,
+        size,
+        query.wanted_terms,
+        exact,
+        cancelled,
+        alive,
+        literals,
+        dates,
+        as_written=query.as_written,
     )
     if not context.asks_when(query.words):
         return match

@@ -49,19 +49,22 @@ def match_terms(
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
     dates: DateHits | None = None,
+    *,
+    as_written: bool = False,
 ) -> Match:
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
         segments: The postings of all memories.
         slots: How many slots there are.
-        terms: The terms of the query. Without one that is not negated, all slots match.
+        terms: Of the query. Without one that is not negated, all slots match.
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: Is asked once for each term and segment, and while patterns are expanded.
         alive: For each slot whether it may match and counts as holding a word; None: all.
         literals: Reads the texts; without it terms without a word match nothing, and the
             punctuation of phrases does not count.
         dates: The memories with the dates of the query; they count as holding their words.
+        as_written: Do not replace words that no memory holds.
 
     Returns:
         The matches, in no order, with scores in 0..1.
@@ -87,7 +90,7 @@ def match_terms(
         tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
         if dates is not None and term.term.text in dates.terms:
             tiers += dates.tiers
-        if not any(len(tier.slots) for tier in tiers):
+        if not as_written and not any(len(tier.slots) for tier in tiers):
             tiers = list(search.find_substitutes(term, words))
         scored, highest = _score(tiers, slots, count)
         scores.append(scored)
@@ -256,7 +259,8 @@ class _Search:
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
         for word, is_prefix in joined:
-            if is_prefix and any(_spans(s.prefix_range(word)) for s in self._segments):
+            ranges = (segment.prefix_range(word) for segment in self._segments)
+            if is_prefix and any(first < last for first, last in ranges):
                 yield self._completions(word)
             elif any(segment.find_word(word) is not None for segment in self._segments):
                 yield self._forms(word, {})
@@ -381,10 +385,6 @@ def _count_once(slots: Longs) -> TermHits:
 
 def _has_punctuation(text: str) -> bool:
     return not text.replace(" ", "").isalnum()
-
-
-def _spans(ends: tuple[int, int]) -> bool:
-    return ends[0] < ends[1]
 
 
 def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:
