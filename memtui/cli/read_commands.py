@@ -25,6 +25,7 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
+from memtui.stores.session_start import describe_use
 from memtui.text import (
     Passage,
     count_words,
@@ -258,6 +259,10 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     ]
 
 
+MOST_LIMITS = 12
+"""Texts whose load limit is listed, the fullest first; `--json` has all."""
+
+
 @click.command("stats")
 @as_of_option
 @store_option
@@ -285,6 +290,13 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
             ("salience", "  ".join(f"{n} {v:.2f}" for n, v in statistics.salience.items())),
         ]
     )
+    if statistics.limits:
+        print("\nloaded at the start of a session")
+        shown = statistics.limits[:MOST_LIMITS]
+        uses = [(f"{use.store} {use.title}", describe_use(use)) for use in shown]
+        more = len(statistics.limits) - len(shown)
+        uses += [("others", f"{number(more)} less full")] if more else []
+        print_fields([(one_line(name), said) for name, said in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))

@@ -218,7 +218,7 @@ def extract(
 def _ask(request: ModelRequest, yes: bool) -> str:
     """Show what would be sent, ask, and return the model's answer. Raises Refused, ModelError."""
     from memtui import config, paths
-    from memtui.library.language_model import ChatServer
+    from memtui.upkeep.model_requests import ChatServer
 
     server = ChatServer(config.load(paths.config_file()).settings.language_model)
     masked = f", {request.masked} secrets masked" if request.masked else ""

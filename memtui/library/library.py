@@ -199,11 +199,11 @@ class Library(LibraryReader):
             Refused: this library is read-only, or a store's counts cannot be changed.
             Conflict, SaveError: the counts cannot be written.
         """
-        from memtui.library import access_counting
+        from memtui.stores import accesses
 
         if self._state is None:
             raise Refused("this library was opened read-only")
-        counted = access_counting.count_accesses(refs, self.stores, self, self.now(), self._state)
+        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self._state)
         self.refresh()
         return counted
 
@@ -359,6 +359,7 @@ class Library(LibraryReader):
         Texts that an earlier call has seen are not read again. Raises Cancelled.
         """
         from memtui.library import reverted_edits
+        from memtui.stores import registry
         from memtui.upkeep import checks
 
         if self._text_checks is None:
@@ -368,7 +369,8 @@ class Library(LibraryReader):
         stores = self._loaded.state.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
-        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable)]
+        rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
+        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by the number of its row, which changes when the memory does."""

@@ -20,7 +20,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, WritableStore
+from memtui.stores.base import Reading, Scan, Shard, StoreView, WritableStore
+from memtui.stores.session_start import LimitUse, limits_loading
 
 if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex
@@ -47,6 +48,7 @@ class LoadedStores:
         self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
+        self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.state: LoadedState
         self._publish()
 
@@ -230,6 +232,17 @@ class LoadedStores:
         """Store label -> bytes of its files."""
         with self.lock:
             return {cache.store.label: cache.bytes_on_disk() for cache in self.caches}
+
+    def limit_uses(self, view: StoreView, now: datetime) -> tuple[LimitUse, ...]:
+        """How much of its program's limit each text uses that is loaded at the start of a session.
+
+        Found anew when something changed, or in another hour: what is loaded depends on the day.
+        """
+        key = (self.snapshot.revision, int(now.timestamp()) // 3600)
+        if self._limit_uses is None or self._limit_uses[0] != key:
+            stores = [cache.store for cache in self.caches if limits_loading(cache.store)]
+            self._limit_uses = key, tuple(u for s in stores for u in s.limit_uses(view, now))
+        return self._limit_uses[1]
 
     def last_writes(self) -> dict[str, datetime]:
         """Store label -> time of change of its newest file."""

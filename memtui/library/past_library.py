@@ -27,6 +27,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
 from memtui.search import numbering, past_columns
+from memtui.stores.base import StoreView
+from memtui.stores.session_start import LimitUse
 from memtui.text import date
 
 if TYPE_CHECKING:
@@ -194,6 +196,10 @@ class PastStores(LoadedStores):
         return [
             rows[slot] for slot in past_columns.live_slots(columns, columns.stores.index(label))
         ]
+
+    def limit_uses(self, view: StoreView, now: datetime) -> tuple[LimitUse, ...]:  # noqa: ARG002
+        """None: what was loaded then is not known."""
+        return ()
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Nothing: the past does not change."""

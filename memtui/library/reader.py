@@ -18,8 +18,7 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
-from memtui.library.index_updates import IndexUpdates
-from memtui.library.indexing import Index
+from memtui.library.indexing import Index, IndexUpdates
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import MemorySet, Snapshot
@@ -266,9 +265,11 @@ class LibraryReader:
             counted: count the values of each field too; the facets of `found` have these already.
 
         Returns:
-            Counts over the result, and the bytes on disk of every open store.
+            Counts over the result; the bytes on disk of every open store, and its load limits.
         """
-        return finding.statistics(found, self._loaded.bytes_on_disk(), counted, self.now())
+        now = self.now()
+        limits = self._loaded.limit_uses(self, now)
+        return finding.statistics(found, self._loaded.bytes_on_disk(), limits, counted, now)
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH

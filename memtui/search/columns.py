@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
-from memtui.search import salience, usage
+from memtui.search import salience
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
-from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
+from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
@@ -81,7 +81,7 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """See `memtui.search.usage.measure_salience`."""
+    """See `memtui.search.salience.measure_salience`."""
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
@@ -211,9 +211,9 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
         if memory.extra:
-            arrays["salience"][slot] = usage.measure_salience(memory)
-            arrays["accesses"][slot] = usage.count_accesses(memory)
-            when = usage.find_last_access(memory) or when
+            arrays["salience"][slot] = salience.measure_salience(memory)
+            arrays["accesses"][slot] = salience.count_accesses(memory)
+            when = salience.find_last_access(memory) or when
         if when is not None:
             arrays["accessed"][slot] = when.timestamp()
         arrays["base_salience"][slot] = salience.base_salience(memory)
@@ -314,7 +314,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 
-def to_array(slots: Sequence[int]) -> Slots:
+def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Slots as an array; those of a search result come in no order."""
     return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 

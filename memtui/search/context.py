@@ -28,9 +28,9 @@ import numpy as np
 from memtui.search import analysis, hits
 from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask
 from memtui.search.columns import DAY_SECONDS, Columns
+from memtui.search.date_matches import Span, find_dates
 from memtui.search.groups import REACH, Context, Groups, find_groups
 from memtui.search.hits import Match, ScoredTerm
-from memtui.search.named_dates import Span, find_dates
 from memtui.search.postings import Segment
 from memtui.search.ranking import Weights
 

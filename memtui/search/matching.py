@@ -20,7 +20,7 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion, hits, phrases, word_substitutes
+from memtui.search import analysis, expansion, hits, literals, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
@@ -49,19 +49,22 @@ def match_terms(
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
     dates: DateHits | None = None,
+    *,
+    as_written: bool = False,
 ) -> Match:
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
         segments: The postings of all memories.
         slots: How many slots there are.
-        terms: The terms of the query. Without one that is not negated, all slots match.
+        terms: Of the query. Without one that is not negated, all slots match.
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: Is asked once for each term and segment, and while patterns are expanded.
         alive: For each slot whether it may match and counts as holding a word; None: all.
         literals: Reads the texts; without it terms without a word match nothing, and the
             punctuation of phrases does not count.
         dates: The memories with the dates of the query; they count as holding their words.
+        as_written: Do not replace words that no memory holds.
 
     Returns:
         The matches, in no order, with scores in 0..1.
@@ -87,7 +90,7 @@ def match_terms(
         tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
         if dates is not None and term.term.text in dates.terms:
             tiers += dates.tiers
-        if not any(len(tier.slots) for tier in tiers):
+        if not as_written and not any(len(tier.slots) for tier in tiers):
             tiers = list(search.find_substitutes(term, words))
         scored, highest = _score(tiers, slots, count)
         scores.append(scored)
@@ -247,7 +250,7 @@ class _Search:
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
         if found is None:
-            found = self._gather(lambda segment: phrases.find_phrase(segment, term))
+            found = self._gather(lambda segment: literals.find_phrase(segment, term))
         if self._literals is None or not _has_punctuation(term.literal):
             return found
         kept = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
@@ -256,7 +259,8 @@ class _Search:
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
         for word, is_prefix in joined:
-            if is_prefix and any(_spans(s.prefix_range(word)) for s in self._segments):
+            ranges = (segment.prefix_range(word) for segment in self._segments)
+            if is_prefix and any(first < last for first, last in ranges):
                 yield self._completions(word)
             elif any(segment.find_word(word) is not None for segment in self._segments):
                 yield self._forms(word, {})
@@ -271,7 +275,7 @@ class _Search:
         word = term.compound or term.parts[0]
         for parts in word_substitutes.split_word(word, self._segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
-            found = self._gather(partial(phrases.find_phrase, term=apart))
+            found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)
                 yield found
@@ -365,7 +369,7 @@ class _Search:
     def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
         """The matches whose title is exactly the words of the query."""
         parts = [
-            phrases.find_titles(segment, asked.title_words, asked.last_is_prefix)
+            literals.find_titles(segment, asked.title_words, asked.last_is_prefix)
             for segment in self._segments
         ]
         titled: Longs = np.concatenate([NO_SLOTS, *parts])
@@ -381,10 +385,6 @@ def _count_once(slots: Longs) -> TermHits:
 
 def _has_punctuation(text: str) -> bool:
     return not text.replace(" ", "").isalnum()
-
-
-def _spans(ends: tuple[int, int]) -> bool:
-    return ends[0] < ends[1]
 
 
 def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:

@@ -1,19 +1,30 @@
-"""The orders of a list that need no scores of a text: time, importance, priority, use."""
+"""The orders of a list that need no scores of a text: time, importance, priority, use.
+
+The priority is that of Simple Memory, of recency, importance and frequency (RIF):
+priority = 0.5 x recency + 0.3 x importance + 0.2 x frequency (white paper, Scoring & Forgetting).
+A pinned memory counts as used as often as can be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
 from memtui.query import Sort
 from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import DEFAULTS, Weights
-from memtui.search.recency import HALF_LIFE_DAYS
-from memtui.search.salience import ACCESS_BOOST, decayed_salience
+from memtui.search.salience import (
+    ACCESS_BOOST,
+    HALF_LIFE_DAYS,
+    TAU_DAYS,
+    days_since,
+    decayed_salience,
+    divided_by_e,
+)
 
 
 def order_slots(
@@ -97,4 +108,35 @@ def salience_now(
         now,
         boost=boost,
         half_life=half_life,
+    )
+
+
+WEIGHTS = (0.5, 0.3, 0.2)
+"""Of recency, importance, frequency."""
+IMPORTANCE = (1.0, 0.5, 0.0)
+"""What high, medium and low are worth; memtui's own, the white paper says only 0 to 1."""
+
+
+class PriorityParts(NamedTuple):
+    """The three parts, weighted; they add up to the priority."""
+
+    recency: Doubles
+    importance: Doubles
+    frequency: Doubles
+
+    @property
+    def total(self) -> Doubles:
+        return self.recency + self.importance + self.frequency
+
+
+def priority_parts(
+    columns: Columns, slots: Longs, now: datetime, tau: float = TAU_DAYS
+) -> PriorityParts:
+    """The parts of the priority of these slots, in their order."""
+    recency, importance, frequency = WEIGHTS
+    used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
+    return PriorityParts(
+        recency * divided_by_e(days_since(columns.when[slots], now), tau),
+        importance * np.array(IMPORTANCE)[columns.importance[slots]],
+        frequency * used,
     )

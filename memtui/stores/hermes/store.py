@@ -29,7 +29,7 @@ from memtui.stores.hermes.rules import (
 from memtui.stores.listed_texts import ListContext, without_kept
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -110,6 +110,18 @@ class HermesStore(FileStore[ListContext]):
             file = own[0].origin.file
             texts.append(LoadedText(name, text, file, entries=tuple(entries), note=note))
         return tuple(texts)
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
+        """Of both files, in characters; Hermes writes nothing that goes beyond."""
+        found = []
+        memories = without_kept(view.memories(self.label))
+        for name, target in ENTITIES.items():
+            own = [memory for memory in memories if memory.entity == target]
+            if own:
+                size = size_of([memory.content for memory in own])
+                measure = ("characters", size, self.limit(name))
+                found.append(LimitUse(self.label, name, own[0].origin.file, (measure,)))
+        return found
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits under Hermes's lock: a lock on a file beside, which saving waits for."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.stores.text_names import text_key
+from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import texts_of
 
 
@@ -154,6 +155,8 @@ def relations(body: str) -> list[tuple[str, str, str]]:
 # ---- Serena -------------------------------------------------------------------------------------
 
 _REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
+READ_ONLY, IGNORED = "read_only_memory_patterns", "ignored_memory_patterns"
+"""Keys of Serena's settings of a project."""
 MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3
 
 
@@ -169,6 +172,11 @@ class NamePatterns:
     read_only: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[re.Pattern[str], ...] = ()
     fault: str = field(default="", compare=False)
+
+    def settings(self) -> dict[str, list[str]]:
+        """As `patterns_in` reads them; empty if there are none."""
+        pairs = ((READ_ONLY, self.read_only), (IGNORED, self.ignored))
+        return {key: [each.pattern for each in found] for key, found in pairs if found}
 
     def is_read_only(self, name: str) -> bool:
         return any(pattern.match(name) for pattern in self.read_only)
@@ -186,10 +194,14 @@ def parse_patterns(text: str) -> NamePatterns:
         value: Mapping[str, Any] = read_yaml(text)
     except BadYaml as error:
         return NamePatterns(fault=f"it is not valid YAML: {error}")
+    return patterns_in(value)
+
+
+def patterns_in(value: Mapping[str, Any]) -> NamePatterns:
+    """The patterns in settings that have been read."""
     faults: list[str] = []
     read_only, ignored = (
-        tuple(_compiled(texts_of(value.get(f"{key}_memory_patterns")), faults))
-        for key in ("read_only", "ignored")
+        tuple(_compiled(texts_of(value.get(key)), faults)) for key in (READ_ONLY, IGNORED)
     )
     return NamePatterns(read_only, ignored, "; ".join(faults[:3]))
 
@@ -206,3 +218,9 @@ def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern
             yield re.compile(pattern)
         except re.error as error:
             faults.append(f"the pattern {pattern[:40]!r} is wrong: {error}")
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying: a relation or `[[name]]` may name a note that is still to be written
+    (basic-memory, docs/NOTE-FORMAT.md: forward references); the path of a file may not."""
+    return UpkeepRules(is_forward=lambda link: not link.target.endswith(".md"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,8 +25,9 @@ from memtui.stores.markdown_folder.rules import (
     PROFILES,
     NamePatterns,
     parse_patterns,
+    patterns_in,
 )
-from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
+from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable, read_place_facts
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
@@ -74,7 +76,7 @@ class MarkdownFolder(FileStore[NoteContext]):
         return NoteContext(**self.context_fields(view), profile=self.profile)
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
-        patterns = self._name_patterns()
+        patterns = self.name_patterns()
         if patterns.fault:
             yield Unreadable(str(self._patterns.path), patterns.fault)
         faults: list[Unreadable] = []
@@ -101,9 +103,12 @@ class MarkdownFolder(FileStore[NoteContext]):
         keys = {shard.key for shard in shards}
         return [shard for shard in self.scan().shards if shard.key in keys]
 
-    def _name_patterns(self) -> NamePatterns:
+    def name_patterns(self) -> NamePatterns:
+        """Which notes are read-only or ignored by the settings of the folder's program."""
         if not self.profile.references:
             return NO_PATTERNS
+        if not os.path.lexists(self._patterns.path):
+            return patterns_in(read_place_facts(self.root))
         parsed = self._patterns.current()
         return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
 
@@ -133,7 +138,7 @@ class MarkdownFolder(FileStore[NoteContext]):
             text = decode(read_bytes(path, self.root))
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
-        locked = self._name_patterns().is_read_only(shard.key.removesuffix(SUFFIX))
+        locked = self.name_patterns().is_read_only(shard.key.removesuffix(SUFFIX))
         document = parse_document(shard.key, str(path), text, _time_of_change(path))
         rating = sidecar.entry(shard.key).get("rating")
         return Reading(
@@ -156,6 +161,11 @@ class MarkdownFolder(FileStore[NoteContext]):
         files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
         if files and self.profile.commits:
             self._not_committed = commit_files(self.root, files)
+
+
+def place_facts(store: MarkdownFolder) -> dict[str, object]:
+    """The profile, which the names of folders above may tell, and the settings beside them."""
+    return {"profile": store.profile.name, **store.name_patterns().settings()}
 
 
 def _time_of_change(path: Path) -> datetime | None:

@@ -30,10 +30,16 @@ from memtui.stores.openclaw.layout import (
     memory_name,
     notes,
 )
-from memtui.stores.openclaw.records import item_memories, note_memory
-from memtui.stores.openclaw.rules import BOOTSTRAP_CHARACTERS
+from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
 from memtui.stores.scanning import FoundShard, as_unreadable
-from memtui.stores.session_start import NO_LIMIT, LoadedEntry, LoadedText, LoadLimit
+from memtui.stores.session_start import (
+    NO_LIMIT,
+    LimitUse,
+    LoadedEntry,
+    LoadedText,
+    LoadLimit,
+    limit_uses,
+)
 from memtui.stores.sidecar import Sidecar
 
 LIMIT = LoadLimit(
@@ -104,6 +110,10 @@ class OpenClawStore(FileStore[ListContext]):
                 LoadedText(path, text, str(self.root / path), limit, entries=entries, note=note)
             )
         return texts
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """Of every bootstrap file."""
+        return limit_uses(self.label, self.session_start(view, "", now))
 
     def _entries(self, path: str, text: str, view: StoreView) -> Iterator[LoadedEntry]:
         file = str(self.root / path)

@@ -315,8 +315,8 @@ class ReviewActions:
 
     def ask_model(self, proposal: Proposal) -> None:
         """Show what would be sent; on a yes let the model write the text, and show its diff."""
-        from memtui.library.language_model import ChatServer
         from memtui.tui.dialogs.review_texts import SendScreen
+        from memtui.upkeep.model_requests import ChatServer
 
         library = self._writer.library
         if library is None or self._refused():

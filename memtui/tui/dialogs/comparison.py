@@ -24,9 +24,8 @@ from memtui.errors import MemtuiError
 from memtui.insight.comparison import Difference, DifferenceKind, count_by_store, to_markdown
 from memtui.progress import IsCancelled
 from memtui.tui.dialogs.dialog import Dialog
-from memtui.tui.dialogs.file_prompt import ask_file
 from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.time_prompt import TimePrompt
+from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import wrap_pieces
 from memtui.tui.widgets.list_window import ListWindow, TextWindow
 from memtui.tui.widgets.status_lines import KeyLine

@@ -24,9 +24,8 @@ from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import Dialog
-from memtui.tui.dialogs.file_prompt import ask_file
 from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.time_prompt import TimePrompt
+from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView

@@ -11,8 +11,8 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
-from memtui.tui.controllers.detail import DetailController
 from memtui.tui.controllers.kept_screen import KeptScreenController
+from memtui.tui.controllers.viewing import DetailController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import Pane

@@ -93,10 +93,10 @@ class ChoiceList(ListWindow):
         """Columns in which every choice can be read whole."""
         return max((self._needed(choice) for choice in self._all), default=0)
 
-    def cut_choice(self) -> str:
-        """The whole of the choice under the cursor where its line does not show all of it."""
+    def cut_choice(self, width: int) -> str:
+        """The whole of the choice under the cursor where a line of `width` cannot show all."""
         choice = self.current
-        if choice is None or not self.size.width or self._needed(choice) < self.size.width:
+        if choice is None or self._needed(choice) < width:
             return ""
         note = f"  {text.one_line(choice.note)}" if choice.note else ""
         return text.one_line(choice.words) + note

@@ -11,16 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.context.relevance import choose_diverse, jaccard, text_words
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
-from memtui.search.diversity import choose_diverse, jaccard, text_words
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import read_weights
-from memtui.search.recency import halved
-from memtui.search.salience import base_salience, decayed_salience, describe_range
-from memtui.search.sort_orders import salience_now
-from memtui.search.usage import count_accesses, find_last_access, frequency
+from memtui.search.salience import (
+    base_salience,
+    count_accesses,
+    decayed_salience,
+    describe_range,
+    find_last_access,
+    frequency,
+    halved,
+)
+from memtui.search.sort_orders import priority_parts, salience_now
 from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory, pack_of
 
 
