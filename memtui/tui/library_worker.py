@@ -46,8 +46,6 @@ TYPING = 0.5
 ALL = Query(conditions=(Condition("status", ("all",)),))
 TAGS_FROM = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
-BACKLINKS_UP_TO = 5_000
-"""Memories up to which the whole store is looked through for links to one of them."""
 
 
 class LibraryWorker:
@@ -70,6 +68,8 @@ class LibraryWorker:
         """When the stores were last looked at, by the monotonic clock."""
         self._refresh_cost = 0.0
         """Seconds of processor time that it took."""
+        self.has_links = False
+        """The links have been indexed once: what refers to a memory is told too."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
         self._present: MemorySet | None = None
@@ -152,6 +152,9 @@ class LibraryWorker:
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())
+            library.links.build(job.is_cancelled)
+            self.has_links = not job.is_cancelled()
+            job.post(messages.LinksReady())
             library.save_index(cancelled=job.is_cancelled)
             library.back_up_files(job.is_cancelled)
             self._embed(library, job)
@@ -304,10 +307,13 @@ class LibraryWorker:
         self.jobs.start("relate", lambda job: self._relate(memory, job), only_reads=True)
 
     def _relate(self, memory: Memory, job: Job) -> None:
-        if self.library is not None:
-            small = self.library.snapshot.count <= BACKLINKS_UP_TO
-            lineage = self.library.lineage(memory, backlinks=small)
-            job.post(messages.Related(memory, lineage))
+        library = self.library
+        if library is None:
+            return
+        if not (self.has_links and library.links.is_current):
+            job.post(messages.Related(memory, library.lineage(memory)))
+        if self.has_links and not job.is_cancelled():
+            job.post(messages.Related(memory, library.lineage(memory, backlinks=True)))
 
     def count(
         self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]

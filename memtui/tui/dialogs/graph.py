@@ -19,7 +19,7 @@ from memtui import text
 from memtui.errors import MemtuiError
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
-from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID

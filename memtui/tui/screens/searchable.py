@@ -228,6 +228,10 @@ class SearchableScreen(PaneScreen):
     def _related(self, event: messages.Related) -> None:
         self.detail_controller.related(event)
 
+    @on(messages.LinksReady)
+    def _links_ready(self) -> None:
+        self.detail_controller.relate()
+
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""
         library, marked = self.worker.library, self.memories.marked
