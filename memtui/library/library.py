@@ -25,7 +25,7 @@ from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
-    from memtui.insight.links import Node
+    from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
@@ -359,6 +359,7 @@ class Library(LibraryReader):
         Texts that an earlier call has seen are not read again. Raises Cancelled.
         """
         from memtui.library import reverted_edits
+        from memtui.stores import registry
         from memtui.upkeep import checks
 
         if self._text_checks is None:
@@ -368,7 +369,8 @@ class Library(LibraryReader):
         stores = self._loaded.state.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
-        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable)]
+        rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
+        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by the number of its row, which changes when the memory does."""

@@ -26,7 +26,7 @@ from memtui.library.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
-from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.stores.upkeep_rules import GENERAL_RULES
 from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.model_requests import (
@@ -113,7 +113,7 @@ class ReviewQueue:
         """The cache holds what was found last."""
         self._digests: dict[int, bytes] = {}
         """Number of a row -> digest of its memory."""
-        self._rules = {store.label: _rules_of(library, store.label) for store in library.stores}
+        self._rules = {store.label: registry.upkeep_rules_of(store) for store in library.stores}
 
     @property
     def context(self) -> UpkeepContext:
@@ -366,14 +366,6 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
-
-
-def _rules_of(library: Library, label: str) -> UpkeepRules:
-    store = library.store(label)
-    known = registry.format_of(store.format)
-    if known is None or known.upkeep is None:
-        return GENERAL_RULES
-    return known.upkeep(store)
 
 
 def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:

@@ -30,7 +30,7 @@ from memtui.query import Term, TermKind
 from memtui.search import hits
 from memtui.search.array_types import Longs
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.phrases import find_phrase, find_titles
+from memtui.search.literals import find_phrase, find_titles
 from memtui.search.postings import Segment
 from memtui.search.query_terms import QueryTerm
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from memtui.model import Memory
+from memtui.model import Link, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,10 @@ def _none(_older: Memory, _newer: Memory) -> str:
     return ""
 
 
+def _must_exist(_link: Link) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class UpkeepRules:
     """The rules of one format."""
@@ -64,6 +68,8 @@ class UpkeepRules:
     replacement_source: str = ""
     compaction: Compaction | None = None
     expiry: Expiry | None = None
+    is_forward: Callable[[Link], bool] = _must_exist
+    """Whether a link may name what does not exist yet, so that it is not reported as dangling."""
 
 
 GENERAL_RULES = UpkeepRules()

@@ -106,7 +106,7 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
     if rules.scope(one) != rules.scope(other) or rules.merge_key(one) != rules.merge_key(other):
         return False
     older, newer = sorted((one, other), key=lambda memory: memory.created or _NEVER)
-    return not rules.contradicts(older, newer)
+    return not rules.contradicts(older, newer) and not rules.replaces(older, newer)
 
 
 def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:

@@ -47,7 +47,9 @@ def proposals_from(
     for finding in findings:
         kind = KIND_OF[finding.kind]
         if not finding.ref:
-            yield propose_for_file(kind, finding.file, finding.line, finding.message)
+            yield propose_for_file(
+                kind, finding.file, finding.line, finding.message, RULE_TEXT[kind]
+            )
             continue
         if (finding.kind, finding.ref) in seen and finding.kind is not FindingKind.DANGLING:
             continue

@@ -22,6 +22,7 @@ FORMAT = Format(
     fallback=plain_folder,
     program=lambda root: profile_of(root).title,
     profiles=tuple(PROFILES),
+    upkeep=lazy_function("memtui.stores.markdown_folder.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.md", ".obsidian/app.json"),
         convert=lazy_function("memtui.stores.markdown_folder.importing", "convert"),

@@ -14,6 +14,7 @@ from typing import Any
 
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.stores.text_names import text_key
+from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import texts_of
 
 
@@ -217,3 +218,9 @@ def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern
             yield re.compile(pattern)
         except re.error as error:
             faults.append(f"the pattern {pattern[:40]!r} is wrong: {error}")
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying: a relation or `[[name]]` may name a note that is still to be written
+    (basic-memory, docs/NOTE-FORMAT.md: forward references); the path of a file may not."""
+    return UpkeepRules(is_forward=lambda link: not link.target.endswith(".md"))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.picker import Picker
-    from memtui.tui.score_comparison import Hit
+    from memtui.tui.dialogs.why import Hit
     from memtui.tui.screen_interface import ScreenInterface
 
 from typing import TYPE_CHECKING
@@ -56,7 +56,7 @@ class InsightActions:
 
     def _graph(self) -> None:
         """The links of the memory under the cursor, or of the entity in the pane of entities."""
-        from memtui.insight.links import Node, NodeKind
+        from memtui.insight.link_graph import Node, NodeKind
         from memtui.tui.dialogs.graph import GraphScreen
 
         screen, library = self._screen, self._screen.worker.library
@@ -176,7 +176,7 @@ def _both(found: SearchResult, position: int) -> range:
 
 
 def _hit(library: Library, found: SearchResult, position: int) -> Hit:
-    from memtui.tui.score_comparison import Hit
+    from memtui.tui.dialogs.why import Hit
 
     memory = found.rows[found.slots[position]]
     parts, near = library.explain(found, position), library.near_words(found, position)

@@ -21,8 +21,9 @@ from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, drawn
 from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.text_selection import SelectingScreen
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -36,11 +37,13 @@ BORDER_COLUMNS = 4
 """Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
 """Borders, padding and scrollbar; borders, a blank line and the keys."""
+OUTCOME_SMALL = 4
+"""Most rows of outcome lines on a small screen, as in dialogs.tcss."""
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
 
-class Dialog(ModalScreen[Result]):
+class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
     app: AppInterface
@@ -112,11 +115,21 @@ class Dialog(ModalScreen[Result]):
         """
         box = self.query_one(".box")
         width, height = self.app.size
-        most = width if self.has_class("-small") else width * WIDTH_SHARE // 100
+        small = self.has_class("-small")
+        most = width if small else width * WIDTH_SHARE // 100
         if columns:
             box.styles.width = min(most, max(LEAST_WIDTH, columns + FRAME_COLUMNS))
         if rows:
-            box.styles.height = min(height * HEIGHT_SHARE // 100, rows + FRAME_ROWS)
+            most = height if small else height * HEIGHT_SHARE // 100
+            box.styles.height = min(most, rows + FRAME_ROWS - small)
+
+    def fit_lines(self, rows: int) -> None:
+        """As `fit`, with the outcome lines and the gap below them added to the rows."""
+        small = self.has_class("-small")
+        for outcome in self.query(OutcomeLines):
+            said = drawn(outcome.said, outcome.palette, max(12, self.inner_width - 1))
+            rows += min(OUTCOME_SMALL if small else outcome.MAX_HEIGHT, len(said)) + (not small)
+        self.fit(rows=rows)
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Keep what was written and is not saved yet; whether there is any. Raises SaveError.
@@ -201,10 +214,9 @@ class ConfirmDialog(FittingDialog[str]):
                 self.dismiss(reply.value)
 
 
-class PromptDialog(Dialog[str]):
+class PromptDialog(FittingDialog[str]):
     """Asks for one line of text; dismissed with it, None on escape."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
@@ -231,7 +243,7 @@ class PromptDialog(Dialog[str]):
             yield KeyLine(id="prompt-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", self._accept, ""), ("esc", "cancel", "")])
+        self.query_one(KeyLine).show([("enter", self._accept, "")], [("esc", "cancel", "")])
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -241,10 +253,9 @@ class PromptDialog(Dialog[str]):
 MIN_TEXT_WIDTH = 20
 
 
-class TextDialog(Dialog[None]):
+class TextDialog(FittingDialog[None]):
     """A read-only dialog of scrollable lines, which a subclass lays out for a width."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "TextWindow"
 
     def compose(self) -> ComposeResult:
@@ -254,7 +265,7 @@ class TextDialog(Dialog[None]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
+        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)

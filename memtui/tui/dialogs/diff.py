@@ -48,7 +48,8 @@ class DiffScreen(FittingDialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
-            box.border_title = Content(text.one_line(self._title))
+            title = text.one_line(self._title)
+            box.border_title = Content(title[:1].upper() + title[1:])
             if self._said:
                 yield OutcomeLines()
             yield DiffView(self._diff)
@@ -64,6 +65,10 @@ class DiffScreen(FittingDialog[bool]):
         yes = [("enter", self._yes, "")] if self._yes else []
         leave = "cancel" if self._yes else "back"
         self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])
+
+    def fill(self) -> None:
+        view = self.query_one(DiffView)
+        self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))
@@ -147,9 +152,11 @@ class ConflictScreen(FittingDialog[str]):
         if width >= SIDE_BY_SIDE_FROM:
             column = (width - 4) // 3
             columns = [_column(*one, sheet.palette, column) for one in texts]
-            sheet.show(_side_by_side(columns, column, sheet.palette))
+            lines = _side_by_side(columns, column, sheet.palette)
         else:
-            sheet.show([line for one in texts for line in _column(*one, sheet.palette, width)])
+            lines = [line for one in texts for line in _column(*one, sheet.palette, width)]
+        sheet.show(lines)
+        self.fit_lines(len(lines))
 
 
 def _column(
@@ -220,9 +227,11 @@ class CompareScreen(FittingDialog[None]):
             wrapped = [[Segment(" "), *line] for line in wrap_pieces(own, column - 2)]
             columns.append([*_about(memory, other, palette, column), [], *wrapped, []])
         if beside:
-            sheet.show(_side_by_side(columns, column, palette))
+            lines = _side_by_side(columns, column, palette)
         else:
-            sheet.show([line for one in columns for line in one])
+            lines = [line for one in columns for line in one]
+        sheet.show(lines)
+        self.fit(rows=len(lines))
 
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:

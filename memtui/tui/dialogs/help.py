@@ -106,7 +106,7 @@ class HelpScreen(TextDialog):
     def _show_keys(self) -> None:
         searching = self.query_one(HelpSearch).has_focus
         keys = [("enter", "done", "")] if searching else [("/", "search", "")]
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys, ("esc", "back", "")])
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys], [("esc", "back", "")])
 
     def action_search(self) -> None:
         line = self.query_one(HelpSearch)

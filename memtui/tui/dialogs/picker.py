@@ -12,7 +12,6 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -25,7 +24,7 @@ from typing import TYPE_CHECKING
 from textual import on
 from textual.widgets import Input, Static
 
-from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, Dialog
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 
 if TYPE_CHECKING:
@@ -57,13 +56,12 @@ class PickerInput(Input):
     ]
 
 
-class Picker(Dialog[tuple[str, ...]]):
+class Picker(FittingDialog[tuple[str, ...]]):
     """Dismissed with the chosen values, None on escape.
 
     `accept` is the label of enter: `apply` by default, `choose` if only one can be chosen.
     """
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "PickerInput, ChoiceList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", show=False),
@@ -110,8 +108,8 @@ class Picker(Dialog[tuple[str, ...]]):
     def _show_keys(self) -> None:
         toggle = [("space", "toggle", "")] if self._several else []
         accept = [("enter", self._accept, "")] if not self._empty else []
-        keys = [*toggle, *accept, *self.own_keys(), ("esc", "cancel", "")]
-        self.query_one(KeyLine).show(keys)
+        keys = [*toggle, *accept, *self.own_keys()]
+        self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
 
     def own_keys(self) -> list[tuple[str, str, str]]:
         """Keys that a subclass adds for the choice under the cursor."""
@@ -199,10 +197,9 @@ class ThemePreviewList(ChoiceList):
             self.app.theme = self.current.value
 
 
-class ThemePicker(Dialog[None]):
+class ThemePicker(FittingDialog[None]):
     """Previews themes on the whole screen; enter saves the choice, escape restores the old one."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "ThemePreviewList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,T", "cancel", show=False),
@@ -222,7 +219,7 @@ class ThemePicker(Dialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show(
-            [("↑↓", "preview", ""), ("enter", "apply", ""), ("esc", "cancel", "")]
+            [("↑↓", "preview", ""), ("enter", "apply", "")], [("esc", "cancel", "")]
         )
 
     def action_cancel(self) -> None:

@@ -70,7 +70,7 @@ class TimePrompt(FittingDialog[TimeCondition]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = Content(self._title)
-            yield Input(self._value, placeholder=EXAMPLES, compact=True)
+            yield Input(self._value, placeholder="a date, a month or a span", compact=True)
             yield OutcomeLines()
             yield KeyLine(id="time-keys")
 

@@ -97,6 +97,7 @@ class SendScreen(FittingDialog[bool]):
                 lines += [[Segment(f" {part}", style)] for part in text.wrap(line, width)]
             lines.append([])
         sheet.show(lines)
+        self.fit_lines(len(lines))
 
     def action_send(self) -> None:
         self.dismiss(True)

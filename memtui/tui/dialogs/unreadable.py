@@ -282,4 +282,5 @@ class BrokenScreen(FittingDialog[bool]):
         if not self._broken.text:
             lines = [[Segment(" (empty file)", sheet.palette.faint)]]
         sheet.show(lines)
-        sheet.scroll_lines(max(0, top - sheet.page // 2))
+        self.fit_lines(len(lines))
+        self.call_after_refresh(lambda: sheet.scroll_lines(max(0, top - sheet.page // 2)))
