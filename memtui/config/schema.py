@@ -329,11 +329,20 @@ SCHEMA: tuple[Setting, ...] = (
     Setting(
         "context.constants",
         _number(0, 100_000),
-        "Constants of the recipes of `memtui context`; docs/context.md lists them.",
+        "Constants of the recipes of `memtui context`, of salience and priority;\n"
+        "docs/context.md lists them.",
         "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
         each=True,
         at_start=True,
         field_name="recipe_constants",
+    ),
+    Setting(
+        "context.salience_types",
+        _number(0, 100_000),
+        "Salience that memories of a type start with; other types start with 1.",
+        "{ architecture = 1.5, decision = 1.5, policy = 1.5 }",
+        each=True,
+        at_start=True,
     ),
     Setting(
         "context.recipes",

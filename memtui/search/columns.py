@@ -45,7 +45,7 @@ ARRAYS = (
     "salience",
     "accesses",
     "accessed",
-    "base_salience",
+    "revisions",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -86,7 +86,7 @@ class Columns:
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
-    base_salience: NDArray[np.float32]
+    revisions: NDArray[np.float32]
     """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -198,7 +198,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         "salience": np.zeros(size, np.float32),
         "accesses": np.zeros(size, np.float32),
         "accessed": np.full(size, np.nan),
-        "base_salience": np.zeros(size, np.float32),
+        "revisions": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -229,10 +229,10 @@ def build(memories: Sequence[Memory]) -> Columns:
         if memory.extra:
             arrays["salience"][slot] = salience.measure_salience(memory)
             arrays["accesses"][slot] = salience.count_accesses(memory)
+            arrays["revisions"][slot] = salience.count_revisions(memory)
             when = salience.find_last_access(memory) or when
         if when is not None:
             arrays["accessed"][slot] = when.timestamp()
-        arrays["base_salience"][slot] = salience.base_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(
