@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
-from memtui.stores.session_start import LimitUse
+
+if TYPE_CHECKING:
+    from memtui.stores.session_start import LimitUse
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
 """Fields of `Memory` that are counted; `Statistics` has the same."""

@@ -15,7 +15,16 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
-from memtui.search import aggregates, analysis, finder, fusion, salience, similar_words, sort_orders
+from memtui.search import (
+    aggregates,
+    analysis,
+    expansion,
+    finder,
+    fusion,
+    salience,
+    similar_words,
+    sort_orders,
+)
 from memtui.search.aggregates import Facets
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns, build, to_array
@@ -29,6 +38,7 @@ from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.search.salience import ScoreConstants
 from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
@@ -70,11 +80,17 @@ class SearchResult:
     """Of the snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    """The index of these rows; empty if it is not ready."""
 
-    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
-        """The slots, also others than found, whose cached ASCII JSON record has one of these words
-        in lower case, in any case; and all that are not cached."""
-        return self.rows.slots_with_any(words)
+    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
+        """For each slot, also of others than found, whether one of its words may contain one of
+        these parts; see `expansion.mask_with_parts`. All may until the index is ready."""
+        return expansion.mask_with_parts(self.segments, len(self.columns), parts)
+
+    def ref_of(self, slot: int) -> str:
+        """The ref of a memory; one from the cache is not decoded for it."""
+        return self.rows.ref_of(slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +162,7 @@ def find(
         hits=hits,
         rows=scope.rows,
         columns=scope.columns,
+        segments=scope.segments if scope.is_indexed else (),
     )
 
 
@@ -348,6 +365,7 @@ def statistics(
     limits: Sequence[LimitUse],
     counted: bool,
     now: datetime,
+    constants: ScoreConstants,
 ) -> Statistics:
     """Summarize a search result; `disk` and `limits` are of the open stores.
 
@@ -362,14 +380,14 @@ def statistics(
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
-        salience=_salience(found, now) if counted else {},
+        salience=_salience(found, now, constants) if counted else {},
         disk=disk,
         limits=limits,
     )
 
 
-def _salience(found: SearchResult, now: datetime) -> dict[str, float]:
-    values = sort_orders.salience_now(found.columns, to_array(found.slots), now)
+def _salience(found: SearchResult, now: datetime, constants: ScoreConstants) -> dict[str, float]:
+    values = sort_orders.salience_now(found.columns, to_array(found.slots), now, constants)
     spread = salience.describe_range(values)
     if spread is None:
         return {}

@@ -10,7 +10,6 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.progress import Progress
-from memtui.stores.session_start import LimitUse
 from memtui.tui import appearance, key_bindings
 from memtui.tui.memory_detail import Reference
 from memtui.tui.view_state import ORDER_WORDS
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
     from memtui.library.losses import StoreLosses
+    from memtui.stores.session_start import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
 TYPES_SHOWN = 12
@@ -151,6 +151,8 @@ class StatusText:
             found.append(self._reference(_relation(relative), relative))
         for relative in lineage.backlinks:
             found.append(self._reference(f"linked from: {_relation(relative)}", relative))
+        if lineage.more_backlinks:
+            found.append(Reference("linked from", f"+{text.number(lineage.more_backlinks)} more"))
         return found
 
     def _reference(self, relation: str, relative: Relative) -> Reference:

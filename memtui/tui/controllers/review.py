@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.errors import MemtuiError
 from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.diff_lines import diff_files
@@ -32,7 +32,7 @@ RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 
 
-class ReviewActions:
+class ReviewActions(WritingController):
     """Carries out `V`, and everything on the screen that it opens."""
 
     def __init__(
@@ -43,10 +43,7 @@ class ReviewActions:
         changes: ChangeActions,
         journal: JournalActions,
     ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
+        super().__init__(screen, writer, selection, changes)
         self._journal = journal
         self._review: ReviewQueue | None = None
         self._job: Job | None = None

@@ -11,7 +11,6 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
-from memtui.insight.activity import WEEKDAYS, Growth, HeatMap
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
@@ -24,7 +23,7 @@ from memtui.insight.timeline import find_bar_range
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
-    from memtui.insight.activity import TimeSpan
+    from memtui.insight.activity import Growth, HeatMap, TimeSpan
     from memtui.insight.timeline import Bar, Timeline, Unit
     from memtui.library.time_views import TimeData
     from memtui.tui.appearance import Palette
@@ -187,7 +186,7 @@ def weeks_that_fit(width: int) -> int:
 def day_at(heat: HeatMap, x: int, y: int) -> date | None:
     """The day of a cell of the calendar; None beside it."""
     week, weekday = x - LABELS, y - 1
-    if not (0 <= week < len(heat.weeks) and 0 <= weekday < WEEKDAYS):
+    if not (0 <= week < len(heat.weeks) and 0 <= weekday < len(DAY_NAMES)):
         return None
     return heat.day(week, weekday) if heat.weeks[week][weekday] >= 0 else None
 
@@ -207,7 +206,7 @@ def draw_calendar(
     if y == 0:
         return Strip([Segment(_months(heat), palette.faint)])
     weekday = y - 1
-    if weekday >= WEEKDAYS:
+    if weekday >= len(DAY_NAMES):
         return Strip([])
     segments = [Segment(f"{DAY_NAMES[weekday]:<{LABELS}}", palette.faint)]
     since, until = chosen

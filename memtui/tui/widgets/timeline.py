@@ -16,7 +16,6 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.activity import MOST_WEEKS, HeatMap, heat_map
 from memtui.insight.timeline import find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
@@ -27,6 +26,7 @@ from memtui.tui.widgets.bar_chart import BarChart, span_words
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+    from memtui.insight.activity import HeatMap
     from memtui.insight.timeline import Timeline, Unit
     from memtui.library.time_views import TimeData
 
@@ -165,13 +165,15 @@ class TimelinePane(BarChart, can_focus=True):
         newest = self._newest_day()
         if self._times is None or newest is None:
             return None
-        weeks = min(MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
+        from memtui.insight import activity
+
+        weeks = min(activity.MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
         heat = self._heat
         if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
-            self._heat = heat_map(self._times.days, min(last, newest), weeks=weeks)
+            self._heat = activity.heat_map(self._times.days, min(last, newest), weeks=weeks)
         return self._heat
 
     def go(self, index: int) -> None:
