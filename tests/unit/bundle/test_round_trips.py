@@ -68,6 +68,7 @@ def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
         assert files(there) == files(opened(source).stores[0].root)
 
 
+@pytest.mark.slow
 def test_all_five_together(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES, tmp_path / "here")
     first = exported(tmp_path / "a.zip", *(tmp_path / "here" / name for name in NAMES))

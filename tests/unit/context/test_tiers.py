@@ -132,6 +132,7 @@ def test_constants_come_from_the_settings(library: Library) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task", ["crane", "CRANE-7 \u212aelvin", "istanbul", "ön", "no such", "c++ kelvin"]
 )
