@@ -23,6 +23,7 @@ from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, drawn
 from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.text_selection import SelectingScreen
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -42,7 +43,7 @@ SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
 
-class Dialog(ModalScreen[Result]):
+class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
     app: AppInterface

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
 
 WHOLE_DATE_FROM = 40
-"""Columns from which a version's time of day is shown."""
+"""Columns from which a version's time of day and age are shown."""
 LONGEST = 4_000
 """Characters of a version that are shown here."""
 
@@ -50,6 +50,8 @@ class Version:
 
 class VersionList(ListWindow):
     """Blocks of lines, one per version; the cursor moves from block to block."""
+
+    ALLOW_SELECT = True
 
     class Chosen(Message):
         """A version was double-clicked."""
@@ -209,10 +211,11 @@ class HistoryScreen(FittingDialog[str]):
     ) -> list[Sequence[Segment]]:
         memory = version.memory
         here = version.is_present and memory.ref == self._history.lineage.memory.ref
-        date = text.date(version.time)
-        if width < WHOLE_DATE_FROM:
-            date = date.split(" ")[0]
-        when = f"{date}  {text.ago(version.time, self._now())}"
+        when = text.date(version.time)
+        if width >= WHOLE_DATE_FROM:
+            when = f"{when}  {text.ago(version.time, self._now())}"
+        else:
+            when = when.split(" ")[0]
         if version.is_present:
             sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
             status = Segment(f"  {sign} {memory.status}", palette.status(memory.status))

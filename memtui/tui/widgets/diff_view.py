@@ -25,6 +25,7 @@ _BOLD = Style(bold=True)
 class DiffView(ListWindow):
     """Shows diff lines, wrapped to the width of the widget."""
 
+    ALLOW_SELECT = True
     has_cursor = False
 
     def __init__(self, diff: Sequence[DiffLine], *, id: str = "diff") -> None:

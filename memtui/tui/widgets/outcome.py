@@ -79,6 +79,7 @@ def _hanging(words: str, width: int, indent: int) -> list[str]:
 class OutcomeLines(ListWindow, can_focus=False):
     """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
 
+    ALLOW_SELECT = True
     has_cursor = False
     MAX_HEIGHT = 7
 
