@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Edit, TextEdit
-from memtui.errors import ConfigError
+from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.errors import ConfigError, Refused
 from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
@@ -23,6 +23,7 @@ from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
     PROFILES,
     NamePatterns,
+    memfs_fault,
     parse_patterns,
     patterns_in,
 )
@@ -72,6 +73,16 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             entry = self.sidecar.current().entry(memory.id)
             return "" if entry.get("links") else "its links stand in its text: edit the note"
         return why
+
+    def plan(self, change: Change, view: StoreView) -> Plan:
+        """As for any store; what the hook of the folder's program refuses is refused before."""
+        plan = super().plan(change, view)
+        for edit in plan.edits if self.profile.described else ():
+            if isinstance(edit, TextEdit) and edit.after is not None:
+                path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
+                if why := memfs_fault(path, edit.after):
+                    raise Refused(why, where=path, do="mend its frontmatter first")
+        return plan
 
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)

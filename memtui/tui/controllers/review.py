@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
+from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
@@ -142,13 +142,14 @@ class ReviewActions(WritingController):
 
         def work(library: Library) -> ProposalDetail:
             from memtui.tui.dialogs.review import ProposalDetail
+            from memtui.upkeep.proposals import mask_diffs
 
             review = self._queue_of(library)
-            memories = tuple(review.memories(proposal))
+            memories = tuple(review.shown_memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                diffs = _below_stores(library, review.plan([proposal]).diffs())
+                diffs = mask_diffs(_below_stores(library, review.plan([proposal]).diffs()))
                 return ProposalDetail(memories, tuple(diff_files(diffs)))
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
@@ -162,7 +163,7 @@ class ReviewActions(WritingController):
         library = self._writer.library
         if library is None:
             return
-        memories = self._queue_of(library).memories(proposal)
+        memories = self._queue_of(library).shown_memories(proposal)
         if not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
@@ -203,8 +204,14 @@ class ReviewActions(WritingController):
             else:
                 self._write(found.planned, proposals)
 
+        def plan(library: Library) -> Preview:
+            from memtui.upkeep.proposals import mask_diffs
+
+            made = self._queue_of(library).plan(proposals)
+            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+
         self._writer.ask(
-            lambda library: preview_of(self._queue_of(library).plan(proposals)),
+            plan,
             planned,
             self._changes.failed,
             "plan",
