@@ -16,7 +16,7 @@ from memtui.library import Library
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing.acting import BEFOREHAND, allowed
-from memtui.testing.samples import memories, open_library, sample
+from memtui.testing.fixtures import memories, open_library, sample
 
 PAGE = Path(__file__).parents[1] / "docs" / "stores.md"
 BEGIN, END = "<!-- acts: python -m tests.acts_page -->", "<!-- end of acts -->"

@@ -15,16 +15,18 @@ from urllib.parse import quote, unquote_to_bytes
 
 from memtui.errors import BundleError
 from memtui.files.reading import LONGEST_NAME
-from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
 from memtui.stores.accesses import sidecar_access_path
 
 SIDECAR = ".memtui/sidecar.jsonl"
 """The sidecar's name in a bundle, also where the store is a single file."""
 ACCESSES = ".memtui/access.json"
 """The same for the accesses that memtui counts beside a store."""
+PLACE_FACTS = f"{FOLDER}/{PLACE_FILE}"
+"""The same for what the place of a store tells about it, see `TransferSupport.place_facts`."""
 _PLAIN = "/ !#$&'()+,;=@[]{}^~"
 _NEVER = frozenset({".git", ".hg", ".svn", ".ssh", ".memtui"})
-"""Names of folders that a bundle must not contain, except for `SIDECAR` and `ACCESSES`."""
+"""Names of folders that a bundle must not contain, except for memtui's own three files in them."""
 
 
 def quote_name(name: str) -> str:
@@ -69,7 +71,7 @@ def parse_entry_name(name: str) -> str:
         raise BundleError(f"a file's name is longer than {LONGEST_NAME} bytes")
     if any(
         _normalised(part) in _NEVER
-        for part in (parts[:-2] if path.endswith((SIDECAR, ACCESSES)) else parts)
+        for part in (parts[:-2] if path.endswith((SIDECAR, ACCESSES, PLACE_FACTS)) else parts)
     ):
         raise BundleError("a file's name is not allowed in a bundle")
     return path

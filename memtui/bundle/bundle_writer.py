@@ -11,7 +11,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
 from memtui.bundle.archive_paths import (
+    PLACE_FACTS,
     StoreLayout,
     layout_of_database,
     layout_of_files,
@@ -39,6 +40,8 @@ LARGEST_BELONGING = 16 << 20
 """Most bytes of a file without memories that is included."""
 FILE_KINDS = frozenset({"document", "note"})
 """Kinds of memories that are a text file each; the file is included."""
+SKIPPED = frozenset({".git", ".memtui", "node_modules", "__pycache__"})
+"""Folders in which no file is looked for that a program needs."""
 MOST_ATTEMPTS = 3
 """Times a store is read when other programs keep writing to it."""
 
@@ -92,7 +95,7 @@ def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -
     layout = _layout(store, [m.origin.file for m in memories])
     own = {memory.origin.file for memory in memories if memory.kind in FILE_KINDS}
     times = {} if layout.database else _add_files(packed, store, layout, own - {""})
-    _add_memories(packed, store.label, memories, layout)
+    _add_memories(packed, store, memories, layout)
     packed.stores.append(_about(store, memories, whole=False, files=times, root=layout.inner))
 
 
@@ -136,7 +139,8 @@ def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> N
     else:
         files += [*shards, *_belongings(store.root, known)]
     times = _add_files(packed, store, layout, files)
-    _add_memories(packed, store.label, memories, layout)
+    times.update(_add_place_facts(packed, store, layout, known))
+    _add_memories(packed, store, memories, layout)
     about = _about(store, memories, whole=True, files=times, root=layout.inner)
     packed.stores.append(about)
 
@@ -158,7 +162,7 @@ def _belongings(root: Path, known: Format | None) -> Iterator[str]:
     if not wide:
         return
     start = len(os.path.join(str(root), ""))
-    for entry in walk(root, (), (".git", ".memtui")):
+    for entry in walk(root, (), SKIPPED):
         name = entry.path[start:]
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in wide) and _is_small(entry.path):
             yield entry.path
@@ -191,19 +195,36 @@ def _add_files(
     return times
 
 
+def _add_place_facts(
+    packed: PackedStores, store: Store, layout: StoreLayout, known: Format | None
+) -> dict[str, dict[str, int]]:
+    """Add what the place of the store tells about it; return name -> modification time."""
+    tell = known.transfer.place_facts if known and known.transfer else None
+    facts = tell(store) if tell else {}
+    if not facts:
+        return {}
+    name = layout.name(str(store.root / PLACE_FACTS))
+    data = json.dumps(facts, indent=1, sort_keys=True).encode("ascii") + b"\n"
+    packed.entries[f"files/{quote_name(store.label)}/{name}"] = data
+    return {name: {"mtime_ns": 0}}  # the same whenever it is exported
+
+
 def _add_memories(
-    packed: PackedStores, label: str, memories: Iterable[Memory], layout: StoreLayout
+    packed: PackedStores, store: Store, memories: Iterable[Memory], layout: StoreLayout
 ) -> None:
+    known = format_of(store.format)
+    local = known.transfer.local_keys if known and known.transfer else ()
     lines = (
-        json.dumps(_record(memory, layout), separators=(",", ":")) + "\n"
+        json.dumps(_record(memory, layout, local), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)
     )
-    packed.entries[f"memories/{quote_name(label)}.jsonl"] = "".join(lines).encode("ascii")
+    packed.entries[f"memories/{quote_name(store.label)}.jsonl"] = "".join(lines).encode("ascii")
 
 
-def _record(memory: Memory, layout: StoreLayout) -> dict[str, Any]:
+def _record(memory: Memory, layout: StoreLayout, local: Collection[str]) -> dict[str, Any]:
     """The record of a memory, independent of the path of its store."""
     record = to_record(memory)
+    record["extra"] = {key: value for key, value in record["extra"].items() if key not in local}
     kept = "kept" in memory.extra
     for place in (record["origin"], *record["also"]):
         place["file"] = "" if kept else layout.name(place["file"])

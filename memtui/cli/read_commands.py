@@ -11,6 +11,7 @@ from memtui.cli.options import (
     as_of_option,
     filter_options,
     json_option,
+    limit_option,
     limit_options,
     query_from,
     store_option,
@@ -25,6 +26,7 @@ from memtui.cli.output import (
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.model import UNTYPED, Memory, to_record
+from memtui.stores.session_start import describe_use
 from memtui.text import (
     Passage,
     count_words,
@@ -174,14 +176,7 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
 @click.command("similar")
 @click.argument("ref")
 @store_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=SIMILAR_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of memories to print.",
-)
+@limit_option(SIMILAR_LIMIT)
 @json_option
 def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
     """List memories similar to REF in all open stores, most similar first.
@@ -258,6 +253,10 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     ]
 
 
+MOST_LIMITS = 12
+"""Texts whose load limit is listed, the fullest first; `--json` has all."""
+
+
 @click.command("stats")
 @as_of_option
 @store_option
@@ -285,6 +284,13 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
             ("salience", "  ".join(f"{n} {v:.2f}" for n, v in statistics.salience.items())),
         ]
     )
+    if statistics.limits:
+        print("\nloaded at the start of a session")
+        shown = statistics.limits[:MOST_LIMITS]
+        uses = [(f"{use.store} {use.title}", describe_use(use)) for use in shown]
+        more = len(statistics.limits) - len(shown)
+        uses += [("others", f"{number(more)} less full")] if more else []
+        print_fields([(one_line(name), said) for name, said in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))

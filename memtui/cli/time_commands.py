@@ -150,7 +150,7 @@ def diff(
     """
     from memtui.insight.comparison import to_markdown
     from memtui.library.past_library import PastViews
-    from memtui.library.time_comparison import compare_times
+    from memtui.library.time_views import compare_times
 
     now = datetime.now(UTC)
     start = _last_seen(stores) if since == "last" else parse_time(since or "7d", now).time

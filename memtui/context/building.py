@@ -1,15 +1,30 @@
-"""The recipes by name, and the one function that builds a pack with any of them."""
+"""The recipes by name, a person's own among them, and the function that builds a pack with any.
+
+A recipe of a person's own is sections of config.toml, each a query with an order, a limit, a
+budget:
+
+    [context.recipes.standup]
+    budget = 2000
+    sections = [
+        { title = "Open goals", query = "type:goal status:active", sort = "priority", limit = 5 },
+        { title = "About the task", query = "{task} since:90d", limit = 10, budget = 800 },
+    ]
+
+`{task}` in a query stands for the words of the task; a section with it is left out where the task
+has none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
+from memtui import query as queries
 from memtui.context.constants import DEFAULTS, RecipeConstants, read_constants
-from memtui.context.entries import build_paged_in
+from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, over_limit
 from memtui.context.intents import (
     build_decide,
     build_nudge,
@@ -17,14 +32,13 @@ from memtui.context.intents import (
     build_recall,
     build_reflect,
 )
-from memtui.context.own_recipes import OwnRecipe, build_own, read_own_recipes
-from memtui.context.pack import Pack, Section, assemble
+from memtui.context.pack import Pack, PackEntry, Section, assemble
 from memtui.context.relevance import build_prime, build_typed
 from memtui.context.sessions import build_loaded, build_session
-from memtui.context.source import NO_FILTERS, PackSource, Task
+from memtui.context.source import NO_FILTERS, PackSource, Task, task_words
 from memtui.context.tiers import build_tiers
 from memtui.errors import Refused
-from memtui.query import Query
+from memtui.query import Query, Sort, Term, TermKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +94,12 @@ NO_SETTINGS = ContextSettings()
 
 
 def read_settings(
-    constants: Mapping[str, Any], recipes: Mapping[str, Mapping[str, Any]]
+    constants: Mapping[str, Any],
+    recipes: Mapping[str, Mapping[str, Any]],
+    types: Mapping[str, float] | None = None,
 ) -> ContextSettings:
-    """The tables `context.constants` and `context.recipes` of the settings."""
-    return ContextSettings(read_constants(constants), read_own_recipes(recipes))
+    """The tables `constants`, `recipes` and `salience_types` of `context` in the settings."""
+    return ContextSettings(read_constants(constants, types), read_own_recipes(recipes))
 
 
 def list_recipes(settings: ContextSettings = NO_SETTINGS) -> tuple[Recipe, ...]:
@@ -160,3 +176,77 @@ def build_pack(
     paged_in, unknown = build_paged_in(task, sections)
     sections, notes = [*sections, *paged_in], [*notes, *unknown]
     return assemble(recipe.name, text, sections, head=head, tail=tail, budget=budget, notes=notes)
+
+
+TASK = "{task}"
+DEFAULT_LIMIT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSection:
+    """One section as config.toml has it."""
+
+    title: str
+    query: str
+    sort: str = ""
+    limit: int = DEFAULT_LIMIT
+    budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRecipe:
+    """One recipe of config.toml."""
+
+    name: str
+    sections: tuple[OwnSection, ...]
+    budget: int | None = None
+
+
+def read_own_recipes(values: Mapping[str, Mapping[str, Any]]) -> dict[str, OwnRecipe]:
+    """The recipes of the settings, which were checked when they were loaded."""
+    return {
+        name: OwnRecipe(
+            name,
+            tuple(OwnSection(**section) for section in value["sections"]),
+            value.get("budget"),
+        )
+        for name, value in values.items()
+    }
+
+
+def build_own(task: Task, sections: Sequence[OwnSection]) -> tuple[list[Section], list[str]]:
+    """The sections of a recipe, and what in their queries could not be understood."""
+    built: list[Section] = []
+    notes: list[str] = []
+    for section in sections:
+        words = task_words(task.text)
+        if TASK in section.query and not words:
+            notes.append(f"{section.title}: needs a task")
+            continue
+        query = queries.parse_query(section.query.replace(TASK, " "), task.now)
+        if query.hint:
+            notes.append(f"{section.title}: {query.hint}")
+        if TASK in section.query:
+            terms = tuple(Term(word, TermKind.WORD) for word in words)
+            query = replace(query, terms=(*terms, *query.terms))
+        if section.sort:
+            query = replace(query, sort=Sort(section.sort))
+        query = replace(query, conditions=(*query.conditions, *task.only.conditions))
+        found = task.source.find(query)
+        limit = section.limit if task.limit is None else min(section.limit, task.limit)
+        entries = [
+            PackEntry(found.rows[slot].ref, cited_line(found.rows[slot], task), why=section.query)
+            for slot in found.slots[: limit + MAX_DROPPED]
+        ]
+        built.append(
+            Section(
+                section.title,
+                tuple(entries[:limit]),
+                f"## {' '.join(section.title.split())}\n\n",
+                "\n",
+                f"{section.query} · {query.order} · at most {limit}",
+                budget=section.budget,
+                dropped=over_limit(section.title, entries[limit:], limit),
+            )
+        )
+    return built, notes

@@ -7,7 +7,7 @@ to the task plus Simple Memory's priority; ids are cited, and any can be paged i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,6 +15,7 @@ from memtui.context.entries import MAX_DROPPED, cite, ranked_section
 from memtui.context.pack import PackEntry, Section
 from memtui.context.roles import (
     BLOCKING,
+    DECIDED,
     OUTCOMES,
     Measurement,
     read_measurement,
@@ -23,7 +24,16 @@ from memtui.context.roles import (
 from memtui.context.source import Found, Task
 from memtui.model import Memory
 from memtui.query import Sort
-from memtui.search.pack_ranking import RankedSlot, rank_by_priority
+from memtui.search.array_types import Longs, Mask
+from memtui.search.columns import to_array
+from memtui.search.hits import NO_SLOTS
+from memtui.search.pack_ranking import (
+    RankedSlot,
+    join_slots,
+    mask_of_slots,
+    newest_first,
+    rank_by_priority,
+)
 
 MAX_MEASURED = 2000
 """Facts that are looked through for measurements: those with words of the task, else the newest."""
@@ -47,57 +57,73 @@ class _Memories:
         found = self.task.search(self.task.text, Sort.RELEVANCE)
         return found if found.hits is not None and found.hits.match is not None else None
 
-    def of_role(self, *names: str) -> list[int]:
-        slots = list(self.all.slots)
-        found = [slot for name in names for slot in slots_of_role(name, self.all.columns, slots)]
-        return list(dict.fromkeys(found))
+    @cached_property
+    def _slots(self) -> Longs:
+        return to_array(self.all.slots)
 
-    def ranked(self, slots: Sequence[int], limit: int, *, about: bool = False) -> list[RankedSlot]:
+    @cached_property
+    def _about_mask(self) -> Mask | None:
+        if self.about is None:
+            return None
+        return mask_of_slots(self.all.columns, self.about.slots)
+
+    def those_about(self, slots: Longs) -> Longs:
+        """Those of the slots that the text of the task finds; all if it has no words."""
+        mask = self._about_mask
+        return slots if mask is None else slots[mask.take(slots)]
+
+    def of_role(self, *names: str) -> Longs:
+        """The slots that play one of these parts, each once."""
+        found = [slots_of_role(name, self.all.columns, self._slots) for name in names]
+        return join_slots(*found)
+
+    def ranked(self, slots: Longs, limit: int, *, about: bool = False) -> list[RankedSlot]:
         """Rank these slots; `about`: only those that the task's text finds, where it has words."""
         hits = self.about.hits if self.about is not None else None
-        if about and self.about is not None:
-            matching = set(self.about.slots)
-            slots = [slot for slot in slots if slot in matching]
-        tau = self.task.constants.tau_days
+        if about:
+            slots = self.those_about(slots)
+        scores = self.task.constants.scores
         columns = self.all.columns
         more = limit + MAX_DROPPED
-        return rank_by_priority(slots, hits, columns, self.task.now, more, tau=tau)
+        return rank_by_priority(slots, hits, columns, self.task.now, more, scores)
 
     def section(
-        self, title: str, slots: Sequence[int], limit: int, rule: str, *, about: bool = False
+        self, title: str, slots: Longs, limit: int, rule: str, *, about: bool = False
     ) -> Section:
         ranked = self.ranked(slots, limit, about=about)
         return ranked_section(title, ranked, self.all.rows, self.task, limit=limit, rule=rule)
 
-    def with_words(self, words: str) -> list[int]:
-        """Slots that hold one of these words, whatever the task."""
-        # Not by relevance, which also finds what only stands near such a word.
-        return list(self.task.search(words, Sort.NEW).slots)
+    def facts_with(self, words: str) -> Longs:
+        """The facts with a form of one of these words, and the errors."""
+        errors = mask_of_slots(self.all.columns, self.of_role("error"))
+        facts = self.of_role("fact")
+        return facts[(self.with_words(words) | errors).take(facts)]
 
-    def linked_from(self, sections: Iterable[Section]) -> list[int]:
-        """Slots of memories that the entries of these sections link to."""
-        rows = self.all.rows
-        by_ref = {entry.ref for section in sections for entry in section.entries}
-        slots = list(self.all.slots)
-        targets: set[tuple[str, str]] = set()
-        for ref in by_ref:
-            memory = self.task.source.get(ref)
-            targets |= {(memory.store, link.target) for link in memory.links}
-        if not targets:
-            return []
-        return [slot for slot in slots if (rows[slot].store, rows[slot].id) in targets]
+    def with_words(self, words: str) -> Mask:
+        """For each slot whether it holds a form of one of these words, whatever the task."""
+        # Not by relevance, which also finds what only stands near such a word.
+        found = self.task.search(words, Sort.NEW, as_written=True)
+        return mask_of_slots(self.all.columns, found.slots)
+
+    def linked_from(self, section: Section) -> Longs:
+        """Slots of memories that the entries of this section link to."""
+        memories = [self.task.source.get(ref) for ref in {entry.ref for entry in section.entries}]
+        refs = {f"{m.store}:{link.target}" for m in memories for link in m.links if link.target}
+        if not refs:
+            return NO_SLOTS
+        found = [slot for slot in self._slots.tolist() if self.all.ref_of(slot) in refs]
+        return to_array(found)
 
 
 def build_plan(task: Task) -> list[Section]:
     """Current goals and policies, recent episodes, blocking facts."""
     memories, constants = _Memories(task), task.constants
-    episodes = sorted(memories.of_role("episode"), key=_newest_first(memories.all.rows))
+    episodes = newest_first(memories.all.columns, memories.of_role("episode"))
     limit = constants["recent_episodes"]
     recent = memories.ranked(episodes[: limit + MAX_DROPPED], limit)
-    position = {slot: at for at, slot in enumerate(episodes)}
+    position = {slot: at for at, slot in enumerate(episodes.tolist())}
     recent.sort(key=lambda one: position[one.slot])
-    blocking = set(memories.with_words(BLOCKING)) | set(memories.of_role("error"))
-    facts = [slot for slot in memories.of_role("fact") if slot in blocking]
+    facts = memories.facts_with(BLOCKING)
     return [
         memories.section(
             "Goals and policies",
@@ -148,13 +174,11 @@ def build_recall(task: Task) -> list[Section]:
         "the episodes that fit the task best",
         about=True,
     )
-    linked = memories.linked_from([episodes])
     facts = memories.of_role("fact")
-    about = set(memories.about.slots) if memories.about is not None else set(facts)
-    kept = [slot for slot in facts if slot in about]
+    about = memories.those_about(facts)
     supporting = memories.section(
         "Supporting facts",
-        list(dict.fromkeys([*linked, *kept])),
+        join_slots(memories.linked_from(episodes), about),
         task.constants["supporting_facts"],
         "facts that fit the task, and those that the episodes name",
     )
@@ -164,20 +188,17 @@ def build_recall(task: Task) -> list[Section]:
 def build_decide(task: Task) -> list[Section]:
     """Relevant policies and goals, similar past decisions, facts about outcomes."""
     memories = _Memories(task)
-    decided = memories.of_role("decision")
-    told = set(memories.with_words("decided decision chose chosen choice picked"))
-    decided += [slot for slot in memories.of_role("episode") if slot in told]
+    episodes = memories.of_role("episode")
+    told = episodes[memories.with_words(DECIDED).take(episodes)]
     decisions = memories.section(
         "Past decisions",
-        list(dict.fromkeys(decided)),
+        join_slots(memories.of_role("decision"), told),
         task.count("past_decisions"),
         "decisions, and episodes that tell of one, by relevance and priority",
         about=True,
     )
-    linked = memories.linked_from([decisions])
-    outcomes = set(memories.with_words(OUTCOMES)) | set(memories.of_role("error"))
-    facts = [slot for slot in memories.of_role("fact") if slot in outcomes]
-    about = set(memories.about.slots) if memories.about is not None else set(facts)
+    facts = memories.facts_with(OUTCOMES)
+    about = memories.those_about(facts)
     return [
         memories.section(
             "Policies and goals",
@@ -188,7 +209,7 @@ def build_decide(task: Task) -> list[Section]:
         decisions,
         memories.section(
             "Outcome facts",
-            list(dict.fromkeys([*linked, *(slot for slot in facts if slot in about)])),
+            join_slots(memories.linked_from(decisions), about),
             task.constants["supporting_facts"],
             "facts that the decisions name, and those with a word of outcome",
         ),
@@ -204,8 +225,8 @@ def build_nudge(task: Task) -> list[Section]:
         task.count("nudge_policies"),
         "the policies that fit best",
     )
-    waiting = list(task.search(status=("proposed",)).slots)
-    suggestions = waiting or memories.of_role("goal")
+    waiting = to_array(task.search(status=("proposed",)).slots)
+    suggestions = waiting if len(waiting) else memories.of_role("goal")
     return [
         policies,
         _metric_changes(memories, 1, "Metric trend"),
@@ -218,20 +239,12 @@ def build_nudge(task: Task) -> list[Section]:
     ]
 
 
-def _newest_first(rows: Sequence[Memory]) -> Callable[[int], tuple[bool, float, int]]:
-    def key(slot: int) -> tuple[bool, float, int]:
-        when = rows[slot].when
-        return (when is None, -when.timestamp() if when else 0.0, slot)
-
-    return key
-
-
 def _contrast(memories: _Memories) -> Section:
     """Two episodes before and after: the furthest apart in affect, else in time, on one subject."""
     rows = memories.all.rows
     ranked = memories.ranked(memories.of_role("episode"), POOL, about=True)[:POOL]
     pool = [one for one in ranked if rows[one.slot].when is not None]
-    pair = _furthest_in_affect(pool, rows) or _first_and_last(pool, rows)
+    pair = _furthest_in_affect(pool, rows) or _first_and_last(pool, memories)
     pair.sort(key=lambda one: rows[one.slot].when or memories.task.now)
     section = ranked_section(
         "Contrasting episodes",
@@ -262,22 +275,23 @@ def _furthest_in_affect(pool: Sequence[RankedSlot], rows: Sequence[Memory]) -> l
     return [felt[0][1], felt[-1][1]] if felt[0][0] < felt[-1][0] else []
 
 
-def _first_and_last(pool: Sequence[RankedSlot], rows: Sequence[Memory]) -> list[RankedSlot]:
+def _first_and_last(pool: Sequence[RankedSlot], memories: _Memories) -> list[RankedSlot]:
     if len(pool) < 2:
         return list(pool)
-    subject = rows[pool[0].slot].entity
-    same = [one for one in pool if rows[one.slot].entity == subject]
-    dated = sorted(same if len(same) > 1 else pool, key=lambda one: _newest_first(rows)(one.slot))
-    return [dated[-1], dated[0]]
+    subject = memories.all.columns.entity[pool[0].slot]
+    same = [one for one in pool if memories.all.columns.entity[one.slot] == subject]
+    of_slot = {one.slot: one for one in (same if len(same) > 1 else pool)}
+    dated = newest_first(memories.all.columns, to_array(list(of_slot))).tolist()
+    return [of_slot[dated[-1]], of_slot[dated[0]]]
 
 
 def _metric_changes(memories: _Memories, limit: int, title: str) -> Section:
     """What was measured twice or more: the first and the last value."""
     rows = memories.all.rows
     found = memories.about or memories.all
-    facts = slots_of_role("fact", memories.all.columns, list(found.slots[:MAX_MEASURED]))
+    facts = slots_of_role("fact", memories.all.columns, found.slots[:MAX_MEASURED])
     series: dict[tuple[str, str], list[tuple[Memory, Measurement]]] = {}
-    for slot in facts:
+    for slot in facts.tolist():
         memory = rows[slot]
         measured = read_measurement(memory)
         if measured is not None and memory.when is not None:

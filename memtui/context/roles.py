@@ -7,9 +7,11 @@ is played by the kinds and types below; `docs/context.md` shows the same table.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from memtui.model import Memory
+from memtui.search.array_types import Longs
 from memtui.search.columns import Columns
 from memtui.search.pack_ranking import slots_of_types
 
@@ -52,19 +54,17 @@ ROLES = {
 
 BLOCKING = "blocked blocking blocker blocks waiting waits stuck depends missing failing cannot"
 OUTCOMES = "result resulted outcome led caused fixed resolved worked failed regression reverted"
-"""Words that mark a fact as blocking, or as the outcome of a decision; memtui's own."""
+DECIDED = "decided decision chose chosen choice picked"
+"""Words that mark a fact as blocking or as the outcome of a decision, and an episode as one in
+which something was decided; in any form of them; memtui's own."""
 
 _VALUE = re.compile(r"^(.*?\S)\s*[:=]?\s+(-?\d+(?:[.,]\d+)?)\s*([%A-Za-z/]{0,8})\s*\.?$", re.DOTALL)
 
 
-def slots_of_role(name: str, columns: Columns, slots: list[int]) -> list[int]:
-    """Those of the slots that play this part."""
+def slots_of_role(name: str, columns: Columns, slots: Sequence[int] | Longs) -> Longs:
+    """Those of the slots that play this part, in their order."""
     role = ROLES[name]
-    found = slots_of_types(columns, slots, role.kinds, role.types)
-    if not role.without:
-        return found
-    out = set(slots_of_types(columns, found, frozenset(), role.without))
-    return [slot for slot in found if slot not in out]
+    return slots_of_types(columns, slots, role.kinds, role.types, role.without)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ as it is, byte for byte; for another store it builds the same one from the memor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -16,9 +15,9 @@ from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.roles import slots_of_role
 from memtui.context.source import Task
-from memtui.model import IMPORTANCES, Memory
+from memtui.model import Memory
 from memtui.query import Sort
-from memtui.search.columns import Columns
+from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
 from memtui.stores.base import Store
 from memtui.stores.session_start import LoadedText, loads_at_session_start
 
@@ -66,7 +65,7 @@ def find_entity(task: Task, store: str = "") -> str:
     wanted = task.text.strip().casefold()
     if not wanted:
         # Notes and prompts lie under headings of their own, not in a project.
-        at = slots_of_role("fact", found.columns, list(found.slots[:200]))
+        at = slots_of_role("fact", found.columns, found.slots[:200]).tolist()
         return next((found.rows[slot].entity for slot in at if found.rows[slot].entity), "")
     names = sorted(set(found.columns.entities))
     exact = [name for name in names if name.casefold() == wanted]
@@ -91,7 +90,7 @@ def _loaded(task: Task, store: Store, entity: str) -> Sequence[LoadedText]:
 
 def _describe_cut(text: LoadedText) -> str:
     limit = text.limit
-    line = text.text.count("\n", 0, text.cut) + 1
+    line = text.cut_line or 1
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
     named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []
@@ -163,13 +162,12 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
     project, _, _ = entity.partition("/")
     if not project:
         return []
-    columns, slots = found.columns, list(found.slots)
-    events = [slot for role in ("fact", "episode") for slot in slots_of_role(role, columns, slots)]
-    times = [-math.inf if math.isnan(when) else when for when in columns.when.tolist()]
-    events.sort(key=times.__getitem__)
-    low = IMPORTANCES.index("low")
-    own = [s for s in _slots_in(columns, events, project) if columns.importance[s] != low]
-    branch = _slots_in(columns, events, entity, below=False) if entity != project else []
+    columns = found.columns
+    both = (slots_of_role(role, columns, found.slots) for role in ("fact", "episode"))
+    events = oldest_first(columns, join_slots(*both))
+    own = slots_in_entity(columns, events, project, without_low=True).tolist()
+    is_branch = entity != project
+    branch = slots_in_entity(columns, events, entity, below=False).tolist() if is_branch else []
     sections: list[Section] = []
     for title, chosen, limit in (
         (f"Project: {project}", own, task.constants["project_events"]),
@@ -194,18 +192,6 @@ def _generic_block(task: Task, store: str, entity: str, follows: bool) -> list[S
             )
         )
     return sections
-
-
-def _slots_in(columns: Columns, slots: list[int], entity: str, *, below: bool = True) -> list[int]:
-    """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
-    codes = {
-        code
-        for code, name in enumerate(columns.entities)
-        if name == entity or (below and name.startswith(f"{entity}/"))
-    }
-    also = {slot for slot, code, _ in columns.also.tolist() if code in codes}
-    own = columns.entity.tolist()
-    return [slot for slot in slots if own[slot] in codes or slot in also]
 
 
 def _event_entry(memory: Memory, now: datetime) -> PackEntry:

@@ -12,6 +12,7 @@ from memtui.context.constants import DEFAULTS, RecipeConstants
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import analysis
+from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 from memtui.search.finder import RankedHits
 from memtui.stores.base import Store
@@ -34,9 +35,12 @@ class Found(Protocol):
     def columns(self) -> Columns: ...
     @property
     def hits(self) -> RankedHits | None: ...
-    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
-        """The slots whose cached ASCII JSON record has one of these words in lower case, in any
-        case; and all that are not cached."""
+    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
+        """For each slot whether a word of the memory may contain one of these folded parts."""
+        ...
+
+    def ref_of(self, slot: int) -> str:
+        """The ref of a memory, without reading the rest of it."""
         ...
 
 
@@ -84,12 +88,20 @@ class Task:
         """The limit that was asked for, else the recipe's constant of this name."""
         return self.constants[name] if self.limit is None else self.limit
 
-    def search(self, text: str = "", sort: Sort | None = None, **filters: Iterable[str]) -> Found:
+    def search(
+        self,
+        text: str = "",
+        sort: Sort | None = None,
+        *,
+        as_written: bool = False,
+        **filters: Iterable[str],
+    ) -> Found:
         """Search current memories that pass the filters.
 
         Args:
             text: Words to look for, taken literally; empty: all memories.
             sort: The order; by default by relevance, or newest first without text.
+            as_written: Do not replace words that no memory holds by similar ones.
             filters: Field -> values, as in the query language.
         """
         query = self.only
@@ -97,7 +109,7 @@ class Task:
             if values and not queries.filter_values(query, name):
                 query = queries.with_filter_values(query, name, values)
         terms = tuple(Term(word, TermKind.WORD) for word in task_words(text))
-        return self.source.find(replace(query, terms=terms, sort=sort))
+        return self.source.find(replace(query, terms=terms, sort=sort, as_written=as_written))
 
 
 def task_words(text: str) -> tuple[str, ...]:

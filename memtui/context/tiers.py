@@ -9,21 +9,23 @@ the memories instead of index.json, and nothing is written to access.json unless
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from itertools import groupby, islice
+from datetime import datetime, timedelta
+from itertools import islice
 
 from memtui.context.entries import MAX_DROPPED, over_limit
 from memtui.context.pack import COUNT, PackEntry, Section
 from memtui.context.roles import slots_of_role
 from memtui.context.source import Found, Task
 from memtui.model import Memory
-from memtui.search.columns import Columns
+from memtui.search import analysis
+from memtui.search.array_types import Longs
+from memtui.search.columns import to_array
+from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.recency import halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do
@@ -36,6 +38,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 """retrieve-memory.sh:75-86."""
 SHORTEST_TERM = 3
 """Letters of a term that is compared at all (retrieve-memory.sh, matches_query)."""
+SHORTEST_RUN = 2
+"""A single letter may be one that the index drops: the s of `Alice's`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +58,23 @@ class TiersQuery:
         lower = text.lower()
         return any(word in lower for word in self.words if len(word) >= SHORTEST_TERM)
 
-    def record_words(self) -> list[bytes]:
-        """Words of which the ASCII JSON record of every text that matches has one; none: unknown.
+    def index_parts(self) -> list[str]:
+        """For each term a part of one word in the index of every text that it matches; none if
+        that is not known of a term.
 
-        Of each term its longest run of letters that JSON writes as they are; and the escapes of the
-        two letters whose lower case is an ASCII one (the Kelvin sign, I with a dot).
+        Of a term the longest run of ASCII letters and digits: the index has such a run whole, but
+        for camel case joined to a script without spaces. Of terms without one, their first word.
         """
-        terms = [word for word in self.words if len(word) >= SHORTEST_TERM]
-        runs = [max(re.findall("[a-z0-9]+", word), key=len, default="") for word in terms]
-        if not all(runs):
-            return []
-        return [*(run.encode() for run in runs), rb"\u212a", rb"\u0130"]
+        parts = []
+        for term in (word for word in self.words if len(word) >= SHORTEST_TERM):
+            longest = max(re.findall("[a-z0-9]+", term), key=len, default="")
+            if not longest:
+                longest = next(iter(analysis.list_words(term)), "")
+            if len(longest) < SHORTEST_RUN and longest.isascii():
+                return []
+            # A version is indexed without its v.
+            parts.append(longest[1:] if re.match(r"v\d", longest) else longest)
+        return parts
 
 
 def reduce_query(text: str) -> TiersQuery:
@@ -78,21 +88,19 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     """The sections, the head and the tail of the pack."""
     query = reduce_query(task.text)
     found = task.search()
-    slots = list(found.slots)
-    rows, columns = found.rows, found.columns
+    slots = to_array(found.slots)
+    columns = found.columns
     fact_slots = slots_of_role("fact", columns, slots)
-    written = [rows[slot] for slot in slots_of_role("summary", columns, slots)]
-    summaries = _summaries(task, query, written, _entity_types(columns, fact_slots))
+    summaries = _summaries(task, query, found, slots, fact_slots)
     total = len(summaries.entries)
     sections = [summaries]
     if total < 1 or total < task.constants["enough"]:
-        words = query.record_words()
-        near = found.slots_with_any(words) if words else set(slots)
-        sections.append(_facts(task, query, found, [slot for slot in fact_slots if slot in near]))
+        parts = query.index_parts()
+        near = fact_slots[found.mask_with_parts(parts).take(fact_slots)] if parts else fact_slots
+        sections.append(_facts(task, query, found, near))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
-        notes = [rows[slot] for slot in slots_of_role("daily", columns, slots)]
-        sections.append(_notes(task, query, notes))
+        sections.append(_notes(task, query, _recent_notes(task, found, slots)))
     head = f'=== MEMORY CONTEXT ===\n\nQuery: "{task.text}" → synthesized: "{query.text}"\n\n'
     tail = "=== END MEMORY CONTEXT ===\n"
     if not any(section.entries for section in sections):
@@ -101,34 +109,34 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
 
 
 def _recency(task: Task, when: datetime | None) -> str:
-    if when is None:
+    return _shown_recency(task, None if when is None else whole_days(when, task.now))
+
+
+def _shown_recency(task: Task, days: int | None) -> str:
+    """As the script prints it; None: the time is not known."""
+    if days is None:
         return f"{task.constants.undated_recency:.3f}"
-    return f"{halved(whole_days(when, task.now), task.constants.half_life_days):.3f}"
+    return f"{halved(days, task.constants.half_life_days):.3f}"
 
 
 def _slug(memory: Memory) -> str:
     return memory.entity.rpartition("/")[2]
 
 
-def _entity_types(columns: Columns, facts: list[int]) -> dict[str, str]:
-    """Entity -> the type that all its facts share, as in agent-memory; else empty."""
-    of_entity, of_type = columns.entity.tolist(), columns.type.tolist()
-    types: dict[str, str] = {}
-    for entity, type in {(of_entity[slot], of_type[slot]) for slot in facts}:
-        name, shared = columns.entities[entity], columns.types[type]
-        if types.setdefault(name, shared) != shared:
-            types[name] = ""
-    return types
-
-
-def _summaries(
-    task: Task, query: TiersQuery, summaries: Sequence[Memory], types: Mapping[str, str]
-) -> Section:
-    scored: list[tuple[str, str, Memory]] = []
-    for memory in summaries:
-        parent = memory.entity.rpartition("/")[0]
-        if any(map(query.matches, (_slug(memory), types.get(memory.entity, ""), parent))):
-            scored.append((_recency(task, memory.when), _slug(memory), memory))
+def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts: Longs) -> Section:
+    columns = found.columns
+    written = slots_of_role("summary", columns, slots)
+    codes = sorted(set(columns.entity.take(written).tolist()))
+    types = types_of_entities(columns, facts, codes)
+    named = set()
+    for code in codes:
+        parent, _, slug = columns.entities[code].rpartition("/")
+        if any(map(query.matches, (slug, types.get(code, ""), parent))):
+            named.add(code)
+    of = columns.entity.take(written).tolist()
+    chosen = [slot for slot, code in zip(written.tolist(), of, strict=True) if code in named]
+    memories = [found.rows[slot] for slot in chosen]
+    scored = [(_recency(task, memory.when), _slug(memory), memory) for memory in memories]
     scored.sort(key=lambda one: one[:2], reverse=True)
     entries = [
         PackEntry(
@@ -157,30 +165,24 @@ def _first_lines(text: str, task: Task) -> str:
 
 
 def _matching_facts(
-    task: Task, query: TiersQuery, found: Found, slots: list[int]
+    task: Task, query: TiersQuery, found: Found, slots: Longs
 ) -> Iterator[tuple[str, Memory]]:
     """Recency and fact, by recency, entity and id, as `sort -rn` of the script's whole lines.
 
-    Facts are decoded one entity of one day after the other, only as many as are asked for.
+    Facts are decoded one after the other, only as many as are asked for.
     """
-    columns = found.columns
-    slugs = [name.rpartition("/")[2] for name in columns.entities]
-    entity = columns.entity.tolist()
-    # None for unknown times: nan is no key that is found again.
-    created = [None if math.isnan(time) else time for time in columns.created.tolist()]
-    recency = {
-        time: _recency(task, None if time is None else datetime.fromtimestamp(time, UTC))
-        for time in {created[slot] for slot in slots}
-    }
-    keyed = sorted(((recency[created[s]], slugs[entity[s]], s) for s in slots), reverse=True)
-    for (shown, _), group in groupby(keyed, key=lambda one: one[:2]):
-        facts = [found.rows[slot] for _, _, slot in group]
-        for memory in sorted(facts, key=lambda fact: fact.id, reverse=True):
+    groups = group_by_recency(
+        found.columns, slots, task.now, lambda days: float(_shown_recency(task, days))
+    )
+    for recency, group in groups:
+        # The ref ends with the id, and is known without decoding the rest.
+        for slot in sorted(group, key=found.ref_of, reverse=True):
+            memory = found.rows[slot]
             if query.matches(memory.content):
-                yield shown, memory
+                yield f"{recency:.3f}", memory
 
 
-def _facts(task: Task, query: TiersQuery, found: Found, slots: list[int]) -> Section:
+def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section:
     limit = task.count("facts")
     entries = [
         PackEntry(
@@ -203,6 +205,13 @@ def _facts(task: Task, query: TiersQuery, found: Found, slots: list[int]) -> Sec
         is_counted=True,
         dropped=over_limit("Facts", entries[limit:], limit),
     )
+
+
+def _recent_notes(task: Task, found: Found, slots: Longs) -> list[Memory]:
+    """The notes of the last days, and some more; the others are not decoded."""
+    notes = slots_of_role("daily", found.columns, slots)
+    recent = created_within(found.columns, notes, task.constants["note_days"] + 1, task.now)
+    return [found.rows[slot] for slot in recent.tolist()]
 
 
 def _notes(task: Task, query: TiersQuery, notes: Sequence[Memory]) -> Section:

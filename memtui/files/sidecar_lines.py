@@ -20,6 +20,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 FOLDER = ".memtui"
 FILE = "sidecar.jsonl"
+PLACE_FILE = "place.json"
+"""Beside the sidecar of a restored store: what its former place told about it."""
 
 
 def sidecar_path(root: Path) -> Path:

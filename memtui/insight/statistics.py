@@ -7,9 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
+
+if TYPE_CHECKING:
+    from memtui.stores.session_start import LimitUse
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
 """Fields of `Memory` that are counted; `Statistics` has the same."""
@@ -38,6 +41,9 @@ class Statistics:
     """`min`, `median`, `p90` and `max`; empty of no memories, or if it was not asked for."""
     disk: Mapping[str, int] = field(default_factory=dict)
     """Store label -> bytes of its files."""
+    limits: tuple[LimitUse, ...] = ()
+    """How much of its program's limit each text uses that is loaded at the start of a session; the
+    fullest first."""
 
     @property
     def bytes(self) -> int:
@@ -55,6 +61,7 @@ class Statistics:
             "undated": self.undated,
             "salience": dict(self.salience),
             "disk": dict(self.disk),
+            "load_limits": [use.as_record() for use in self.limits],
         }
 
 
@@ -84,6 +91,7 @@ def from_counts(
     undated: int = 0,
     salience: Mapping[str, float] | None = None,
     disk: Mapping[str, int] | None = None,
+    limits: Iterable[LimitUse] = (),
 ) -> Statistics:
     """Make statistics from counts (field -> value -> count), for example of the search columns."""
     return Statistics(
@@ -95,6 +103,7 @@ def from_counts(
         undated=undated,
         salience=salience or {},
         disk=disk or {},
+        limits=tuple(sorted(limits, key=lambda use: -use.share)),
     )
 
 

@@ -18,9 +18,9 @@ from memtui.query import Condition, Query, Sort, Term, TermKind
 from memtui.search import (
     aggregates,
     analysis,
+    expansion,
     finder,
     fusion,
-    hidden_matches,
     salience,
     similar_words,
     sort_orders,
@@ -31,14 +31,15 @@ from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
 from memtui.search.filters import describe_unknown_value
-from memtui.search.finder import RankedHits
-from memtui.search.hidden_matches import HiddenMatches
+from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.search.salience import ScoreConstants
+from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -79,11 +80,17 @@ class SearchResult:
     """Of the snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
+    segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
+    """The index of these rows; empty if it is not ready."""
 
-    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
-        """The slots, also others than found, whose cached ASCII JSON record has one of these words
-        in lower case, in any case; and all that are not cached."""
-        return self.rows.slots_with_any(words)
+    def mask_with_parts(self, parts: Sequence[str]) -> Mask:
+        """For each slot, also of others than found, whether one of its words may contain one of
+        these parts; see `expansion.mask_with_parts`. All may until the index is ready."""
+        return expansion.mask_with_parts(self.segments, len(self.columns), parts)
+
+    def ref_of(self, slot: int) -> str:
+        """The ref of a memory; one from the cache is not decoded for it."""
+        return self.rows.ref_of(slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +140,7 @@ def find(
     hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
     ranked = hits.match
-    hidden = hidden_matches.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
+    hidden = finder.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
@@ -155,6 +162,7 @@ def find(
         hits=hits,
         rows=scope.rows,
         columns=scope.columns,
+        segments=scope.segments if scope.is_indexed else (),
     )
 
 
@@ -352,9 +360,14 @@ def passage(found: SearchResult, slot: int) -> Passage | None:
 
 
 def statistics(
-    found: SearchResult, disk: Mapping[str, int], counted: bool, now: datetime
+    found: SearchResult,
+    disk: Mapping[str, int],
+    limits: Sequence[LimitUse],
+    counted: bool,
+    now: datetime,
+    constants: ScoreConstants,
 ) -> Statistics:
-    """Summarize a search result; `disk` is the bytes of each open store.
+    """Summarize a search result; `disk` and `limits` are of the open stores.
 
     Without `counted` neither the values of each field are counted nor is salience measured.
     """
@@ -367,13 +380,14 @@ def statistics(
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
-        salience=_salience(found, now) if counted else {},
+        salience=_salience(found, now, constants) if counted else {},
         disk=disk,
+        limits=limits,
     )
 
 
-def _salience(found: SearchResult, now: datetime) -> dict[str, float]:
-    values = sort_orders.salience_now(found.columns, to_array(found.slots), now)
+def _salience(found: SearchResult, now: datetime, constants: ScoreConstants) -> dict[str, float]:
+    values = sort_orders.salience_now(found.columns, to_array(found.slots), now, constants)
     spread = salience.describe_range(values)
     if spread is None:
         return {}

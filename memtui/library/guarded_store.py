@@ -28,7 +28,7 @@ from memtui.stores.base import (
     Written,
     is_writable,
 )
-from memtui.stores.session_start import LoadedText, loads_at_session_start
+from memtui.stores.session_start import LimitUse, LoadedText, limits_loading, loads_at_session_start
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
@@ -139,6 +139,16 @@ class GuardedStore:
             return ()
         try:
             return self._store.session_start(view, entity, now)
+        except Exception as error:
+            self._reason(error)
+            return ()
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """How much of its limits the store's program uses; () if it has none, or fails."""
+        if not limits_loading(self._store):
+            return ()
+        try:
+            return self._store.limit_uses(view, now)
         except Exception as error:
             self._reason(error)
             return ()

@@ -7,7 +7,7 @@ start to browse stays fast.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
-    from memtui.insight.links import Node
+    from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter
@@ -199,11 +199,11 @@ class Library(LibraryReader):
             Refused: this library is read-only, or a store's counts cannot be changed.
             Conflict, SaveError: the counts cannot be written.
         """
-        from memtui.library import access_counting
+        from memtui.stores import accesses
 
         if self._state is None:
             raise Refused("this library was opened read-only")
-        counted = access_counting.count_accesses(refs, self.stores, self, self.now(), self._state)
+        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self._state)
         self.refresh()
         return counted
 
@@ -353,22 +353,37 @@ class Library(LibraryReader):
 
         return reverted_edits.peek_reverted(self._state, self.stores)
 
-    def check(self, report: Report = silent, cancelled: IsCancelled = never) -> list[Finding]:
+    @property
+    def text_checks(self) -> TextChecks:
+        """What the texts of memories were found to hold."""
+        if self._text_checks is None:
+            from memtui.upkeep.checks import TextChecks
+
+            self._text_checks = TextChecks()
+        return self._text_checks
+
+    def check(
+        self,
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+        rows: Mapping[int, Memory] | None = None,
+    ) -> list[Finding]:
         """Return everything a person should review, over memories of every status.
 
-        Texts that an earlier call has seen are not read again. Raises Cancelled.
+        Texts that an earlier call has seen are not read again. `rows` are all memories by number,
+        where a caller has them. Raises Cancelled.
         """
         from memtui.library import reverted_edits
+        from memtui.stores import registry
         from memtui.upkeep import checks
 
-        if self._text_checks is None:
-            self._text_checks = checks.TextChecks()
-        rows = self.numbered_memories()
-        texts = self._text_checks.of(rows, report, cancelled)
+        rows = self.numbered_memories() if rows is None else rows
+        texts = self.text_checks.of(rows, report, cancelled)
         stores = self._loaded.state.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
-        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable)]
+        rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
+        return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
 
     def numbered_memories(self) -> dict[int, Memory]:
         """Every memory by the number of its row, which changes when the memory does."""

@@ -18,8 +18,7 @@ from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
-from memtui.library.index_updates import IndexUpdates
-from memtui.library.indexing import Index
+from memtui.library.indexing import Index, IndexUpdates
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import EmbeddingResult, SemanticSearch
 from memtui.library.snapshot import MemorySet, Snapshot
@@ -35,7 +34,7 @@ from memtui.stores.base import Store, WritableStore
 from memtui.text import Passage, visible
 
 if TYPE_CHECKING:
-    from memtui.insight.links import Node
+    from memtui.insight.link_graph import Node
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
 
@@ -151,6 +150,9 @@ class LibraryReader:
         """
         for cache in self._loaded.caches:
             self._loaded.save_changed(cache)
+        if self._links is not None:
+            self._links.save()
+        for cache in self._loaded.caches:
             self._index.save(cache, report, cancelled)
 
     @property
@@ -263,9 +265,12 @@ class LibraryReader:
             counted: count the values of each field too; the facets of `found` have these already.
 
         Returns:
-            Counts over the result, and the bytes on disk of every open store.
+            Counts over the result; the bytes on disk of every open store, and its load limits.
         """
-        return finding.statistics(found, self._loaded.bytes_on_disk(), counted, self.now())
+        now = self.now()
+        limits = self._loaded.limit_uses(self, now)
+        disk, constants = self._loaded.bytes_on_disk(), self._weights.scores
+        return finding.statistics(found, disk, limits, counted, now, constants)
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
@@ -313,9 +318,13 @@ class LibraryReader:
 
         Args:
             memory: where to start.
-            backlinks: search the whole store for links to it too.
+            backlinks: what only other memories say of it too, by the link index: call it in a
+                background job then.
         """
-        return self._loaded.lineage(memory, backlinks)
+        if not backlinks:
+            return self._loaded.lineage(memory)
+        with self.links.reading() as index:
+            return self._loaded.lineage(memory, index)
 
     # --- links -----------------------------------------------------------------------------
 
@@ -360,9 +369,8 @@ class LibraryReader:
 
         with self.links.reading(cancelled) as index:
             return traversal.traverse(
+                index.graph,
                 start,
-                index.outgoing,
-                index.incoming,
                 depth=depth,
                 direction=direction or traversal.Direction.BOTH,
                 relations=relations,

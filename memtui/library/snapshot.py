@@ -70,6 +70,12 @@ class Rows(Sequence[Memory]):
         found = ((serial, self.slot(serial)) for serial in sorted(serials))
         return {serial: self[slot] for serial, slot in found if slot >= 0}
 
+    def ref(self, slot: int) -> str:
+        """The ref of one row; cached rows are not decoded for it."""
+        at = bisect_right(self._firsts, slot) - 1
+        part, index = self._parts[at], slot - self._firsts[at]
+        return part.refs[index] if isinstance(part, CachedRows) else part[index].ref
+
     def line(self, slot: int) -> CatalogRow:
         """One row as the cache stores it; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
@@ -82,14 +88,11 @@ class Rows(Sequence[Memory]):
             found = part.candidates(pattern) if isinstance(part, CachedRows) else range(len(part))
             yield from (first + at for at in found)
 
-    def slots_with_any(self, words: Sequence[bytes]) -> set[int]:
-        """The slots whose cached record has one of these words in lower case, in any case, and all
-        slots of rows not cached."""
-        found: set[int] = set()
-        for first, part in zip(self._firsts, self._parts, strict=True):
-            rows = part.with_any(words) if isinstance(part, CachedRows) else range(len(part))
-            found.update(first + at for at in rows)
-        return found
+    def ref_of(self, slot: int) -> str:
+        """The ref of one row; cached rows are not decoded for it."""
+        at = bisect_right(self._firsts, slot) - 1
+        part, index = self._parts[at], slot - self._firsts[at]
+        return part.refs[index] if isinstance(part, CachedRows) else part[index].ref
 
     def cached_line(self, slot: int) -> CatalogRow | None:
         """One row as the cache stores it; None if it is not a cached row."""

@@ -1,16 +1,103 @@
-"""A search result as a calendar heat map, as growth per store, and as spans in time."""
+"""The library over time: counts per day and store for drawing, and two times compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import date, timedelta
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
 
 from memtui.insight import activity, timeline
 from memtui.insight.activity import Growth, HeatMap, TimeSpan
+from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import Timeline, Unit
 from memtui.library.finding import SearchResult
-from memtui.search import aggregates
+from memtui.library.former_versions import concerns, read_actions
+from memtui.library.library import Library
+from memtui.library.past_library import PastViews
+from memtui.model import Memory
+from memtui.progress import IsCancelled, never
+from memtui.query import Query, with_filter_values
+from memtui.search import aggregates, past_columns
+
+MEMTUI = "memtui"
+"""Who made a change that is in the journal."""
+
+
+def compare_times(
+    views: PastViews,
+    since: datetime,
+    until: datetime | None = None,
+    query: Query | None = None,
+    cancelled: IsCancelled = never,
+) -> list[Difference]:
+    """Return what changed between two times.
+
+    Args:
+        views: Of the library.
+        since: The first time.
+        until: The second one; None for now.
+        query: Only memories that match it at one of both times, whatever their status; all if None.
+        cancelled: Asked while git is read.
+    """
+    present = views.library
+    before = views.at(since, cancelled)
+    after: Library = present if until is None else views.at(until, cancelled)
+    until_seconds = (until or present.now()).timestamp()
+    old, new = before.loaded.state, after.loaded.state
+    slots = past_columns.find_differences(
+        old.columns,
+        new.columns,
+        len(present.loaded.state.columns),
+        since.timestamp(),
+        until_seconds,
+    )
+    first = {memory.ref: memory for memory in _rows(before, slots[0])}
+    second = {memory.ref: memory for memory in _rows(after, slots[1])}
+    for ref in first.keys() ^ second.keys():  # a row of its own on one side only
+        for library, found in ((before, first), (after, second)):
+            at = library.loaded.slots().get(ref) if ref not in found else None
+            if at is not None:
+                found[ref] = library.loaded.state.snapshot.rows[at]
+    if query is not None:
+        matching = _matching(before, query) | _matching(after, query)
+        first = {ref: memory for ref, memory in first.items() if ref in matching}
+        second = {ref: memory for ref, memory in second.items() if ref in matching}
+    own = _changed_by_memtui(present, [*first.values(), *second.values()], since, until_seconds)
+    return compare(
+        first,
+        second,
+        since=since,
+        by=lambda memory: MEMTUI if memory.ref in own else memory.source,
+    )
+
+
+def _rows(library: Library, slots: Iterable[int]) -> Iterable[Memory]:
+    rows = library.loaded.state.snapshot.rows
+    return (rows[slot] for slot in slots)
+
+
+def _matching(library: Library, query: Query) -> set[str]:
+    every = replace(query, since=None, until=None)
+    if not any(condition.field == "status" for condition in query.conditions):
+        every = with_filter_values(every, "status", ["all"])
+    found = library.find(every)
+    return {found.rows[slot].ref for slot in found.slots}
+
+
+def _changed_by_memtui(
+    library: Library, memories: Iterable[Memory], since: datetime, until: float
+) -> set[str]:
+    actions = read_actions(library.state_folder)
+    edits = [
+        edit
+        for action in actions
+        if since.timestamp() < action.changed <= until
+        for edit in action.edits
+    ]
+    if not edits:
+        return set()
+    return {memory.ref for memory in memories if any(concerns(edit, memory) for edit in edits)}
+
 
 SPAN_KINDS = ("episode", "note", "document")
 """Kinds of memory that can be a span."""

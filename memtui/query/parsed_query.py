@@ -141,6 +141,8 @@ class Query:
     problems: tuple[Problem, ...] = dataclass_field(default=(), compare=False)
     matches_nothing: bool = False
     """The line has marks or faults only, so it finds nothing instead of everything."""
+    as_written: bool = False
+    """Words that no memory holds are not replaced by similar ones."""
 
     @property
     def order(self) -> Sort:

@@ -12,17 +12,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
-from memtui.search import salience, usage
+from memtui.search import salience
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
-from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
+from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
@@ -44,7 +45,7 @@ ARRAYS = (
     "salience",
     "accesses",
     "accessed",
-    "base_salience",
+    "revisions",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -81,11 +82,11 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """See `memtui.search.usage.measure_salience`."""
+    """See `memtui.search.salience.measure_salience`."""
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
-    base_salience: NDArray[np.float32]
+    revisions: NDArray[np.float32]
     """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -120,11 +121,13 @@ class Columns:
 
 COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
 """Fields with few values: thousands of memories share one combination of them."""
+COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
+"""Those whose values are counted for each query."""
 _MOST_DIRECT = 1 << 21
 """Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ValueCombinations:
     """The combinations of values that occur, and the combination of each slot.
 
@@ -136,6 +139,19 @@ class ValueCombinations:
     """The combination of each slot."""
     values: Mapping[str, NDArray[np.int64]]
     """Field -> the code of each combination."""
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the codes of each of `COUNTED_FIELDS` end when all are numbered in one row."""
+        sizes = [int(self.values[name].max(initial=-1)) + 1 for name in COUNTED_FIELDS]
+        return list(accumulate(sizes))
+
+    @cached_property
+    def counted(self) -> NDArray[np.int64]:
+        """For each of `COUNTED_FIELDS` the number, in that row, of each combination's value."""
+        firsts = (0, *self.ends[:-1])
+        each = [self.values[name] + f for name, f in zip(COUNTED_FIELDS, firsts, strict=True)]
+        return np.array(each)
 
 
 def find_combinations(columns: Columns) -> ValueCombinations:
@@ -182,7 +198,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         "salience": np.zeros(size, np.float32),
         "accesses": np.zeros(size, np.float32),
         "accessed": np.full(size, np.nan),
-        "base_salience": np.zeros(size, np.float32),
+        "revisions": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -211,12 +227,12 @@ def build(memories: Sequence[Memory]) -> Columns:
         arrays["kind"][slot] = KINDS.index(memory.kind)
         arrays["pinned"][slot] = memory.pinned
         if memory.extra:
-            arrays["salience"][slot] = usage.measure_salience(memory)
-            arrays["accesses"][slot] = usage.count_accesses(memory)
-            when = usage.find_last_access(memory) or when
+            arrays["salience"][slot] = salience.measure_salience(memory)
+            arrays["accesses"][slot] = salience.count_accesses(memory)
+            arrays["revisions"][slot] = salience.count_revisions(memory)
+            when = salience.find_last_access(memory) or when
         if when is not None:
             arrays["accessed"][slot] = when.timestamp()
-        arrays["base_salience"][slot] = salience.base_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(
@@ -314,7 +330,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 
-def to_array(slots: Sequence[int]) -> Slots:
+def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Slots as an array; those of a search result come in no order."""
     return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 

@@ -1,20 +1,22 @@
-"""Find the slots of a query: apply filters, match the text, rank."""
+"""Find the slots of a query: apply filters, match the text, rank; count what filters hide."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
+from memtui.model import STATUSES
 from memtui.progress import IsCancelled, never
-from memtui.query import Query, Sort, TermKind, filter_values
+from memtui.query import Condition, Query, Sort, TermKind, filter_values, format_condition
 from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.columns import Columns
+from memtui.search.condition_masks import LeafMasks
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import Match
 from memtui.search.literals import LiteralSearch
@@ -70,7 +72,15 @@ def match_text(
     if not query.wanted_terms:
         return None
     match = matching.match_terms(
-        segments, size, query.wanted_terms, exact, cancelled, alive, literals, dates
+        segments,
+        size,
+        query.wanted_terms,
+        exact,
+        cancelled,
+        alive,
+        literals,
+        dates,
+        as_written=query.as_written,
     )
     if not context.asks_when(query.words):
         return match
@@ -85,7 +95,7 @@ def add_meaning(
     columns: Columns,
     weights: Weights = DEFAULTS,
     method: str = fusion.SUM,
-    leaves: filters.LeafMasks | None = None,
+    leaves: LeafMasks | None = None,
     floor: float = 0.0,
 ) -> Match:
     """Add the scores of the vectors, and the memories that only they find, to a match.
@@ -118,7 +128,7 @@ def find_hits(
     now: datetime,
     weights: Weights = DEFAULTS,
     id_matches: Collection[int] = (),
-    leaves: filters.LeafMasks | None = None,
+    leaves: LeafMasks | None = None,
 ) -> RankedHits:
     """Sort the slots that pass the filters and match the text, and count their facets.
 
@@ -147,7 +157,7 @@ def find_hits(
         match = context.add_context(match, columns, query.words, now, weights, at)
         match = _add_bonuses(match, at, columns)
         if len(match.slots) > count:
-            filtered = filters.FilteredSlots(wanted, match.slots)
+            filtered = filters.FilteredSlots(wanted, match.slots, filtered)
             at = filtered.positions
     slots = match.slots.take(at)
     counts = count_facets(filtered)
@@ -167,14 +177,12 @@ def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     if match.bonuses is None:
         return match
     losses = match.bonuses.losses(match.slots)
-    held = at[match.all_words.take(at)]
     added = match.added
-    if len(held):
-        # Only the best are read; of equal ones the newest, as they are shown.
-        held = held[np.argsort(-columns.when.take(match.slots.take(held)), kind="stable")]
-        parts = match.slots.take(held), match.text.take(held), losses.take(held)
-        added += match.bonuses.added(*parts)
-    return replace(match, losses=losses, added=added)
+    if match.bonuses.may_add and len(held := at[match.all_words.take(at)]):
+        slots = match.slots.take(held)
+        when = columns.when.take(slots)
+        added += match.bonuses.added(slots, match.text.take(held), losses.take(held), when)
+    return match.changed(losses=losses, added=added)
 
 
 def explain_hit(
@@ -190,3 +198,75 @@ def explain_hit(
         return ()
     wanted: Any = query.prefer or filter_values(query, "type")
     return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.id_matches)
+
+
+MAX_NAMED = 3
+"""Filters that are named, those that hide most first."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenMatches:
+    """Memories with all the words that one filter hides."""
+
+    filter: str
+    """As it is typed; `status` for the default, which shows current memories only."""
+    count: int
+    advice: str
+    """`1 retired memory holds all words: status:all`."""
+
+
+def count_hidden(
+    query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
+) -> tuple[HiddenMatches, ...]:
+    """Count the memories that hold all words and that one filter alone hides.
+
+    Args:
+        query: Its filters are lifted one at a time.
+        columns: The columns of all slots.
+        match: The matches of its text, before filters.
+        leaves: As in `filters.compile_filters`.
+    """
+    slots = match.slots[match.all_words]
+    if not len(slots):
+        return ()
+    shown = filters.FilteredSlots(filters.compile_filters(columns, query, leaves), slots).mask
+    if shown.all():
+        return ()
+    rest = slots[~shown]
+    found = []
+    for name, lifted, advice in _lift_each(query):
+        compiled = filters.compile_filters(columns, lifted, leaves)
+        passing = filters.FilteredSlots(compiled, rest).mask
+        if count := int(np.count_nonzero(passing)):
+            kinds = np.unique(columns.status[rest[passing]]) if name == "status" else ()
+            statuses = [STATUSES[code] for code in kinds]
+            found.append(HiddenMatches(name, count, _describe(count, statuses, advice)))
+    found.sort(key=lambda one: -one.count)
+    return tuple(found[:MAX_NAMED])
+
+
+def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
+    """Each filter, the query without it, and what to type."""
+    every = Condition("status", ("all",))
+    others = tuple(part for part in query.conditions if part.field != "status")
+    named = [part for part in query.conditions if part.field == "status"]
+    if not any("all" in part.values for part in named):
+        name = format_condition(named[0]) if named else "status"
+        yield name, replace(query, conditions=(*others, every)), "status:all"
+    for part in others:
+        kept = tuple(other for other in query.conditions if other is not part)
+        name = format_condition(part)
+        yield name, replace(query, conditions=kept), f"without {name}"
+    if query.since is not None:
+        name = f"since:{query.since.text}"
+        yield name, replace(query, since=None), f"without {name}"
+    if query.until is not None:
+        name = f"until:{query.until.text}"
+        yield name, replace(query, until=None), f"without {name}"
+
+
+def _describe(count: int, statuses: list[str], advice: str) -> str:
+    which = f"{' or '.join(statuses)} " if statuses else ""
+    if count == 1:
+        return f"1 {which}memory holds all words: {advice}"
+    return f"{count:,} {which}memories hold all words: {advice}"

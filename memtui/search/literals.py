@@ -1,4 +1,4 @@
-"""Find what stands in the texts of memories exactly as it was typed: signs, emoji, punctuation.
+"""Find what stands in memories exactly as it was typed: phrases, titles, signs, punctuation.
 
 The index holds words only. Signs are found by reading the texts: those in memory one by one, cached
 rows by a search through the bytes of their file, of which only the hits are decoded. White space
@@ -17,9 +17,12 @@ import numpy as np
 
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import analysis
-from memtui.search.array_types import Longs, Mask
+from memtui.search import analysis, hits
+from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.documents import to_document
+from memtui.search.hits import NO_SLOTS, TermHits
+from memtui.search.postings import Segment
+from memtui.search.query_terms import QueryTerm
 
 _BATCH = 256
 """Memories between two checks of `cancelled`."""
@@ -163,3 +166,52 @@ class LiteralSearch:
             for text in to_document(self._rows[slot]).fields()
             if text
         )
+
+
+def _word_ranges(
+    segment: Segment, parts: Sequence[str], last_is_prefix: bool
+) -> list[tuple[int, int]] | None:
+    """The range of word numbers for each word; None if the segment lacks one of them."""
+    ranges = []
+    for at, word in enumerate(parts):
+        if last_is_prefix and at == len(parts) - 1:
+            first, last = segment.prefix_range(word)
+        else:
+            number = segment.find_word(word)
+            first, last = (0, 0) if number is None else (number, number + 1)
+        if first == last:
+            return None
+        ranges.append((first, last))
+    return ranges
+
+
+def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
+    """Memories with these words in this order, found in the token stream."""
+    ranges = _word_ranges(segment, term.parts, term.last_is_prefix)
+    if ranges is None:
+        return hits.NO_HITS
+    rarest = min(
+        range(len(ranges)),
+        key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
+    )
+    stream = segment.stream
+    starts = _in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
+    starts = starts[(starts >= 0) & (starts <= len(stream) - len(ranges))]
+    for at, (first, last) in enumerate(ranges):
+        if at != rarest:
+            starts = starts[_in_range(stream[starts + at], first, last)]
+    return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
+
+
+def _in_range(values: Ints, first: int, last: int) -> Mask:
+    return values == first if last == first + 1 else (values >= first) & (values < last)
+
+
+def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
+    """The slots whose title is exactly these words."""
+    memories = segment.by_title_length.get(len(parts), NO_SLOTS)
+    ranges = _word_ranges(segment, parts, last_is_prefix) if len(memories) else None
+    for at, (first, last) in enumerate(ranges or ()):
+        words = segment.stream[segment.starts[memories] + at]
+        memories = memories[_in_range(words, first, last)]
+    return memories + segment.first if ranges else NO_SLOTS

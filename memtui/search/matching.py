@@ -20,14 +20,20 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion, hits, phrases, word_substitutes
+from memtui.search import analysis, expansion, hits, literals, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch
 from memtui.search.match_bonuses import MatchBonuses
 from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, has_just_begun
+from memtui.search.query_terms import (
+    QueryTerm,
+    QueryTerms,
+    analyze_terms,
+    has_just_begun,
+    join_neighbours,
+)
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -49,19 +55,22 @@ def match_terms(
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
     dates: DateHits | None = None,
+    *,
+    as_written: bool = False,
 ) -> Match:
     """Find the slots whose text matches the terms of a query, with their text scores.
 
     Args:
         segments: The postings of all memories.
         slots: How many slots there are.
-        terms: The terms of the query. Without one that is not negated, all slots match.
+        terms: Of the query. Without one that is not negated, all slots match.
         exact: Looks up phrases, patterns and fuzzy words in another index.
         cancelled: Is asked once for each term and segment, and while patterns are expanded.
         alive: For each slot whether it may match and counts as holding a word; None: all.
         literals: Reads the texts; without it terms without a word match nothing, and the
             punctuation of phrases does not count.
         dates: The memories with the dates of the query; they count as holding their words.
+        as_written: Do not replace words that no memory holds.
 
     Returns:
         The matches, in no order, with scores in 0..1.
@@ -87,7 +96,7 @@ def match_terms(
         tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
         if dates is not None and term.term.text in dates.terms:
             tiers += dates.tiers
-        if not any(len(tier.slots) for tier in tiers):
+        if not as_written and not any(len(tier.slots) for tier in tiers):
             tiers = list(search.find_substitutes(term, words))
         scored, highest = _score(tiers, slots, count)
         scores.append(scored)
@@ -114,35 +123,7 @@ def match_terms(
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
     titled = search.find_title_matches(asked, found)
-    return replace(found, title=titled) if len(titled) else found
-
-
-MAX_JOINED = 4
-"""Words in a row that are also looked for written together."""
-
-
-def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
-    """Number of a term -> the words that it forms with its neighbours, such as `leasequeue`.
-
-    The flag says that the last letter is still being typed.
-    """
-    joined: dict[int, list[tuple[str, bool]]] = {}
-    run: list[int] = []
-    for number, term in enumerate([*wanted, None]):
-        single = term is not None and len(term.parts) == 1 and term.kind is TermKind.WORD
-        if term is not None and single and term.parts[0].isalnum() and term.parts[0].isascii():
-            run.append(number)
-            continue
-        spans = {(at, at + 2) for at in range(len(run) - 1)}
-        if 2 < len(run) <= MAX_JOINED:
-            spans.add((0, len(run)))
-        for first, last in sorted(spans):
-            numbers = run[first:last]
-            together = "".join(wanted[at].parts[0] for at in numbers)
-            for at in numbers:
-                joined.setdefault(at, []).append((together, wanted[numbers[-1]].last_is_prefix))
-        run = []
-    return joined
+    return found.changed(title=titled) if len(titled) else found
 
 
 def _match_all(slots: int) -> Match:
@@ -200,6 +181,7 @@ class _Search:
         literals: LiteralSearch | None,
     ) -> None:
         self.substituted: list[Substitution] = []
+        self._joined: dict[tuple[str, bool], TermHits | None] = {}
         self._alive = alive
         self._literals = literals
         self._segments = segments
@@ -247,7 +229,7 @@ class _Search:
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
         if found is None:
-            found = self._gather(lambda segment: phrases.find_phrase(segment, term))
+            found = self._gather(lambda segment: literals.find_phrase(segment, term))
         if self._literals is None or not _has_punctuation(term.literal):
             return found
         kept = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
@@ -255,11 +237,19 @@ class _Search:
 
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
-        for word, is_prefix in joined:
-            if is_prefix and any(_spans(s.prefix_range(word)) for s in self._segments):
-                yield self._completions(word)
-            elif any(segment.find_word(word) is not None for segment in self._segments):
-                yield self._forms(word, {})
+        for each in joined:
+            if each not in self._joined:
+                self._joined[each] = self._look_up_joined(*each)
+            if (found := self._joined[each]) is not None:
+                yield found
+
+    def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
+        ranges = (segment.prefix_range(word) for segment in self._segments)
+        if is_prefix and any(first < last for first, last in ranges):
+            return self._completions(word)
+        if any(segment.find_word(word) is not None for segment in self._segments):
+            return self._forms(word, {})
+        return None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories with words in place of one that occurs nowhere (see `word_substitutes`)."""
@@ -271,7 +261,7 @@ class _Search:
         word = term.compound or term.parts[0]
         for parts in word_substitutes.split_word(word, self._segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
-            found = self._gather(partial(phrases.find_phrase, term=apart))
+            found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)
                 yield found
@@ -364,13 +354,15 @@ class _Search:
 
     def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
         """The matches whose title is exactly the words of the query."""
+        count = len(asked.title_words)
         parts = [
-            phrases.find_titles(segment, asked.title_words, asked.last_is_prefix)
+            literals.find_titles(segment, asked.title_words, asked.last_is_prefix)
             for segment in self._segments
+            if count in segment.by_title_length
         ]
-        titled: Longs = np.concatenate([NO_SLOTS, *parts])
-        if not len(titled):
-            return titled
+        if not any(map(len, parts)):
+            return NO_SLOTS
+        titled: Longs = np.concatenate(parts)
         all_words = _slot_mask(found.slots[found.all_words], self._slots)
         return titled[all_words[titled]]
 
@@ -381,10 +373,6 @@ def _count_once(slots: Longs) -> TermHits:
 
 def _has_punctuation(text: str) -> bool:
     return not text.replace(" ", "").isalnum()
-
-
-def _spans(ends: tuple[int, int]) -> bool:
-    return ends[0] < ends[1]
 
 
 def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:

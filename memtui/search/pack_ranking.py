@@ -6,23 +6,22 @@ The **relevance** of a memory to a task is what its text, the texts around it an
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
-from memtui.model import KINDS
+from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
-from memtui.search.array_types import Doubles, Longs
+from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import ScorePart, Weights
-from memtui.search.recency import HALF_LIFE_DAYS, TAU_DAYS
-from memtui.search.salience import ACCESS_BOOST
-from memtui.search.sort_orders import salience_now
+from memtui.search.salience import DEFAULTS as CONSTANTS
+from memtui.search.salience import ScoreConstants, days_since
+from memtui.search.sort_orders import priority_parts, salience_now
 
 _TEXT_ONLY = Weights(
     recency=0,
@@ -130,9 +129,7 @@ def rank_by_salience(
     columns: Columns,
     now: datetime,
     limit: int,
-    *,
-    boost: float = ACCESS_BOOST,
-    half_life: float = HALF_LIFE_DAYS,
+    constants: ScoreConstants = CONSTANTS,
 ) -> list[RankedSlot]:
     """The best by relevance times (0.5 + s / (1 + s)), where s is the salience.
 
@@ -140,7 +137,7 @@ def rank_by_salience(
     relevant is still found.
     """
     slots, relevance = measure_relevance(hits, columns, now)
-    salience = salience_now(columns, slots, now, boost=boost, half_life=half_life)
+    salience = salience_now(columns, slots, now, constants)
     scores = relevance * (0.5 + salience / (1.0 + salience))
     found = []
     for at in _best(scores, slots, columns, limit).tolist():
@@ -151,31 +148,29 @@ def rank_by_salience(
 
 
 def rank_by_priority(
-    chosen: Sequence[int],
+    slots: Longs,
     hits: RankedHits | None,
     columns: Columns,
     now: datetime,
     limit: int,
-    *,
-    tau: float = TAU_DAYS,
+    constants: ScoreConstants = CONSTANTS,
 ) -> list[RankedSlot]:
-    """The best of the chosen slots by relevance plus Simple Memory's priority.
+    """The best of these slots by relevance plus Simple Memory's priority.
 
     Args:
-        chosen: The slots to rank.
+        slots: The slots to rank.
         hits: What the task found; None: only the priority counts.
         columns: Of all slots.
         now: The time.
         limit: Most slots.
-        tau: Days of the recency's decay.
+        constants: Of the priority.
     """
-    slots = np.asarray(chosen, np.int64)
     relevance = np.zeros(len(columns))
     if hits is not None:
         held, values = measure_relevance(hits, columns, now)
         relevance[held] = values
     text = relevance.take(slots) if len(slots) else np.zeros(0)
-    parts = priority_parts(columns, slots, now, tau)
+    parts = priority_parts(columns, slots, now, constants)
     scores = text + parts.total
     found = []
     for at in _best(scores, slots, columns, limit).tolist():
@@ -191,11 +186,109 @@ def rank_by_priority(
 
 
 def slots_of_types(
-    columns: Columns, slots: Sequence[int], kinds: Collection[str], types: Collection[str]
-) -> list[int]:
-    """Those of the slots whose kind is one of `kinds` or whose type is one of `types`."""
+    columns: Columns,
+    slots: Sequence[int] | Longs,
+    kinds: Collection[str],
+    types: Collection[str],
+    without: Collection[str] = (),
+) -> Longs:
+    """Those of the slots whose kind is one of `kinds` or whose type is one of `types`, in order.
+
+    Args:
+        columns: Of all slots.
+        slots: The slots to choose from.
+        kinds: Kinds.
+        types: Types, in lower case.
+        without: Types that are left out, whatever the kind.
+    """
     at = to_array(slots)
     kind = np.array([name in kinds for name in KINDS])
-    known = np.array([name.casefold() in types for name in columns.types] or [False])
-    found: list[int] = at[kind[columns.kind.take(at)] | known[columns.type.take(at)]].tolist()
+    names = [name.casefold() for name in columns.types] or [""]
+    is_type = np.array([name in types for name in names])
+    is_left_out = np.array([name in without for name in names])
+    type = columns.type.take(at)
+    found: Longs = at[(kind[columns.kind.take(at)] | is_type[type]) & ~is_left_out[type]]
     return found
+
+
+def slots_in_entity(
+    columns: Columns, slots: Longs, entity: str, *, below: bool = True, without_low: bool = False
+) -> Longs:
+    """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
+    known = [e == entity or (below and e.startswith(f"{entity}/")) for e in columns.entities]
+    is_wanted = np.array(known or [False])
+    belongs = is_wanted[columns.entity]
+    belongs[columns.also[is_wanted[columns.also[:, 1]], 0]] = True
+    if without_low:
+        belongs &= columns.importance != IMPORTANCES.index("low")
+    found: Longs = slots[belongs.take(slots)]
+    return found
+
+
+def mask_of_slots(columns: Columns, slots: Sequence[int] | Longs) -> Mask:
+    """For each slot whether it is one of these."""
+    mask = np.zeros(len(columns), np.bool_)
+    mask[to_array(slots)] = True
+    return mask
+
+
+def join_slots(*slots: Longs) -> Longs:
+    """These slots one after the other, each once."""
+    every = np.concatenate(slots)
+    _, first = np.unique(every, return_index=True)
+    joined: Longs = every[np.sort(first)]
+    return joined
+
+
+def newest_first(columns: Columns, slots: Longs) -> Longs:
+    """These slots by time, undated ones last."""
+    newest: Longs = slots[np.lexsort((slots, -columns.when.take(slots)))]
+    return newest
+
+
+def oldest_first(columns: Columns, slots: Longs) -> Longs:
+    """These slots by time, undated ones first; of equal times in their order."""
+    times = columns.when.take(slots)
+    order = np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")
+    oldest: Longs = slots[order]
+    return oldest
+
+
+def created_within(columns: Columns, slots: Longs, days: float, now: datetime) -> Longs:
+    """Those of the slots that were created less than these days ago, or later than now."""
+    return slots[days_since(columns.created.take(slots), now) < days]
+
+
+def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -> dict[int, str]:
+    """Code of an entity -> the type that all of its slots have; empty where they differ."""
+    own = slots[np.isin(columns.entity.take(slots), entities)]
+    count = len(columns.types)
+    pairs = np.unique(columns.entity.take(own).astype(np.int64) * count + columns.type.take(own))
+    types: dict[int, str] = {}
+    for entity, type in (divmod(pair, count) for pair in pairs.tolist()):
+        if types.setdefault(entity, columns.types[type]) != columns.types[type]:
+            types[entity] = ""
+    return types
+
+
+def group_by_recency(
+    columns: Columns, slots: Longs, now: datetime, recency: Callable[[int | None], float]
+) -> Iterator[tuple[float, list[int]]]:
+    """The slots in groups of one recency and one entity's last name: both in falling order.
+
+    Args:
+        columns: Of all slots.
+        slots: The slots to group.
+        now: What ages are counted from.
+        recency: The recency by whole days since the creation; None: that is not known.
+    """
+    names = [name.rpartition("/")[2] for name in columns.entities] or [""]
+    known, slug = np.unique(names, return_inverse=True)
+    days = np.nan_to_num(days_since(columns.created.take(slots), now) // 1, nan=-1.0)
+    ages, age = np.unique(days, return_inverse=True)
+    each = [recency(None if day < 0 else int(day)) for day in ages.tolist()]
+    values, rank = np.unique(np.array(each, np.float64), return_inverse=True)
+    keys = rank[age] * len(known) + slug[columns.entity.take(slots)]
+    order = np.argsort(keys, kind="stable")[::-1]
+    for at in np.split(order, np.flatnonzero(np.diff(keys[order])) + 1) if len(order) else ():
+        yield float(values[rank[age[at[0]]]]), slots.take(at).tolist()

@@ -107,6 +107,11 @@ class Segment:
             at = joined.find(part, int(starts[number + 1]))
         return list(found)
 
+    def cut_words(self) -> Longs:
+        """The numbers of the words of which only the beginning is indexed."""
+        _, starts = self._joined_terms
+        return np.flatnonzero(np.diff(starts) > analysis.MAX_WORD_CHARS)
+
     def prefix_range(self, start: str) -> tuple[int, int]:
         """The half-open range of the words with this prefix."""
         return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)

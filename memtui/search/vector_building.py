@@ -59,9 +59,9 @@ def choose_embedder(choice: Embedding) -> Embedder | None:
 
         files = static_model.find_files()
         return None if files is None else static_model.StaticModel(files)
-    from memtui.search import remote
+    from memtui.search import embedding
 
-    return remote.EmbeddingServer(choice)
+    return embedding.EmbeddingServer(choice)
 
 
 def update_vectors(

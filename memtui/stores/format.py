@@ -83,6 +83,12 @@ class TransferSupport:
     """Key of `Memory.extra` that names a memory across stores, if the id is only a row number."""
     convert: Callable[[Memory], ConvertedMemory] | None = None
     """What a memory of another format becomes here; None: its fields as they are."""
+    place_facts: Callable[[Store], Mapping[str, Any]] | None = None
+    """What the place of a store tells about it and its files do not, such as a folder's name: a
+    bundle keeps it as JSON in `.memtui/place.json` of the restored store, where
+    `memtui.stores.scanning.read_place_facts` finds it. None: nothing."""
+    local_keys: tuple[str, ...] = ()
+    """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""
 
 
 @dataclass(frozen=True, slots=True)

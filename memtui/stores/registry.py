@@ -32,12 +32,14 @@ from memtui.stores import (
     workspace,
 )
 from memtui.stores.format import Format
+from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
 from memtui.text import one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from memtui.files.revert_detection import EditSequence, EditStatus
+    from memtui.stores.base import Store
 
 log = logging.getLogger(__name__)
 
@@ -176,6 +178,12 @@ def _detected(known: Format, path: Path) -> Path | None:
 def format_of(name: str) -> Format | None:
     """The format with this name; None when this memtui does not know it."""
     return next((known for known in formats() if known.name == name), None)
+
+
+def upkeep_rules_of(store: Store) -> UpkeepRules:
+    """The rules for tidying what an open store holds; the general ones if its format has none."""
+    known = format_of(store.format)
+    return GENERAL_RULES if known is None or known.upkeep is None else known.upkeep(store)
 
 
 def detect(path: Path) -> tuple[Format, Path] | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
-from memtui.files.sidecar_lines import sidecar_path
+from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 
@@ -126,6 +127,25 @@ def why_closed(folder: str) -> str:
     """Why this folder cannot be read; empty when it can."""
     may = os.access(folder, os.R_OK | os.X_OK)
     return "" if may else "there is no permission to read this folder"
+
+
+LARGEST_FACTS = 1 << 20
+"""Bytes of a `place.json`: ten thousand projects."""
+
+
+def read_place_facts(root: Path) -> Mapping[str, Any]:
+    """What the former place of a restored store told about it; empty for any other. Never raises.
+
+    See `TransferSupport.place_facts`.
+    """
+    file = root / FOLDER / PLACE_FILE
+    try:
+        if not 0 < os.path.getsize(file) <= LARGEST_FACTS:
+            return {}
+        value = json.loads(read_bytes(file, root))
+    except (OSError, UnreadableFile, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def is_link_into(link: str, folder: str | Path) -> bool:

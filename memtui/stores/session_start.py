@@ -7,10 +7,10 @@ here, the same way for all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from memtui.stores.base import Store, StoreView
 from memtui.text.tokens import estimate_tokens
@@ -61,11 +61,81 @@ class LoadedText:
     """Whether it is built for one project and branch; the recipe `session` then takes it as is."""
     note: str = ""
     """For people: by which rule the program loads this, with the place in its source."""
+    lines: tuple[int, ...] = ()
+    """1-based number, in the file, of each line of the text; (): they are the same."""
 
     @property
     def cut(self) -> int:
         """Offset from which on the text is not loaded; its length if all of it is."""
         return find_cut(self.text, self.limit)
+
+    @property
+    def cut_line(self) -> int | None:
+        """1-based line of the file from which on the text is not loaded whole; None: all of it
+        is."""
+        if self.cut >= len(self.text):
+            return None
+        at = self.text.count("\n", 0, self.cut)
+        return self.lines[at] if at < len(self.lines) else at + 1
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse:
+    """How much of a limit one text uses that is loaded at the start of a session."""
+
+    store: str
+    """Label of the store."""
+    title: str
+    file: str
+    measures: tuple[tuple[str, int, int], ...]
+    """Unit, what is used, and the limit: `("lines", 61, 200)`."""
+    cut_line: int | None = None
+    """See `LoadedText.cut_line`."""
+    not_loaded: int = 0
+    """Memories that begin in the line of the cut or past it."""
+
+    @property
+    def share(self) -> float:
+        """Used part of the limit that is nearest; over 1: it is exceeded."""
+        return max((used / most for _, used, most in self.measures if most), default=0.0)
+
+    def as_record(self) -> dict[str, Any]:
+        """The JSON object for `--json`."""
+        measures = {unit: {"used": used, "limit": most} for unit, used, most in self.measures}
+        return {
+            **{name: getattr(self, name) for name in ("store", "title", "file")},
+            **measures,
+            "cut_line": self.cut_line,
+            "not_loaded": self.not_loaded,
+        }
+
+
+def describe_use(use: LimitUse) -> str:
+    """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 bytes`."""
+    said = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
+    if use.cut_line is None:
+        return said
+    lost = f", {use.not_loaded:,} not loaded" if use.not_loaded else ""
+    return f"cut at line {use.cut_line:,}{lost}: {said}"
+
+
+def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
+    """The use of the limit of each text that has one; `store` is the label."""
+    found = []
+    for text in texts:
+        limit, cut = text.limit, text.cut
+        sizes = {
+            "lines": (text.text.count("\n") + (text.text[-1:] not in ("", "\n")), limit.lines),
+            "bytes": (len(text.text.encode("utf-8", "surrogatepass")), limit.bytes),
+            "characters": (len(text.text), limit.characters),
+            "tokens": (estimate_tokens(text.text) if limit.tokens else 0, limit.tokens),
+        }
+        measures = tuple((unit, used, most) for unit, (used, most) in sizes.items() if most)
+        if measures:
+            whole = len(text.text) if cut == len(text.text) else text.text.rfind("\n", 0, cut) + 1
+            lost = sum(entry.start >= whole for entry in text.entries)
+            found.append(LimitUse(store, text.title, text.file, measures, text.cut_line, lost))
+    return tuple(found)
 
 
 class LoadsAtSessionStart(Store, Protocol):
@@ -84,6 +154,19 @@ class LoadsAtSessionStart(Store, Protocol):
             The texts in the order they are loaded; () if nothing would be.
         """
         ...
+
+
+class LimitsLoading(Store, Protocol):
+    """A store whose program limits the size of what it loads."""
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """How much of its limit each loaded text uses now; statistics show it."""
+        ...
+
+
+def limits_loading(store: Store) -> TypeGuard[LimitsLoading]:
+    """Whether the store says what its program's limits are."""
+    return callable(getattr(store, "limit_uses", None))
 
 
 def loads_at_session_start(store: Store) -> TypeGuard[LoadsAtSessionStart]:

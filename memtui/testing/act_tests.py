@@ -23,8 +23,17 @@ from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.format import Format
 from memtui.testing.acting import BEFOREHAND, allowed, effect, first_plan
-from memtui.testing.fixtures import FormatFixtures, contents, differences, forked
-from memtui.testing.samples import UNKNOWN, memories, open_library, plant_unknown, root_of
+from memtui.testing.fixtures import (
+    UNKNOWN,
+    FormatFixtures,
+    contents,
+    differences,
+    forked,
+    memories,
+    open_library,
+    plant_unknown,
+    root_of,
+)
 
 LONGEST_REASON = 120
 """Characters: what fits into a line of a dialog."""

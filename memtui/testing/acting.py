@@ -15,7 +15,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.model import CURRENT, Memory
 from memtui.query import parse_query
-from memtui.testing.samples import memories
+from memtui.testing.fixtures import memories
 
 MARK = "gullfeather"
 """A word that no sample holds."""

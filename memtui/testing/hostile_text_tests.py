@@ -16,9 +16,8 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
 from memtui.testing.acting import allowed
-from memtui.testing.fixtures import FormatFixtures
+from memtui.testing.fixtures import FormatFixtures, memories, open_library
 from memtui.testing.hostile_values import ALL, FORBIDDEN
-from memtui.testing.samples import memories, open_library
 
 BEGIN, END = "gullfeather", "quillfeather"
 """Words that no sample holds."""

@@ -27,8 +27,15 @@ from memtui.query import parse_query
 from memtui.stores.base import Store, is_writable
 from memtui.stores.format import Format
 from memtui.stores.registry import detect_all, discover
-from memtui.testing.fixtures import FormatFixtures, fingerprint, forked, paths
-from memtui.testing.samples import memories, open_library, root_of
+from memtui.testing.fixtures import (
+    FormatFixtures,
+    fingerprint,
+    forked,
+    memories,
+    open_library,
+    paths,
+    root_of,
+)
 
 
 def _is_sound(memory: Memory, known: Format, place: Path) -> None:

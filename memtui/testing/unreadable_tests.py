@@ -15,8 +15,7 @@ from memtui.errors import MemtuiError
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.format import Format
-from memtui.testing.fixtures import FormatFixtures, contents
-from memtui.testing.samples import memories, open_library
+from memtui.testing.fixtures import FormatFixtures, contents, memories, open_library
 
 Limit = Callable[[float], AbstractContextManager[None]]
 SECONDS = 60.0

@@ -6,15 +6,16 @@ expect such text.
 """
 
 from memtui.text.cells import cut, pad, width, wrap
-from memtui.text.highlights import fold, highlights
-from memtui.text.humanized import ago, date, number, scored_words, short_ago, size
-from memtui.text.passages import (
+from memtui.text.highlights import (
     MAX_PASSAGE_CHARS,
     Passage,
     count_words,
     excerpt,
     find_passage,
+    fold,
+    highlights,
 )
+from memtui.text.humanized import ago, date, number, scored_words, short_ago, size
 from memtui.text.safe_text import (
     file_name,
     has_hidden,

@@ -1,24 +1,45 @@
-"""Find the searched words in a text, ignoring accents and case."""
+"""Find the searched words in a text, ignoring accents and case, and the passage with most of them.
+
+A passage is one line if it has all the words that any paragraph has, else the paragraph (the lines
+up to a blank one). Earlier and shorter passages win.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
+from memtui.text.cells import cut, width
+from memtui.text.safe_text import one_line
 
-@lru_cache(maxsize=8192)
-def _fold_char(char: str) -> str:
-    apart = unicodedata.normalize("NFKD", char)
-    return "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+
+class _FoldedCharacters(dict[int, str]):
+    """What each character is without accents and case, computed when it first occurs."""
+
+    def __missing__(self, code: int) -> str:
+        apart = unicodedata.normalize("NFKD", chr(code))
+        folded = "".join(c for c in apart if unicodedata.category(c) != "Mn").casefold()
+        self[code] = folded
+        return folded
+
+
+_FOLDED = _FoldedCharacters()
 
 
 def fold(text: str) -> str:
     """Return the text without accents and case, for comparing words."""
-    if text.isascii():
-        return text.lower()
-    return "".join(map(_fold_char, text))
+    return text.lower() if text.isascii() else text.translate(_FOLDED)
+
+
+def _origins(text: str, folded: str) -> Sequence[int]:
+    """For each character of the folded text the index of the character it comes from."""
+    if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in set(text)):
+        return range(len(text))
+    return [at for at, char in enumerate(text) for _ in _FOLDED[ord(char)]]
 
 
 LONGEST_RUN = 64
@@ -76,24 +97,119 @@ def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     pattern = _pattern(tuple(words))
     if pattern is None:
         return []
-    if text.isascii():
-        folded, places = text.lower(), None
-    else:
-        pieces = [_fold_char(char) for char in text]
-        folded = "".join(pieces)
-        places = [at for at, piece in enumerate(pieces) for _ in piece]
+    folded = fold(text)
+    origins: Sequence[int] | None = None
     spans: list[tuple[int, int]] = []
     at = 0
     while match := pattern.search(folded, at):
-        start, end = match.span()
-        if places is not None:
-            start = places[start]
-            end = places[match.end() - 1] + 1
-            while end < len(text) and not _fold_char(text[end]):
-                end += 1  # the accents of the last letter
+        if origins is None:
+            origins = _origins(text, folded)
+        start, end = origins[match.start()], origins[match.end() - 1] + 1
+        while end < len(text) and not _FOLDED[ord(text[end])]:
+            end += 1  # the accents of the last letter
         if _begins_word(text, start) and (not spans or start >= spans[-1][1]):
             spans.append((start, end))
             at = match.end()
         else:
             at = match.start() + 1
     return spans
+
+
+MAX_PASSAGE_CHARS = 60_000
+"""Characters of a text that are searched for a passage: as many as the detail shows."""
+FORM_CHARS = 5
+"""Matches that share as many letters count as one word: `deploy`, `deployed`."""
+CONTEXT_CELLS = 12
+"""Columns of an excerpt before its first match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text."""
+
+    start: int
+    end: int
+    """Its characters: `text[start:end]`."""
+    line: int
+    """The line where it starts, from 0."""
+    words: int
+    """How many different words of the search it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    number: int
+    start: int
+    end: int
+    words: frozenset[str]
+
+
+def find_passage(text: str, words: Sequence[str]) -> Passage | None:
+    """The passage with most of the words.
+
+    Args:
+        text: The text of a memory; only its first `MAX_PASSAGE_CHARS` characters are searched.
+        words: As `highlights` takes them.
+
+    Returns:
+        None if the text has none of the words.
+    """
+    best: Passage | None = None
+    for paragraph in _paragraphs(text[:MAX_PASSAGE_CHARS], words):
+        found = [line for line in paragraph if line.words]
+        if not found:
+            continue
+        longest = max(found, key=lambda line: len(line.words))
+        held = frozenset().union(*(line.words for line in found))
+        if len(longest.words) == len(held):
+            passage = Passage(longest.start, longest.end, longest.number, len(held))
+        else:
+            passage = Passage(found[0].start, found[-1].end, found[0].number, len(held))
+        if best is None or passage.words > best.words:
+            best = passage
+    return best
+
+
+def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
+    """The lines of each paragraph with the words that they have."""
+    # A phrase may match across lines: this only says which lines are worth a search of their own.
+    spans = deque(highlights(text, words))
+    paragraph: list[_Line] = []
+    start = 0
+    for number, line in enumerate(text.split("\n")):
+        if not spans:
+            break
+        end = start + len(line)
+        if line and not line.isspace():
+            held: frozenset[str] = frozenset()
+            if spans[0][0] < end:
+                found = highlights(line, words)
+                held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
+            paragraph.append(_Line(number, start, end, held))
+        elif paragraph:
+            yield paragraph
+            paragraph = []
+        while spans and spans[0][1] <= end:
+            spans.popleft()
+        start = end + 1
+    if paragraph:
+        yield paragraph
+
+
+def count_words(text: str, words: Sequence[str]) -> int:
+    """How many different words of the search the text has."""
+    return len({fold(text[first:last])[:FORM_CHARS] for first, last in highlights(text, words)})
+
+
+def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str:
+    """The passage as one safe line of at most `room` columns, from just before its first match."""
+    line = one_line(text[passage.start : passage.end]).strip()
+    if width(line) <= room:
+        return line
+    spans = highlights(line, words)
+    first = spans[0][0] if spans else 0
+    last = spans[-1][1] if spans else 0
+    if width(line[:last]) < room:
+        return cut(line, room)
+    start = line.rfind(" ", 0, max(0, first - CONTEXT_CELLS) + 1) + 1
+    return cut(("…" if start else "") + line[start:], room)

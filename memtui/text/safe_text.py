@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 
-from memtui.text.cells import CACHED_BELOW
-from memtui.text.emoji import GLUE, SEQUENCE, has_glue
+from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, has_glue
 
 LOST = "�"
 """Replaces C1 controls, surrogates, unassigned, private use and noncharacters."""

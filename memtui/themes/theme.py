@@ -152,7 +152,7 @@ def mono() -> Theme:
         "retired": Paint(attributes=("dim",)),
         "added": Paint(attributes=("underline",)),
     }
-    title, about = "Mono", "No colours; chosen by itself when NO_COLOR is set."
+    title, about = "Mono", "No colours; used where NO_COLOR is set"
     return Theme(MONO, complete(given), (Paint(),), title=title, about=about)
 
 

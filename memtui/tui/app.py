@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import events
 from textual._compositor import CompositorUpdate
 from textual.app import App
+from textual.binding import Binding
 from textual.filter import LineFilter
 from textual.worker import WorkerFailed
 
@@ -25,6 +26,7 @@ from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.session_state import SessionState
+from memtui.tui.widgets.text_selection import SelectableText
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
@@ -44,7 +46,11 @@ class MemtuiApp(AppInterface):
     """memtui on a terminal."""
 
     TITLE = "memtui"
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.EVERYWHERE)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *key_bindings.bindings(actions.EVERYWHERE),
+        Binding("y", "copy_selection", show=False, id="copy", priority=True),
+        Binding("ctrl+c", "copy_selection", show=False, priority=True),
+    ]
     ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
     CSS_PATH: ClassVar = ["app.tcss", "screens/browse.tcss"]
@@ -261,6 +267,21 @@ class MemtuiApp(AppInterface):
         self._save("theme", name)
 
     # Clipboard, settings and session
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys that copy mean the selected text only while there is one."""
+        if action != "copy_selection":
+            return True
+        return bool(self.screen.selections) and isinstance(self.focused, SelectableText)
+
+    def action_copy_selection(self) -> None:
+        """Copy the text that is selected with the mouse."""
+        from memtui.tui.controllers.copying import copy_text
+
+        words = self.screen.get_selected_text()
+        self.screen.clear_selection()
+        if words:
+            copy_text(self, words, "the selected text")
 
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
         from memtui.tui.clipboard import copy_with_tools

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
     from memtui.library.losses import StoreLosses
+    from memtui.stores.session_start import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
 TYPES_SHOWN = 12
@@ -122,6 +123,8 @@ class StatusText:
             if field == "kind" and len(counts) < 2:
                 continue
             rows += [Row(heading), *_group(field, counts, queries.filter_values(query, field))]
+        if statistics.limits:
+            rows += [Row("Loaded at session start"), *_limit_rows(statistics.limits)]
         rows += [Row("Times and sizes"), *self._facts(statistics)]
         return rows
 
@@ -148,6 +151,8 @@ class StatusText:
             found.append(self._reference(_relation(relative), relative))
         for relative in lineage.backlinks:
             found.append(self._reference(f"linked from: {_relation(relative)}", relative))
+        if lineage.more_backlinks:
+            found.append(Reference("linked from", f"+{text.number(lineage.more_backlinks)} more"))
         return found
 
     def _reference(self, relation: str, relative: Relative) -> Reference:
@@ -157,6 +162,25 @@ class StatusText:
             return Reference(relation, relative.id, note=note)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
+
+
+MOST_LIMITS = 5
+"""Load limits that are shown, the fullest first; `memtui stats` lists all."""
+
+
+def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
+    """What a cut leaves out, and how full the limit of each text is."""
+    rows = [
+        Row(
+            text.one_line(use.title),
+            fact=f"{use.share:.0%}"
+            if use.cut_line is None
+            else f"cut at line {text.number(use.cut_line)}",
+        )
+        for use in limits[:MOST_LIMITS]
+    ]
+    more = len(limits) - len(rows)
+    return [*rows, Row("others", fact=f"{more} less full")] if more else rows
 
 
 def _join_hints(found: SearchResult) -> str:

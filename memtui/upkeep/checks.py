@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
+from memtui.stores.change_validation import UNADDRESSABLE
+from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
 from memtui.text import hidden_count
 from memtui.upkeep.instructions import find_domains, find_suspicions
 from memtui.upkeep.secrets import find_secrets
@@ -52,7 +57,8 @@ def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding
 def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Different memories of a store with the same id; one memory in two places is not reported.
 
-    An id that comes again within a file is read as `id#2` (`stores.change_validation`).
+    An id that comes again within a file is read as `id#2`, and `extra` keeps it as it stands
+    (`stores.change_validation`).
     """
     seen: dict[tuple[str, str], Memory] = {}
     for memory in memories:
@@ -61,15 +67,23 @@ def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
             other = first.origin.file
             yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
     for memory in memories:
-        id, _, number = memory.id.rpartition("#")
-        if number.isdecimal() and int(number) > 1 and (memory.store, id) in seen:
+        id = str(memory.extra.get("id", ""))
+        if UNADDRESSABLE in memory.extra and memory.id != id and (memory.store, id) in seen:
             other = seen[memory.store, id].origin.file
             where = "twice in this file" if other == memory.origin.file else f"also in {other}"
             yield _at(FindingKind.DUPLICATE, memory, f"id {id} is {where}")
 
 
-def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
-    """References to a memory, and links to a memory or entity, that are not in the store."""
+_NO_RULES: Mapping[str, UpkeepRules] = {}
+
+
+def check_dangling_references(
+    memories: Sequence[Memory], rules: Mapping[str, UpkeepRules] = _NO_RULES
+) -> Iterator[Finding]:
+    """References to a memory, and links to a memory or entity, that are not in the store.
+
+    Links that a format allows to lead to what does not exist yet are left out.
+    """
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for memory in memories:
         ids[memory.store].add(memory.id)
@@ -80,11 +94,12 @@ def check_dangling_references(memories: Sequence[Memory]) -> Iterator[Finding]:
     """A link in the sidecar may lead to another store."""
     for memory in memories:
         known = ids[memory.store]
+        is_forward = rules.get(memory.store, GENERAL_RULES).is_forward
         for target in memory.supersedes:
             if target not in known:
                 yield _at(FindingKind.DANGLING, memory, f"supersedes {target}: no such memory")
         for link in memory.links:
-            if link.target not in known and link.target not in refs:
+            if link.target not in known and link.target not in refs and not is_forward(link):
                 message = f"{link.relation} {link.target}: no such memory or entity"
                 yield _at(FindingKind.DANGLING, memory, message)
 
@@ -145,10 +160,11 @@ _NOWHERE: frozenset[str] = frozenset()
 
 
 class TextChecks:
-    """Checked texts by the number of their row, so that a text is read once only."""
+    """Checked texts by the number of their row and by their digest: a text is read once only."""
 
     def __init__(self) -> None:
-        self._known: dict[int, CheckedText] = {}
+        self._known: dict[int, tuple[bytes, CheckedText]] = {}
+        self._earlier: Mapping[bytes, CheckedText] = {}
 
     def of(
         self, rows: Mapping[int, Memory], report: Report = silent, cancelled: IsCancelled = never
@@ -162,12 +178,52 @@ class TextChecks:
         for number, (serial, memory) in enumerate(rows.items()):
             if serial in self._known:
                 continue
-            if number % 256 == 0:
+            if number % STEP == 0:
                 if cancelled():
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
-            self._known[serial] = check_text(memory)
-        return [self._known[serial] for serial in rows]
+            digest = _digest_text(memory)
+            self._known[serial] = digest, self._earlier.get(digest) or check_text(memory)
+        return [self._known[serial][1] for serial in rows]
+
+    def to_record(self) -> dict[str, Any]:
+        """What is known, for the cache: the digests of plain texts, and what the others hold."""
+        known = dict(self._known.values())
+        plain = sorted(digest for digest, text in known.items() if text == PLAIN)
+        return {
+            "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
+            "found": {
+                digest.hex(): [text.secrets, text.hidden, text.reasons, sorted(text.domains)]
+                for digest, text in known.items()
+                if text != PLAIN
+            },
+        }
+
+    def remember(self, record: Mapping[str, Any]) -> None:
+        """Take over what an earlier process knew. Raises KeyError, TypeError or ValueError."""
+        digests = base64.b64decode(record["plain"])
+        found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
+        earlier = dict.fromkeys(found, PLAIN)
+        for digest, (secrets, hidden, reasons, domains) in record["found"].items():
+            earlier[bytes.fromhex(digest)] = CheckedText(
+                tuple(map(str, secrets)),
+                int(hidden),
+                tuple(map(str, reasons)),
+                frozenset(map(str, domains)),
+            )
+        self._earlier = earlier
+
+
+STEP = 64
+"""Texts between two looks at whether to stop."""
+_DIGEST = 16
+PLAIN = CheckedText((), 0, (), _NOWHERE)
+"""A text in which nothing was found."""
+
+
+def _digest_text(memory: Memory) -> bytes:
+    text = f"{memory.title}\0{memory.content}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_DIGEST).digest()
 
 
 def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:
@@ -197,7 +253,10 @@ def check_hidden_characters(
 
 
 def check_all(
-    memories: Sequence[Memory], texts: Sequence[CheckedText], unreadable: Iterable[Unreadable]
+    memories: Sequence[Memory],
+    texts: Sequence[CheckedText],
+    unreadable: Iterable[Unreadable],
+    rules: Mapping[str, UpkeepRules] = _NO_RULES,
 ) -> Iterator[Finding]:
     """Run all checks, the most serious first.
 
@@ -205,10 +264,11 @@ def check_all(
         memories: Of all open stores and of every status.
         texts: What `check_text` says of each of them.
         unreadable: The files that cannot be read.
+        rules: What the format of each store says, by the store's label.
     """
     yield from check_unreadable_files(unreadable)
     yield from check_texts(memories, texts)
     yield from check_duplicate_ids(memories)
     yield from check_hidden_characters(memories, texts)
-    yield from check_dangling_references(memories)
+    yield from check_dangling_references(memories, rules)
     yield from check_orphaned_files(memories)

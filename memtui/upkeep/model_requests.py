@@ -1,7 +1,9 @@
-"""What a language model is asked, and what of its answer is believed. No I/O.
+"""The optional language model: what it is asked, and what of its answer is believed.
 
 Secrets are masked before a text is sent. An answer is only ever the text of a proposal: it is
 checked here for form, and by the store's own rules when the change is planned.
+
+The model is any server that speaks the chat API of OpenAI, Ollama included.
 """
 
 from __future__ import annotations
@@ -9,13 +11,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from memtui.errors import ModelError
+from memtui.changes import Act, Change
+from memtui.config import LanguageModel
+from memtui.errors import ModelError, Refused
+from memtui.json_server import JsonServer
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
-from memtui.upkeep.secrets import find_secrets
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext
+from memtui.upkeep.secrets import mask_secrets
 
 MAX_SENT_CHARS = 60_000
 """Most characters of one request; longer input is refused rather than cut."""
@@ -59,14 +65,6 @@ class ExtractedFact:
     content: str
     entity: str = ""
     importance: str = "medium"
-
-
-def mask_secrets(text: str) -> tuple[str, int]:
-    """The text with every credential masked, and how many there were."""
-    found = list(find_secrets(text))
-    for secret in reversed(found):
-        text = f"{text[: secret.start]}{secret.masked}{text[secret.end :]}"
-    return text, len(found)
 
 
 def _request(order: str, text: str) -> ModelRequest:
@@ -153,3 +151,106 @@ def _fact_of(value: Mapping[str, Any]) -> ExtractedFact | None:
 
 def _plain(text: str) -> str:
     return without_hidden(without_lone_surrogates(text)).strip()
+
+
+_MERGES = frozenset({ProposalKind.DUPLICATE, ProposalKind.CLUSTER})
+FROM_MODEL = "written by a model: read it before it is accepted"
+
+
+def proposed_text(proposal: Proposal, kept: Memory) -> str | None:
+    """The text that the first memory, or the new one, would have; None if there is none to write.
+
+    Args:
+        proposal: With its changes.
+        kept: The first memory of the proposal.
+    """
+    for change in proposal.changes:
+        content = change.fields.get("content")
+        if isinstance(content, str):
+            return content
+    touched = {change.ref for change in proposal.changes if change.act is not Act.MERGE}
+    return None if kept.ref in touched or not proposal.changes else kept.content
+
+
+def with_text(proposal: Proposal, kept: Memory, content: str) -> Proposal:
+    """The same proposal writing another text; it is unchanged where none can be written."""
+    before = proposed_text(proposal, kept)
+    if before is None or content == before:
+        return proposal
+    changes = list(proposal.changes)
+    for at, change in enumerate(changes):
+        if "content" in change.fields or change.act is Act.MERGE:
+            changes[at] = replace(change, fields={**change.fields, "content": content})
+            break
+    else:
+        changes.insert(0, Change(Act.EDIT, kept.store, kept.ref, {"content": content}))
+    return replace(proposal, changes=tuple(changes))
+
+
+def request_for(proposal: Proposal, memories: Sequence[Memory]) -> ModelRequest | None:
+    """What a model would be asked about a merge or an old summary; None for other proposals.
+
+    Raises:
+        ModelError: The text is too long for one request.
+    """
+    if proposal.kind in _MERGES and len(memories) > 1:
+        return merge_request(memories)
+    if proposal.kind is ProposalKind.STALE_SUMMARY and memories:
+        return summary_request(memories)
+    return None
+
+
+def with_answer(
+    proposal: Proposal, memories: Sequence[Memory], answer: str, context: UpkeepContext
+) -> Proposal:
+    """The proposal with the text of a model's answer. Raises ModelError."""
+    written, kept = parse_summary(answer), memories[0]
+    if proposal.kind is ProposalKind.STALE_SUMMARY:
+        can_edit = context.can(Act.EDIT, kept)
+        edit = Change(Act.EDIT, kept.store, kept.ref, {"content": written})
+        return replace(proposal, changes=(edit,) if can_edit else (), reason=FROM_MODEL)
+    return replace(with_text(proposal, kept, written), reason=FROM_MODEL)
+
+
+SETTING = "review.model"
+
+
+class ChatServer:
+    """Sends one request at a time and returns the text of the answer."""
+
+    def __init__(self, choice: LanguageModel) -> None:
+        """Check the settings; nothing is sent yet. Raises Refused or ConfigError."""
+        if not choice.model:
+            raise Refused(
+                "no language model is set",
+                do=f'set [{SETTING.partition(".")[0]}] model = {{ model = "..." }} in config.toml',
+            )
+        self._model = choice.model
+        self._server = JsonServer(
+            choice.url,
+            setting=SETTING,
+            error=ModelError,
+            time_limit=choice.seconds,
+            key_variable=choice.key_variable,
+        )
+
+    @property
+    def name(self) -> str:
+        """Address and model, for the person who is asked whether to send."""
+        return f"{self._model} at {self._server.url}"
+
+    def complete(self, request: ModelRequest) -> str:
+        """Return the model's answer. Raises ModelError."""
+        messages = [
+            {"role": "system", "content": request.order},
+            {"role": "user", "content": request.text},
+        ]
+        value = {"model": self._model, "messages": messages, "temperature": 0, "stream": False}
+        answer = self._server.post("/chat/completions", value)
+        try:
+            text = answer["choices"][0]["message"]["content"]
+        except (KeyError, IndexError, TypeError):
+            text = None
+        if not isinstance(text, str):
+            raise self._server.bad_answer("no message", "/chat/completions")
+        return text

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
-from memtui.text import cut, number, one_line
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose
+from memtui.text import number
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
 from memtui.upkeep.similarity import words_of
 
 _SUMMARY = "summary"
@@ -17,11 +17,8 @@ _SUMMARY = "summary"
 _MONTH = timedelta(days=30.44)
 _WEEK = timedelta(days=7)
 """agent-memory's weekly synthesis rewrites summaries: before that they are not stale."""
-_TITLE = 60
-
-
-def _short(memory: Memory) -> str:
-    return cut(one_line(memory.headline), _TITLE)
+_FEWEST_FACTS = 2
+"""Facts of a pattern; the rest of its evidence may be episodes."""
 
 
 def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
@@ -64,7 +61,7 @@ def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Ite
             yield propose(
                 ProposalKind.LONG_HISTORY,
                 [memory],
-                _short(memory),
+                headline_of(memory),
                 f"historical, {number(len(memory.content))} characters, "
                 f"from {memory.created:%Y-%m-%d}: shorten it, or leave it",
             )
@@ -82,7 +79,7 @@ def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) ->
             yield propose(
                 ProposalKind.OUTDATED_SCHEMA,
                 [item, *known],
-                _short(item),
+                headline_of(item),
                 f"none of its {number(len(known))} pieces of evidence is current any more",
             )
 
@@ -90,7 +87,8 @@ def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) ->
 def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """The same subject, predicate and object in several facts: a schema item is proposed.
 
-    Only stores that hold schema items are looked at.
+    Episodes that name one of these facts count as well; two facts are needed. Only stores that
+    hold schema items are looked at.
     """
     items = [memory for memory in memories if memory.kind == "schema"]
     if not items:
@@ -100,9 +98,14 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
     for memory in memories:
         if memory.kind == "fact" and memory.status in CURRENT:
             groups[" ".join(sorted(words_of(memory.content)))].append(memory)
-    for group in groups.values():
-        words = words_of(group[0].content)
-        if len(group) < context.settings.pattern_repeats or not words:
+    episodes = _by_fact(memories)
+    for facts in groups.values():
+        words = words_of(facts[0].content)
+        if len(facts) < _FEWEST_FACTS or not words:
+            continue
+        told = {one.ref: one for fact in facts for one in episodes[fact.id]}
+        group = [*facts, *told.values()]
+        if len(group) < context.settings.pattern_repeats:
             continue
         if any(len(words & seen) >= 0.6 * len(words) for seen in known):
             continue
@@ -118,7 +121,23 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
         yield propose(
             ProposalKind.PATTERN,
             group,
-            f"propose: {_short(group[0])}",
-            f"{number(len(group))} facts say the same; they become its evidence",
+            f"propose: {headline_of(group[0])}",
+            f"{number(len(facts))} facts say the same{_and_episodes(len(told))}; "
+            "they become its evidence",
             [Change(Act.ADD, group[0].store, "", fields)],
         )
+
+
+def _by_fact(memories: Sequence[Memory]) -> defaultdict[str, list[Memory]]:
+    """Id of a fact -> the episodes that name it."""
+    found: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        if memory.kind == "episode" and memory.status in CURRENT:
+            for link in memory.links:
+                found[link.target].append(memory)
+    return found
+
+
+def _and_episodes(count: int) -> str:
+    plural = "" if count == 1 else "s"
+    return f", {number(count)} episode{plural} with them" if count else ""

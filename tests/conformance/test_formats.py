@@ -9,9 +9,9 @@ import pytest
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing import WritableStoreConformance
+from memtui.testing.fixtures import memories, open_library, sample
 from memtui.testing.hostile_text_tests import FEWEST, editable
 from memtui.testing.hostile_values import ALL
-from memtui.testing.samples import memories, open_library, sample
 from tests.long_run import count
 
 SHARE = count(3, 1)

@@ -24,7 +24,7 @@ from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
-from memtui.tui.controllers.detail import REST
+from memtui.tui.controllers.viewing import REST
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

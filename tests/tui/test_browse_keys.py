@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from memtui.paths import bundled_folder
 from memtui.query import parse_query
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.help import HelpScreen
@@ -315,6 +317,16 @@ async def test_statistics_filter(root: Path) -> None:
         assert on.browse.view.chips.conditions[0].field == "type"
         await on.press("enter")
         assert not on.browse.view.is_filtered
+
+
+async def test_the_statistics_pane_says_where_a_load_limit_cuts(tmp_path: Path) -> None:
+    shutil.copytree(bundled_folder("sample-data") / "claude-code", tmp_path / "store")
+    async with stage(tmp_path / "store", (160, 45)) as on:
+        await on.press("5", "+")
+        facts = {row.words: row.fact for row in on.browse.statistics.rows if row.fact}
+        assert facts["home/marit/src/chime-control: MEMORY.md"] == "cut at line 201"
+        assert facts["agents/bell-reviewer: MEMORY.md"] == "3%"
+        assert "cut at line 201" in on.text()
 
 
 async def test_the_timeline_filters_and_changes_its_unit(root: Path) -> None:

@@ -164,7 +164,7 @@ async def test_marks_are_changed_with_one_question_and_one_undo(tmp_path: Path) 
         refs = [memory.ref for memory in on.browse.marked_memories()]
         assert len(refs) == 3
         await on.keys("d")
-        assert "retire 3 memories" in on.text()
+        assert "Retire 3 memories" in on.text()
         await on.keys("enter")
         assert {on.memory(ref).status for ref in refs} <= {"retired", "superseded"}
         assert not on.browse.memories.marked

@@ -21,8 +21,8 @@ from memtui.tui.dialogs import edit_form
 from memtui.tui.dialogs.copy import CopyScreen
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.export import ExportScreen
 from memtui.tui.dialogs.import_ import ImportScreen
+from memtui.tui.dialogs.transfer import ExportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.widgets.text_inputs import TextInput
 

@@ -93,7 +93,7 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await on.sees("Its folder")
         assert str(items.parent)[:12] in on.text()  # the rest is wrapped at any letter
         await on.press("r")
-        await on.sees("restore: items.json")
+        await on.sees("Restore: items.json")
         await on.press("enter")
         assert items.read_text() == whole
         for _ in range(100):

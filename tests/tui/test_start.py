@@ -13,6 +13,8 @@ HEAVY = (
     "sqlite3",
     "yaml",
     "memtui.library",
+    "memtui.stores.base",
+    "memtui.insight.activity",
     "memtui.tui.dialogs.dialog",
 )
 """Each takes a good part of the time to the first paint; they are loaded when first used."""

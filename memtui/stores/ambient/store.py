@@ -1,23 +1,29 @@
-"""One Ambient memory folder as a store: what to read, and how each project reads."""
+"""One Ambient memory folder as a store: what to read, and how each project reads.
+
+The block of a project's and a branch's events for a prompt is built as `formatMemoryForPrompt` does
+(src/memory/store.ts:197-227): the last events of project.json that are not low, then the last of
+the branch, in the order of the files. A file that was idle for 90 days counts as absent. Times are
+shown in the zone of `now`, as JavaScript does in the local one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import file_stamp
 from memtui.stores.ambient import editing, layout
 from memtui.stores.ambient.project_files import EventContext, EventRules, ProjectFiles
-from memtui.stores.ambient.records import events, read_legacy, read_project
-from memtui.stores.ambient.session_block import session_blocks
+from memtui.stores.ambient.records import EventFile, Project, events, read_legacy, read_project
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import FileStore
+from memtui.stores.json_file import NamedRecord
 from memtui.stores.scanning import FoundShard, LastRead
-from memtui.stores.session_start import LoadedText
+from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import to_milliseconds, utc_now
+from memtui.stores.values import from_milliseconds, text_of, to_milliseconds, utc_now
 
 ONE_ACTION = 60_000
 """Milliseconds within which plans count as those of one action."""
@@ -102,3 +108,92 @@ def _marked_once(edits: Sequence[Edit]) -> list[Edit]:
             seen.add(edit)
         found.append(edit)
     return found
+
+
+PROJECT_EVENTS = 10
+"""Events of project.json that are taken, without low ones (store.ts:207)."""
+TASK_EVENTS = 15
+"""Events of the branch that are taken (store.ts:218)."""
+LOADED = (
+    f"the last {PROJECT_EVENTS} events of the project that are not low and the last {TASK_EVENTS} "
+    "of the branch (src/memory/store.ts:197)"
+)
+
+
+def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterator[LoadedText]:
+    """The block of each project and branch.
+
+    Args:
+        root: The store's root.
+        label: The store's label, the first part of every ref.
+        entity: `project/branch`, or a project for all its branches; empty for all.
+        now: The time of the session, in the zone in which times are shown.
+    """
+    for found in layout.projects(root):
+        if isinstance(found, Unreadable):
+            continue
+        project, _ = read_project(root, found.key, found.files)
+        names = (project.path, project.key)
+        rest = next((entity[len(n) :] for n in names if f"{entity}/".startswith(f"{n}/")), None)
+        if entity and rest is None:
+            continue
+        branches = [f for f in project.files if not f.is_project and not f.is_archived]
+        wanted: list[EventFile | None] = []
+        wanted += [f for f in branches if not rest or rest == f"/{f.branch}"]
+        for branch in wanted or [None]:
+            block = _block(project, branch, label, now)
+            if block is not None:
+                yield block
+
+
+def _block(
+    project: Project, branch: EventFile | None, label: str, now: datetime
+) -> LoadedText | None:
+    own = next((file for file in project.files if file.is_project), None)
+    text = ""
+    entries: list[LoadedEntry] = []
+
+    def add(heading: str, records: Sequence[NamedRecord]) -> None:
+        nonlocal text
+        text += heading
+        for record in records:
+            line = f"\n- {text_of(record.value.get('content'))}"
+            line += f" ({text_of(record.value.get('type'))}, {_age(record, now)})"
+            entries.append(
+                LoadedEntry(f"{label}:{record.id}", len(text) + 1, len(text) + len(line))
+            )
+            text += line
+
+    if own is not None and _is_read(own, now) and own.records:
+        kept = [r for r in own.records if r.value.get("importance") != "low"]
+        add(f"[Project: {project.name}]", kept[-PROJECT_EVENTS:])
+    if branch is not None and _is_read(branch, now) and branch.records:
+        add(f"{chr(10) * 2 if text else ''}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
+    if not text:
+        return None
+    title = project.path if branch is None else f"{project.path}/{branch.branch}"
+    file = "" if own is None else str(own.file.path)
+    return LoadedText(title, text, file, entries=tuple(entries), is_of_entity=True, note=LOADED)
+
+
+def _is_read(file: EventFile, now: datetime) -> bool:
+    return file.expires is None or file.expires >= now
+
+
+def _age(record: NamedRecord, now: datetime) -> str:
+    """As `formatTimeAgo` (store.ts:964): minutes, hours, or from a day on the date."""
+    time = from_milliseconds(record.value.get("timestamp"))
+    if time is None:
+        return "Invalid Date Invalid Date"
+    minutes = (now - time) // timedelta(minutes=1)
+    if minutes < 60:
+        return f"{minutes}m ago"
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h ago"
+    local = time.astimezone(now.tzinfo)
+    half = "AM" if local.hour < 12 else "PM"
+    clock = f"{local.hour % 12 or 12}:{local:%M} {half}"
+    return f"{_MONTHS[local.month - 1]} {local.day} {clock}"
+
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

@@ -12,7 +12,10 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.claude_code.store", "ClaudeCodeStore"),
     configured=configured_folders,
+    upkeep=lazy_function("memtui.stores.claude_code.rules", "upkeep_rules"),
     transfer=TransferSupport(
+        place_facts=lazy_function("memtui.stores.claude_code.store", "place_facts"),
+        local_keys=("transcript",),
         convert=lazy_function("memtui.stores.claude_code.importing", "convert"),
     ),
 )

@@ -28,7 +28,7 @@ from typing import Any
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, folders_in, has_entry, list_folder
+from memtui.stores.scanning import Entry, folders_in, has_entry, list_folder, read_place_facts
 
 INDEX = "MEMORY.md"
 SUFFIX = ".md"
@@ -65,8 +65,25 @@ def detect(path: Path) -> Path | None:
     return next((each for each in (path, path / "memory") if is_memory_folder(each)), None)
 
 
+CONFIG, PROJECT, MEMORY = "config", "project", "memory"
+"""The kinds of folder, as the facts of a restored store have them."""
+
+
+def kind_of(folder: Path) -> str:
+    """Which kind of folder it is; "" if it is none."""
+    kinds = ((CONFIG, is_config), (PROJECT, is_project), (MEMORY, is_memory_folder))
+    return next((name for name, fits in kinds if fits(folder)), "")
+
+
+def _was(kind: str, folder: Path) -> bool:
+    """Whether it is restored from a folder of this kind, whatever the folders above are called."""
+    return read_place_facts(folder).get("kind") == kind
+
+
 def is_config(folder: Path) -> bool:
     """Whether it is a folder of settings that holds memories."""
+    if _was(CONFIG, folder):
+        return True
     if has_entry(folder / "projects", _holds_memory):
         return True
     if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
@@ -82,6 +99,8 @@ def _holds_memory(project: Entry) -> bool:
 def is_project(folder: Path) -> bool:
     """Whether it is a project with memories, or a repository with a CLAUDE.md."""
     own = folder / ".claude"
+    if _was(PROJECT, folder):
+        return True
     if is_config(own):
         return False
     if _has_markdown(own / "memory") or _has_agents(own):
@@ -104,6 +123,8 @@ def _has_markdown(folder: Path) -> bool:
 def is_memory_folder(folder: Path) -> bool:
     """Whether it is a memory folder: where one lies, or an index of files beside it."""
     index = folder / INDEX
+    if _was(MEMORY, folder):
+        return True
     if folder.name == "memory" and folder.parent.parent.name == "projects":
         return _has_markdown(folder)
     if not os.path.isfile(index) or any(os.path.exists(folder / n) for n in _OTHER_PROGRAMS):
@@ -181,13 +202,17 @@ def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolde
         for name, path in _folders(projects, root, faults):
             if os.path.isdir(path / "memory"):
                 yield MemoryFolder(f"projects/{name}/memory", path / "memory", "project", name)
-    base = "" if os.path.isdir(projects) or root.name == ".claude" else ".claude/"
+    base = "" if _has_settings(root) else ".claude/"
     if base and os.path.isdir(root / ".claude" / "memory"):
         yield MemoryFolder(".claude/memory", root / ".claude" / "memory", "own", root.name)
     for agents in AGENTS:
         if os.path.isdir(root / base / agents):
             for name, path in _folders(root / base / agents, root, faults):
                 yield MemoryFolder(f"{base}{agents}/{name}", path, "agent", name)
+
+
+def _has_settings(root: Path) -> bool:
+    return root.name == ".claude" or os.path.isdir(root / "projects") or _was(CONFIG, root)
 
 
 def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tuple[str, Path]]:
@@ -211,7 +236,7 @@ def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
     """The instruction files that are read at every start, relative to the root, if they exist."""
     if any(folder.key == "." for folder in folders):
         return []
-    in_config = os.path.isdir(root / "projects") or root.name == ".claude"
+    in_config = _has_settings(root)
     names = [n for n in (IN_CONFIG if in_config else IN_PROJECT) if os.path.lexists(root / n)]
     rules = RULES[0] if in_config else RULES[1]
     if os.path.isdir(root / rules):
@@ -247,7 +272,9 @@ class ProjectPaths:
         """The path from the home folder, else from `/`; the slug itself if it is not known."""
         path = self.of(slug)
         if not path:
-            return slug
+            known = read_place_facts(self._root).get("entities")
+            former = known.get(slug) if isinstance(known, dict) else None
+            return former if isinstance(former, str) and former.isprintable() and former else slug
         home = f"{self._root.parent}/"
         return path.removeprefix(home).strip("/") or slug
 

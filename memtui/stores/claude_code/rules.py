@@ -19,6 +19,7 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.markdown_items import MarkdownItem
+from memtui.stores.upkeep_rules import UpkeepRules
 
 LOADED_LINES = 200
 LOADED_BYTES = 25_000
@@ -166,3 +167,9 @@ def imports_in(text: str) -> list[str]:
     found = (match.rstrip(".") for match in _IMPORT.findall(_CODE.sub("", text)))
     paths = (path for path in found if "/" in path or "." in path)
     return list(dict.fromkeys(paths))[:MOST_IMPORTS]
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying: a `[[name]]` may name a topic that is still to be written, by the
+    program's own instructions (formats page); a line of the index and `[text](file)` may not."""
+    return UpkeepRules(is_forward=lambda link: link.relation == "mentions")

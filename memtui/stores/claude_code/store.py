@@ -2,24 +2,29 @@
 
 The files of a folder are read together: the index says which topic files are found at all, and
 topic files link to each other.
+
+When a session starts, Claude Code loads instruction files and the head of MEMORY.md.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
+from memtui.model import Memory
 from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.claude_code import editing
 from memtui.stores.claude_code.layout import (
+    INDEX,
     INSTRUCTIONS,
     MemoryFolder,
     ProjectPaths,
     instruction_names,
+    kind_of,
     markdown_files,
     memory_folders,
 )
@@ -31,12 +36,23 @@ from memtui.stores.claude_code.records import (
     read_folder,
     time_of_change,
 )
-from memtui.stores.claude_code.rules import DEEPEST_IMPORT, imports_in
-from memtui.stores.claude_code.session_context import loaded_texts
+from memtui.stores.claude_code.rules import (
+    DEEPEST_IMPORT,
+    LOADED_BYTES,
+    LOADED_LINES,
+    counted_lines,
+    imports_in,
+)
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import LoadedText
+from memtui.stores.session_start import (
+    LimitUse,
+    LoadedEntry,
+    LoadedText,
+    LoadLimit,
+    limit_uses,
+)
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -46,6 +62,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
 
     format = "claude-code"
     acts = editing.ACTS
+    rescans = True  # a file may have come to a folder, or an import to a file
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
@@ -54,6 +71,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         """The memory folders of the last scan by the key of their shard: to read one, the others
         are not listed again."""
         self._imports: dict[str, LastRead[list[str]]] = {}
+
+    def take_rules(self, other: ClaudeCodeStore) -> None:
+        """Read as this other store is read; for a copy of some of its files."""
+        self._paths = other._paths
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
         folders = {self._entity(each): each for each in memory_folders(self.root, [])}
@@ -73,11 +94,6 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
                 mark = file_stamp([*files, folder.transcripts])
                 yield FoundShard(folder.key, tuple(files), mark)
         yield from faults
-
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """As a scan has them: a file may have come to a folder, or an import to a file."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         if shard.key == INSTRUCTIONS:
@@ -102,6 +118,15 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
         return tuple(loaded_texts(self.root, folders, memories, entity))
+
+    def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
+        """Of every MEMORY.md."""
+        return limit_uses(self.label, self.session_start(view, "", now))
+
+    def entities(self) -> dict[str, str]:
+        """The entity of each project by its slug."""
+        folders = memory_folders(self.root, [])
+        return {each.name: self._entity(each) for each in folders if each.kind == "project"}
 
     def _entity(self, folder: MemoryFolder) -> str:
         if folder.kind == "project":
@@ -169,3 +194,76 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
             pairs = [(IMPORTS, id) for id in inside]
             memories.append(instruction_memory(document, pairs, self.label, outside))
         return Reading(tuple(memories), tuple(faults))
+
+
+LIMIT = LoadLimit(
+    lines=LOADED_LINES,
+    bytes=LOADED_BYTES,
+    source="Claude Code: 200 lines or 25,000 bytes of MEMORY.md, whichever comes first",
+)
+
+
+def loaded_texts(
+    root: Path, folders: Iterable[tuple[str, MemoryFolder]], memories: Sequence[Memory], entity: str
+) -> Iterator[LoadedText]:
+    """The texts in the order in which they are loaded.
+
+    Args:
+        root: of the store.
+        folders: entity and memory folder.
+        memories: of the store, as they were last read.
+        entity: of the session; empty: the index of every folder.
+    """
+    for memory in memories:
+        if memory.entity == INSTRUCTIONS:
+            note = "instruction files and their imports are read whole at every start"
+            entry = LoadedEntry(memory.ref, 0, len(memory.content))
+            yield LoadedText(
+                memory.id, memory.content, memory.origin.file, entries=(entry,), note=note
+            )
+    for name, folder in folders:
+        if entity in ("", name):
+            try:
+                text = decode(read_bytes(folder.path / INDEX, root))
+            except UnreadableFile:
+                continue
+            yield _index_text(name, str(folder.path / INDEX), text, memories)
+
+
+def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -> LoadedText:
+    """The index without frontmatter and comments, with the place of each item in it."""
+    offsets: dict[int, int] = {}
+    parts: list[str] = []
+    size = 0
+    for number, line in counted_lines(text):
+        offsets[number] = size
+        parts.append(f"{line}\n")
+        size += len(line) + 1
+    counted = "".join(parts)
+    if not text.endswith("\n"):
+        counted = counted.removesuffix("\n")
+    entries = []
+    for memory in memories:
+        first = memory.origin.line or 0
+        if memory.origin.file == file and first in offsets:
+            after = first + memory.content.count("\n") + 1
+            end = offsets.get(after, len(counted))
+            entries.append(LoadedEntry(memory.ref, offsets[first], min(end, len(counted))))
+    entries.sort(key=lambda entry: entry.start)
+    title = f"{entity}: {INDEX}"
+    note = "frontmatter and comments do not count; the rest is not loaded"
+    return LoadedText(
+        title,
+        counted,
+        file,
+        limit=LIMIT,
+        entries=tuple(entries),
+        note=note,
+        lines=tuple(offsets),
+    )
+
+
+def place_facts(store: ClaudeCodeStore) -> dict[str, object]:
+    """Which kind of folder it is, and the projects, which the transcripts beside them tell."""
+    kind = kind_of(store.root)
+    return {"kind": kind, "entities": store.entities()} if kind else {}

@@ -13,6 +13,6 @@ FORMAT = Format(
     open=lazy_function("memtui.stores.codex.store", "CodexStore"),
     transfer=TransferSupport(
         belongings=("raw_memories.md",),
-        convert=lazy_function("memtui.stores.codex.importing", "convert"),
+        convert=lazy_function("memtui.stores.codex.editing", "convert"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Plan new notes, changes of notes, and requests for changes of what Codex consolidated.
+"""Plan new notes, changes and imports of notes, and requests to change what Codex consolidated.
 
 Codex rewrites its files, so memtui writes only ad-hoc notes; the next consolidation takes every
 note as binding (source: formats page of Codex).
@@ -12,11 +12,19 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import check_unchanged, content_of, word_of
-from memtui.stores.codex.importing import plan_import
 from memtui.stores.codex.layout import NOTES, SUFFIX, is_note
 from memtui.stores.codex.records import PENDING, STATUS
 from memtui.stores.codex.rules import asking_note
-from memtui.stores.importing import is_import
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import (
+    is_import,
+    lost_fields,
+    lost_kind,
+    short_hash,
+    sidecar_values,
+    slug,
+    text_with_title,
+)
 from memtui.stores.markdown import outline
 from memtui.stores.markdown_documents import (
     edit_document,
@@ -26,7 +34,7 @@ from memtui.stores.markdown_documents import (
     planned_text,
 )
 from memtui.stores.plan_context import ActionSupport, PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, plan_one, planned_before
+from memtui.stores.plans import SIDECAR_ACTS, plan_duplicate, plan_one, planned_before
 
 LONGEST_SLUG = 40
 _NOTE_KEY = "request"
@@ -162,3 +170,44 @@ ACTS = ActionSupport(
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,
 )
+
+
+def plan_import(change: Change, context: PlanContext) -> Plan:
+    """Plan the import of one note. Raises Refused."""
+    path = str(change.fields["id"])
+    if not is_note(path) or not path.endswith(SUFFIX) or path.count("/") != NOTES.count("/") + 1:
+        raise Refused("Codex writes this file itself; only notes are added", where=path)
+    if (context.root / path).exists():
+        return plan_duplicate(change, "a note of this name")
+    whole = change.fields.get("document")
+    text = whole if isinstance(whole, str) else content_of(change)
+    edits: tuple[Edit, ...] = (
+        TextEdit(str(new_file(context.root, path)), None, text),
+        *context.entry_edits(path, path, **sidecar_values(change)),
+    )
+    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a note that asks Codex to remember it."""
+    text = text_with_title(memory).strip()
+    if memory.entity:
+        text = f"{text}\n\nThis is about {memory.entity}."
+    stamp = f"{memory.created:%Y-%m-%dT%H-%M-%S}" if memory.created else "imported"
+    name = slug(memory.headline)[:40].strip("-_") or "memory"
+    fields = {
+        "id": f"{NOTES}/{stamp}-{name}-{short_hash(memory.ref, 6)}{SUFFIX}",
+        "content": f"{text}\n",
+        "entity": "ad_hoc",
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+    }
+    lost: tuple[str, ...] = ()
+    if memory.entity and memory.entity != "ad_hoc":
+        lost = ("entity (stands in the text)",)
+    if memory.status != "active":
+        lost += (f"status {memory.status} (becomes active)",)
+    lost += lost_kind(memory, "note")
+    names = ("type", "updated", "importance", "confidence", "source")
+    lineage = ("supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*lost, *lost_fields(memory, *names, *lineage)))

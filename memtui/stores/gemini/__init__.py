@@ -12,6 +12,6 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.gemini.store", "GeminiStore"),
     transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.gemini.importing", "convert"),
+        convert=lazy_function("memtui.stores.gemini.editing", "convert"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Plan changes of items, and decide on patches of the inbox."""
+"""Plan changes and imports of items, and decide on patches of the inbox."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.change_validation import check_unchanged
-from memtui.stores.gemini.importing import plan_import
-from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, target_of
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH
 from memtui.stores.gemini.rules import apply_patch, parse_patch
-from memtui.stores.importing import is_import
+from memtui.stores.importing import extra_in, is_import, text_with_title
+from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
 from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
 from memtui.stores.markdown_documents import planned_text
-from memtui.stores.markdown_lists import parse_item_file
+from memtui.stores.markdown_lists import SECTION, parse_item_file
 from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import SIDECAR_ACTS, plan_one
 from memtui.stores.sidecar import kept_value
@@ -123,3 +124,28 @@ ACTS = ActionSupport(
     shard_of=_shard_of,
     not_on=_not_on,
 )
+
+
+def plan_import(change: Change, context: ListContext) -> Plan:
+    """Plan the import of one item. Raises Refused."""
+    extra = extra_in(change)
+    path, _, item = str(change.fields["id"]).partition("#")
+    if CONVERTED in extra:
+        path, item = GLOBAL, "new"
+    if not is_note(path) or not item:
+        raise Refused("this is no place for a memory", where=path)
+    file = context.open_list(path, context.view)
+    return plan_listed_import(change, context, file, str(extra.get(SECTION) or ""))
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a bullet of GEMINI.md, which begins with its entity."""
+    text = text_with_title(memory).strip()
+    if memory.entity and memory.entity != "global" and memory.entity not in text:
+        text = f"{memory.entity}: {text}"
+    found = convert_to_text(memory, "global", content=text)
+    fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: ADDED}}
+    lost = found.lost
+    if memory.entity and memory.entity != "global":
+        lost = ("entity (becomes global; it stands in the text)", *lost)
+    return ConvertedMemory(fields, lost)

@@ -14,6 +14,6 @@ FORMAT = Format(
     configured=profile_folders,
     transfer=TransferSupport(
         belongings=("config.yaml", "memories/*.lock"),
-        convert=lazy_function("memtui.stores.hermes.importing", "convert"),
+        convert=lazy_function("memtui.stores.hermes.editing", "convert"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Plan changes of entries, within the limits of Hermes."""
+"""Plan changes and imports of entries, within the limits of Hermes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import Refused
+from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.hermes.importing import plan_import
+from memtui.stores.format import ConvertedMemory
 from memtui.stores.hermes.records import FILES, listed_entries
 from memtui.stores.hermes.rules import DELIMITER, parse_entries, size_of
-from memtui.stores.importing import is_import
+from memtui.stores.importing import is_import, text_with_title
+from memtui.stores.listed_importing import convert_to_text, plan_listed_import
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
@@ -114,3 +116,25 @@ ACTS = ActionSupport(
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=listed_texts.not_on,
 )
+
+
+_OF_USER = frozenset({"user", "preference", "identity", "person"})
+
+
+def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
+    """Plan the import of one entry. Raises Refused."""
+    return plan_listed_import(change, context, file, "")
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to an entry, which begins with its entity, as one file holds them all."""
+    is_of_user = memory.type.lower() in _OF_USER or memory.entity in _OF_USER
+    text = text_with_title(memory).strip()
+    if memory.entity and memory.entity not in FILES and memory.entity not in text:
+        text = f"{memory.entity}: {text}"
+    entity = "user" if is_of_user else "memory"
+    found = convert_to_text(memory, entity, content=text)
+    if memory.entity and memory.entity != entity:
+        lost = (f"entity (becomes {entity}; it stands in the text)", *found.lost)
+        return ConvertedMemory(found.fields, lost)
+    return found

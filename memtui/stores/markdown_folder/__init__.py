@@ -22,7 +22,10 @@ FORMAT = Format(
     fallback=plain_folder,
     program=lambda root: profile_of(root).title,
     profiles=tuple(PROFILES),
+    upkeep=lazy_function("memtui.stores.markdown_folder.rules", "upkeep_rules"),
     transfer=TransferSupport(
+        belongings=("*.md", ".obsidian/app.json"),
         convert=lazy_function("memtui.stores.markdown_folder.importing", "convert"),
+        place_facts=lazy_function("memtui.stores.markdown_folder.store", "place_facts"),
     ),
 )

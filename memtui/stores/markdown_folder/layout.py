@@ -22,11 +22,12 @@ from memtui.stores.markdown_folder.rules import (
     BASIC,
     MEMFS,
     PLAIN,
+    PROFILES,
     SERENA,
     VAULT,
     Profile,
 )
-from memtui.stores.scanning import Entry, has_entry, list_folder
+from memtui.stores.scanning import Entry, has_entry, list_folder, read_place_facts
 
 FEWEST_OF_BANK = 2
 """Files of a memory bank that must be there."""
@@ -63,9 +64,15 @@ def _holds_notes(entry: Entry) -> bool:
 
 
 def profile_of(folder: Path) -> Profile:
-    """The profile whose mark the folder has; plain if it has none."""
+    """The profile whose mark the folder has; plain if it has none.
+
+    A restored folder has the profile it had, because its mark may be the name of a folder above.
+    """
     if not os.path.isdir(folder):
         return PLAIN
+    former = PROFILES.get(str(read_place_facts(folder).get("profile")))
+    if former is not None:
+        return former
     if folder.name == "memories" and folder.parent.name == ".serena":
         return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
     if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= FEWEST_OF_BANK:

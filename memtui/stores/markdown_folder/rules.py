@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memtui.files.frontmatter import BadYaml, read_yaml
+from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
 from memtui.stores.text_names import text_key
+from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import texts_of
 
 
@@ -151,9 +152,37 @@ def relations(body: str) -> list[tuple[str, str, str]]:
     return found
 
 
+# ---- Letta's memfs ------------------------------------------------------------------------------
+
+MEMFS_KEYS = ("description", "read_only", "limit")
+"""Keys that Letta's pre-commit hook knows (PRE_COMMIT_HOOK_SCRIPT of letta-ai/letta-code)."""
+_CHECKED = re.compile(r"(memory/)?(system|reference)/.*\.md", re.DOTALL)
+"""Paths of the notes that the hook looks at."""
+
+
+def memfs_fault(path: str, text: str) -> str:
+    """Why Letta's hook refuses to commit a note with this text; "" if it does not."""
+    if not _CHECKED.fullmatch(path):
+        return ""
+    try:
+        front = parse(text)
+    except BadYaml:
+        front = {}
+    if split(text).front is None or not front:
+        return "Letta demands frontmatter with a description"
+    unknown = [str(key) for key in front if key not in MEMFS_KEYS]
+    if unknown:
+        return f"Letta refuses the frontmatter key {unknown[0][:40]!r}"
+    said = front.get("description")
+    is_empty = said is None or not str(said).strip()
+    return "Letta demands a description that is not empty" if is_empty else ""
+
+
 # ---- Serena -------------------------------------------------------------------------------------
 
 _REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
+READ_ONLY, IGNORED = "read_only_memory_patterns", "ignored_memory_patterns"
+"""Keys of Serena's settings of a project."""
 MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3
 
 
@@ -169,6 +198,11 @@ class NamePatterns:
     read_only: tuple[re.Pattern[str], ...] = ()
     ignored: tuple[re.Pattern[str], ...] = ()
     fault: str = field(default="", compare=False)
+
+    def settings(self) -> dict[str, list[str]]:
+        """As `patterns_in` reads them; empty if there are none."""
+        pairs = ((READ_ONLY, self.read_only), (IGNORED, self.ignored))
+        return {key: [each.pattern for each in found] for key, found in pairs if found}
 
     def is_read_only(self, name: str) -> bool:
         return any(pattern.match(name) for pattern in self.read_only)
@@ -186,10 +220,14 @@ def parse_patterns(text: str) -> NamePatterns:
         value: Mapping[str, Any] = read_yaml(text)
     except BadYaml as error:
         return NamePatterns(fault=f"it is not valid YAML: {error}")
+    return patterns_in(value)
+
+
+def patterns_in(value: Mapping[str, Any]) -> NamePatterns:
+    """The patterns in settings that have been read."""
     faults: list[str] = []
     read_only, ignored = (
-        tuple(_compiled(texts_of(value.get(f"{key}_memory_patterns")), faults))
-        for key in ("read_only", "ignored")
+        tuple(_compiled(texts_of(value.get(key)), faults)) for key in (READ_ONLY, IGNORED)
     )
     return NamePatterns(read_only, ignored, "; ".join(faults[:3]))
 
@@ -206,3 +244,9 @@ def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern
             yield re.compile(pattern)
         except re.error as error:
             faults.append(f"the pattern {pattern[:40]!r} is wrong: {error}")
+
+
+def upkeep_rules(_store: object) -> UpkeepRules:
+    """The rules for tidying: a relation or `[[name]]` may name a note that is still to be written
+    (basic-memory, docs/NOTE-FORMAT.md: forward references); the path of a file may not."""
+    return UpkeepRules(is_forward=lambda link: not link.target.endswith(".md"))

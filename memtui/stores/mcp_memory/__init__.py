@@ -13,6 +13,6 @@ FORMAT = Format(
     open=lazy_function("memtui.stores.mcp_memory.store", "McpMemoryStore"),
     configured=configured_files,
     transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.mcp_memory.importing", "convert"),
+        convert=lazy_function("memtui.stores.mcp_memory.editing", "convert"),
     ),
 )

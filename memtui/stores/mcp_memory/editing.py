@@ -1,4 +1,4 @@
-"""Plan changes of observations, entities and relations."""
+"""Plan changes and imports of observations, entities and relations."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import insert_record, put_member, remove_records, replace_record
 from memtui.files.json.style import Spelling
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.change_validation import changed_values, word_of
-from memtui.stores.importing import is_import
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import extra_in, is_import
+from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
@@ -21,7 +23,6 @@ from memtui.stores.listed_texts import (
     list_handlers,
     plan_listed_add,
 )
-from memtui.stores.mcp_memory.importing import plan_import
 from memtui.stores.mcp_memory.records import (
     SHARD,
     entity_notes,
@@ -38,7 +39,7 @@ from memtui.stores.mcp_memory.rules import (
     parse_graph,
 )
 from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import plan_one, plan_sidecar_act, requested_link
+from memtui.stores.plans import plan_duplicate, plan_one, plan_sidecar_act, requested_link
 from memtui.stores.sidecar import Sidecar
 
 DEFAULT_TYPE = "concept"
@@ -238,3 +239,25 @@ ACTS = ActionSupport(
     shard_of=lambda _: SHARD,
     not_on=_not_on,
 )
+
+
+def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
+    """Plan the import of one observation. Raises Refused."""
+    entity = str(change.fields.get("entity") or "").strip()
+    if not entity:
+        raise Refused("an observation belongs to an entity", where=str(change.fields["id"]))
+    if change.fields.get("kind") == "note" and "only_in_relations" in extra_in(change):
+        return plan_duplicate(change, "an entity without observations")
+    plan = plan_listed_import(change, context, file, entity)
+    known = file.entity(entity) if isinstance(file, GraphFile) else None
+    type = str(change.fields.get("type") or "")
+    is_written = any(isinstance(edit, TextEdit) for edit in plan.edits)
+    if is_written and CONVERTED in extra_in(change) and known is not None and type:
+        has_other = known.text("entityType") != type
+        return replace(plan, lost=("type (the entity has another)",) if has_other else ())
+    return plan
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to an observation of its entity, or of its store if it has none."""
+    return convert_to_text(memory, memory.entity or memory.store, type=memory.type)

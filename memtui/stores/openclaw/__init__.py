@@ -13,6 +13,7 @@ FORMAT = Format(
     open=lazy_function("memtui.stores.openclaw.store", "OpenClawStore"),
     configured=agent_workspaces,
     transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.openclaw.importing", "convert"),
+        belongings=("memory/.dreams/*", "memory/audit/*"),
+        convert=lazy_function("memtui.stores.openclaw.editing", "convert"),
     ),
 )

@@ -194,9 +194,15 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
 def upkeep_rules(_store: object) -> UpkeepRules:
     """The rules for tidying facts."""
     return UpkeepRules(
+        merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",
+        subjects=lambda memory: (f"{memory.extra.get('s')}\0{memory.extra.get('p')}",),
         contradicts=_contradicts,
         contradiction_source="memtui: one subject and predicate, two objects",
     )
+
+
+def _is_measured(memory: Memory) -> bool:
+    return _NUMBER.fullmatch(text_of(memory.extra.get("o"))) is not None
 
 
 def _contradicts(older: Memory, newer: Memory) -> str:
@@ -207,6 +213,6 @@ def _contradicts(older: Memory, newer: Memory) -> str:
         return ""
     if text_of(old.get("o")).strip().casefold() == text_of(new.get("o")).strip().casefold():
         return ""
-    if all(_NUMBER.fullmatch(text_of(value.get("o"))) for value in (old, new)):
+    if _is_measured(older) and _is_measured(newer):
         return ""  # measurements of different days
     return f"both say what {text_of(new.get('s'))} {text_of(new.get('p'))}, and differ"

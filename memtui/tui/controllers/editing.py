@@ -1,20 +1,35 @@
-"""Creates the controllers that write; they share one `ChangeWorker`."""
+"""Creates the controllers that write; they share one `ChangeWorker`.
+
+Unsaved drafts of an earlier session are announced at the start and reopened in their forms.
+"""
 
 from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from memtui import text
+from memtui.files import form_drafts
+from memtui.tui import key_bindings
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.controllers.forms import FormActions
+from memtui.tui.controllers.selection import Selection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from memtui.files.form_drafts import FormDraft
+    from memtui.tui.actions import ActionHandlers
+    from memtui.tui.screen_interface import ScreenInterface
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from memtui import text
-from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions
 from memtui.tui.controllers.context import ContextActions
-from memtui.tui.controllers.drafts import DraftActions
-from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.repair import RepairActions
 from memtui.tui.controllers.review import ReviewActions
-from memtui.tui.controllers.selection import Selection
 from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -22,6 +37,7 @@ if TYPE_CHECKING:
     from memtui.errors import ForeignOwner
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
+
 
 _WITHOUT_MEMORY = frozenset({"new"})
 """Actions that are about no memory in particular."""
@@ -97,3 +113,89 @@ class EditingControllers:
             ConfirmDialog("Change the owner of the file?", said, replies, "do not save"),
             lambda answer: answered(answer is not None),
         )
+
+
+SHOWN = 50
+"""Cells of a draft's text in a toast or a list."""
+
+
+class DraftActions:
+    """Carries out the action that opens a draft."""
+
+    def __init__(
+        self,
+        screen: ScreenInterface,
+        writer: ChangeWorker,
+        selection: Selection,
+        forms: FormActions,
+    ) -> None:
+        self._screen = screen
+        self._writer = writer
+        self._selection = selection
+        self._forms = forms
+        self._drafts: list[tuple[Path, FormDraft]] = []
+
+    def handlers(self) -> ActionHandlers:
+        return {"drafts": self._open}
+
+    def refusal(self) -> str:
+        """Why there is none to open; empty when there is."""
+        return self._selection.can_write() or ("" if self._drafts else "no draft is left")
+
+    def begin(self) -> None:
+        """Everything has been read: say what was left unsaved."""
+        if self._look():
+            newest = self._drafts[0][1]
+            more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
+            keys = key_bindings.press(self._screen.app.key_overrides, ("drafts", "to open it"))
+            self._screen.app.notify(
+                f"“{_words(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
+                title="A draft was not saved",
+                severity="warning",
+                timeout=15,
+            )
+            self._screen.update_keys()
+
+    def _look(self) -> bool:
+        state, library = self._screen.app.launch.state, self._writer.library
+        if state is None or library is None:
+            return False
+        roots = [store.root for store in library.stores if not store.read_only]
+        self._drafts = form_drafts.find_drafts(state, roots)
+        return bool(self._drafts)
+
+    def _age(self, draft: FormDraft) -> str:
+        return text.ago(datetime.fromtimestamp(draft.time, UTC), self._screen.now())
+
+    def _open(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        if not self._look():
+            self._screen.update_keys()
+            return
+        if len(self._drafts) == 1:
+            self._resume(self._drafts[0])
+            return
+        choices = [
+            Choice(str(number), _words(draft), note=self._age(draft))
+            for number, (_, draft) in enumerate(self._drafts)
+        ]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._resume(self._drafts[int(values[0])])
+
+        self._screen.app.push_screen(Picker("Drafts", choices, several=False), picked)
+
+    def _resume(self, found: tuple[Path, FormDraft]) -> None:
+        path, draft = found
+        self._drafts.remove(found)
+        self._screen.update_keys()
+        if (file := form_drafts.claim(path)) is not None:
+            self._forms.resume(file, draft)
+
+
+def _words(draft: FormDraft) -> str:
+    """What tells a draft from others: its act and how its text begins."""
+    words = draft.values.get("content") or " ".join(draft.values.values())
+    return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)

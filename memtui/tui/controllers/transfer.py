@@ -50,7 +50,7 @@ class TransferActions(WritingController):
         return [s.label for s in stores if not s.read_only and held != {s.label}]
 
     def _export(self) -> None:
-        from memtui.tui.dialogs.export import WHOLE, ExportScreen
+        from memtui.tui.dialogs.transfer import WHOLE, ExportScreen
 
         screen, library = self._screen, self._writer.library
         if library is None:

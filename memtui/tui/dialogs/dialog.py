@@ -16,6 +16,7 @@ from textual.binding import Binding
 from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
@@ -26,8 +27,9 @@ from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, drawn
 from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.text_selection import SelectingScreen
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -39,8 +41,12 @@ Result = TypeVar("Result")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
 LEAST_WIDTH = 36
+BORDER_COLUMNS = 4
+"""Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
 """Borders, padding and scrollbar; borders, a blank line and the keys."""
+OUTCOME_SMALL = 4
+"""Most rows of outcome lines on a small screen, as in dialogs.tcss."""
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
@@ -83,11 +89,13 @@ class TintedScreen(Visual):
         return self._screen.size.height
 
 
-class Dialog(ModalScreen[Result]):
+class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
     app: AppInterface
     _is_answered = False
+    _filled_for = Size(0, 0)
+    """Size of the terminal that `fill` was called for."""
 
     @property
     def is_open(self) -> bool:
@@ -122,6 +130,34 @@ class Dialog(ModalScreen[Result]):
 
         return told
 
+    def on_mount(self) -> None:
+        self._fill_once()
+
+    def on_resize(self) -> None:
+        self._fill_once()
+
+    def _fill_once(self) -> None:
+        if self.app.size != self._filled_for:
+            self._filled_for = self.app.size
+            self.fill()
+
+    def fill(self) -> None:
+        """Lay out the content for the size of the terminal.
+
+        Called before the first layout, so that the dialog has its size when it is first painted,
+        and after every resize.
+        """
+
+    @property
+    def inner_width(self) -> int:
+        """Columns inside the box as the style sheet has it, known before the first layout."""
+        styles, screen = self.query_one(".box").styles, self.app.size
+        lengths = [styles.width, styles.max_width]
+        if self.has_class("-small"):  # its style may not have been applied yet
+            lengths = [styles.inline.width] if styles.inline.has_rule("width") else []
+        cells = [int(each.resolve(screen, screen)) for each in lengths if each is not None]
+        return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
+
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
         """Make the box as large as its content, within the screen.
 
@@ -131,11 +167,21 @@ class Dialog(ModalScreen[Result]):
         """
         box = self.query_one(".box")
         width, height = self.app.size
-        most = width if self.has_class("-small") else width * WIDTH_SHARE // 100
+        small = self.has_class("-small")
+        most = width if small else width * WIDTH_SHARE // 100
         if columns:
             box.styles.width = min(most, max(LEAST_WIDTH, columns + FRAME_COLUMNS))
         if rows:
-            box.styles.height = min(height * HEIGHT_SHARE // 100, rows + FRAME_ROWS)
+            most = height if small else height * HEIGHT_SHARE // 100
+            box.styles.height = min(most, rows + FRAME_ROWS - small)
+
+    def fit_lines(self, rows: int) -> None:
+        """As `fit`, with the outcome lines and the gap below them added to the rows."""
+        small = self.has_class("-small")
+        for outcome in self.query(OutcomeLines):
+            said = drawn(outcome.said, outcome.palette, max(12, self.inner_width - 1))
+            rows += min(OUTCOME_SMALL if small else outcome.MAX_HEIGHT, len(said)) + (not small)
+        self.fit(rows=rows)
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Keep what was written and is not saved yet; whether there is any. Raises SaveError.
@@ -205,10 +251,8 @@ class ConfirmDialog(FittingDialog[str]):
         self.query_one(OutcomeLines).say(*self._said)
         keys = [(reply.key, reply.words, "") for reply in self._replies]
         self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
-        self._fit()
 
-    def _fit(self) -> None:
-        super()._fit()
+    def fill(self) -> None:
         said = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._said]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self._title)) + 4
@@ -222,10 +266,9 @@ class ConfirmDialog(FittingDialog[str]):
                 self.dismiss(reply.value)
 
 
-class PromptDialog(Dialog[str]):
+class PromptDialog(FittingDialog[str]):
     """Asks for one line of text; dismissed with it, None on escape."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "Input"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
 
@@ -252,7 +295,7 @@ class PromptDialog(Dialog[str]):
             yield KeyLine(id="prompt-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", self._accept, ""), ("esc", "cancel", "")])
+        self.query_one(KeyLine).show([("enter", self._accept, "")], [("esc", "cancel", "")])
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -262,10 +305,9 @@ class PromptDialog(Dialog[str]):
 MIN_TEXT_WIDTH = 20
 
 
-class TextDialog(Dialog[None]):
+class TextDialog(FittingDialog[None]):
     """A read-only dialog of scrollable lines, which a subclass lays out for a width."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "TextWindow"
 
     def compose(self) -> ComposeResult:
@@ -275,15 +317,11 @@ class TextDialog(Dialog[None]):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
-        self.call_after_refresh(self._fill)
+        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        lines = self.lines(max(MIN_TEXT_WIDTH, sheet.size.width - 2), sheet.palette)
+        lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
         self.fit(rows=max(1, len(lines)))
 

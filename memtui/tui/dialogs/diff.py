@@ -48,7 +48,8 @@ class DiffScreen(FittingDialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
-            box.border_title = Content(text.one_line(self._title))
+            title = text.one_line(self._title)
+            box.border_title = Content(title[:1].upper() + title[1:])
             if self._said:
                 yield OutcomeLines()
             yield DiffView(self._diff)
@@ -64,6 +65,10 @@ class DiffScreen(FittingDialog[bool]):
         yes = [("enter", self._yes, "")] if self._yes else []
         leave = "cancel" if self._yes else "back"
         self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])
+
+    def fill(self) -> None:
+        view = self.query_one(DiffView)
+        self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))
@@ -123,22 +128,21 @@ class ConflictScreen(FittingDialog[str]):
             OutcomeLine(self._conflict.what, Tone.WARNING),
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
+    def fill(self) -> None:
         short = self.app.size.width < SHORT_BELOW
         choices = self._choices.items()
         keys = [(value[0], value if short else words, "") for value, words in choices]
         self.query_one(KeyLine).show(keys, [("esc", "" if short else "cancel", "")])
-        self.call_after_refresh(self._fill)
+        self._fill_texts()
 
     def action_choose(self, value: str) -> None:
         if value in self._choices:
             self.dismiss(value)
 
-    def _fill(self) -> None:
+    def _fill_texts(self) -> None:
         sheet = self.query_one(TextWindow)
-        width = max(20, sheet.size.width - 2)
+        width = max(20, self.inner_width - 2)
         base = self._conflict.base
         texts = [
             ("Base", base, None),
@@ -148,9 +152,11 @@ class ConflictScreen(FittingDialog[str]):
         if width >= SIDE_BY_SIDE_FROM:
             column = (width - 4) // 3
             columns = [_column(*one, sheet.palette, column) for one in texts]
-            sheet.show(_side_by_side(columns, column, sheet.palette))
+            lines = _side_by_side(columns, column, sheet.palette)
         else:
-            sheet.show([line for one in texts for line in _column(*one, sheet.palette, width)])
+            lines = [line for one in texts for line in _column(*one, sheet.palette, width)]
+        sheet.show(lines)
+        self.fit_lines(len(lines))
 
 
 def _column(
@@ -204,14 +210,10 @@ class CompareScreen(FittingDialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        width = max(20, sheet.size.width - 2)
+        width = max(20, self.inner_width - 2)
         left, right = self._left, self._right
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
@@ -225,9 +227,11 @@ class CompareScreen(FittingDialog[None]):
             wrapped = [[Segment(" "), *line] for line in wrap_pieces(own, column - 2)]
             columns.append([*_about(memory, other, palette, column), [], *wrapped, []])
         if beside:
-            sheet.show(_side_by_side(columns, column, palette))
+            lines = _side_by_side(columns, column, palette)
         else:
-            sheet.show([line for one in columns for line in one])
+            lines = [line for one in columns for line in one]
+        sheet.show(lines)
+        self.fit(rows=len(lines))
 
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:

@@ -19,14 +19,13 @@ from memtui import text
 from memtui.errors import MemtuiError
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
-from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import Dialog
-from memtui.tui.dialogs.file_prompt import ask_file
 from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.time_prompt import TimePrompt
+from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView
@@ -146,11 +145,12 @@ class GraphScreen(Dialog[str]):
             self.working = False
             self.app.notify(str(error), severity="error")
 
-        self._worker.run_present(
+        self._worker.run(
             "graph",
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
+            present=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:

@@ -1,8 +1,8 @@
-"""Help: keys of the focused pane, keys that work everywhere, and the search syntax."""
+"""Help: keys of the pane, keys that work everywhere, the search syntax; the command palette."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -19,6 +19,7 @@ from memtui.model import STATUSES
 from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.dialogs.dialog import TextDialog
+from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.status_lines import KeyLine
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.tui.appearance import Palette
+
 
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 48
@@ -98,14 +100,13 @@ class HelpScreen(TextDialog):
             yield KeyLine()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self.query_one(HelpSearch).display = False
         self._show_keys()
 
     def _show_keys(self) -> None:
         searching = self.query_one(HelpSearch).has_focus
         keys = [("enter", "done", "")] if searching else [("/", "search", "")]
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys, ("esc", "back", "")])
+        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys], [("esc", "back", "")])
 
     def action_search(self) -> None:
         line = self.query_one(HelpSearch)
@@ -125,7 +126,7 @@ class HelpScreen(TextDialog):
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
         self._wanted = event.value
-        self._fill()
+        self.fill()
 
     @on(Input.Submitted)
     def _searched(self) -> None:
@@ -188,3 +189,37 @@ def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iter
         yield [Segment(" " * (column + 1) + part, palette.text)]
     if name and not beside:
         yield [Segment(" " * (column + 1) + text.cut(name, width - column - 1), palette.faint)]
+
+
+MOST_RECENT = 20
+"""Commands that are remembered as used."""
+
+
+class CommandPalette(Picker):
+    """Dismissed with the id of the chosen action."""
+
+    def __init__(self, choices: Sequence[Choice]) -> None:
+        super().__init__("Commands", choices, several=False, accept="run")
+
+
+def command_choices(
+    refusal: Callable[[str], str], overrides: Mapping[str, Sequence[str]], recent: Sequence[str]
+) -> list[Choice]:
+    """The actions without a `refusal` with their keys; those in `recent` first, in its order."""
+    allowed = [action for action in ACTIONS if action.palette and not refusal(action.id)]
+    rank = {name: at for at, name in enumerate(recent)}
+    allowed.sort(key=lambda action: rank.get(action.id, len(rank)))
+    return [
+        Choice(
+            action.id,
+            action.tooltip,
+            note=action.id,
+            tail=key_bindings.show_keys(action, overrides),
+        )
+        for action in allowed
+    ]
+
+
+def with_recent(recent: Sequence[str], action_id: str) -> tuple[str, ...]:
+    """`recent` with this action first."""
+    return (action_id, *(name for name in recent if name != action_id))[:MOST_RECENT]

@@ -20,7 +20,7 @@ from textual.strip import Strip
 from memtui import text
 from memtui.text.word_diff import diff_words
 from memtui.tui import appearance
-from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.diff_view import wrap_pieces
 from memtui.tui.widgets.list_window import ListWindow
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from memtui.model import Memory
     from memtui.tui.appearance import Palette
 
+WHOLE_DATE_FROM = 40
+"""Columns from which a version's time of day and age are shown."""
 LONGEST = 4_000
 """Characters of a version that are shown here."""
 
@@ -48,6 +50,8 @@ class Version:
 
 class VersionList(ListWindow):
     """Blocks of lines, one per version; the cursor moves from block to block."""
+
+    ALLOW_SELECT = True
 
     class Chosen(Message):
         """A version was double-clicked."""
@@ -109,10 +113,9 @@ class VersionList(ListWindow):
         return Strip([*drawn, Segment(" " * max(0, width - used), ground)])
 
 
-class HistoryScreen(Dialog[str]):
+class HistoryScreen(FittingDialog[str]):
     """Dismissed with the ref of the chosen version."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "VersionList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,H", "dismiss", show=False),
@@ -146,14 +149,13 @@ class HistoryScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         self._show_keys()
-        self.call_after_refresh(self._fill)
 
     @on(VersionList.Moved)
     def _show_keys(self) -> None:
         keys = [("↑↓", "version", ""), ("enter", "open", "")]
         if self._former is not None:
             keys.append(("r", "restore this text", ""))
-        self.query_one(KeyLine).show([*keys, ("esc", "back", "")])
+        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 
     @property
     def _former(self) -> Memory | None:
@@ -172,12 +174,9 @@ class HistoryScreen(Dialog[str]):
             self.dismiss(None)
             restore(former)
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         versions = self.query_one(VersionList)
-        width = max(20, versions.size.width - 3)
+        width = max(20, self.inner_width - 3)
         found = self._history
         blocks: list[Version] = []
         for index in range(len(found.versions) - 1, -1, -1):
@@ -212,7 +211,11 @@ class HistoryScreen(Dialog[str]):
     ) -> list[Sequence[Segment]]:
         memory = version.memory
         here = version.is_present and memory.ref == self._history.lineage.memory.ref
-        when = f"{text.date(version.time)}  {text.ago(version.time, self._now())}"
+        when = text.date(version.time)
+        if width >= WHOLE_DATE_FROM:
+            when = f"{when}  {text.ago(version.time, self._now())}"
+        else:
+            when = when.split(" ")[0]
         if version.is_present:
             sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
             status = Segment(f"  {sign} {memory.status}", palette.status(memory.status))

@@ -1,24 +1,35 @@
-"""Pickers: choose one or several values from a list that filters as you type; choose a theme."""
+"""Pickers: choose values from a list that filters as you type; themes; bookmarks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, Dialog
-from memtui.tui.widgets.choices import Choice, ChoiceList
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from textual import on
+from textual.widgets import Input, Static
+
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
+from memtui.tui.widgets.choices import Choice, ChoiceList
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -45,13 +56,12 @@ class PickerInput(Input):
     ]
 
 
-class Picker(Dialog[tuple[str, ...]]):
+class Picker(FittingDialog[tuple[str, ...]]):
     """Dismissed with the chosen values, None on escape.
 
     `accept` is the label of enter: `apply` by default, `choose` if only one can be chosen.
     """
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "PickerInput, ChoiceList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", show=False),
@@ -98,14 +108,14 @@ class Picker(Dialog[tuple[str, ...]]):
     def _show_keys(self) -> None:
         toggle = [("space", "toggle", "")] if self._several else []
         accept = [("enter", self._accept, "")] if not self._empty else []
-        keys = [*toggle, *accept, *self.own_keys(), ("esc", "cancel", "")]
-        self.query_one(KeyLine).show(keys)
+        keys = [*toggle, *accept, *self.own_keys()]
+        self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
 
     def own_keys(self) -> list[tuple[str, str, str]]:
         """Keys that a subclass adds for the choice under the cursor."""
         return []
 
-    def on_resize(self) -> None:
+    def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
         most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
@@ -113,16 +123,16 @@ class Picker(Dialog[tuple[str, ...]]):
         self._list.styles.max_height = max(1, most)
         widest = max(self._list.widest, text.width(self._title) + 4, text.width(self._empty) + 2)
         self.fit(columns=max(widest, KEYS_WIDTH))
-        self.call_after_refresh(self._show_whole)
+        self._show_whole()
 
     @on(ChoiceList.Moved)
     def _show_whole(self) -> None:
         """Below the list, the whole of a choice that its line cannot show."""
         self._show_keys()
         for line in self.query("#whole").results(Static):
-            words = self._list.cut_choice()
+            words = self._list.cut_choice(self.inner_width)
             line.display = bool(words)
-            width = max(1, self._list.size.width - 2)
+            width = max(1, self.inner_width - 2)
             line.update(Content("\n".join(text.wrap(words, width)[:WHOLE_ROWS])))
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
@@ -187,10 +197,9 @@ class ThemePreviewList(ChoiceList):
             self.app.theme = self.current.value
 
 
-class ThemePicker(Dialog[None]):
+class ThemePicker(FittingDialog[None]):
     """Previews themes on the whole screen; enter saves the choice, escape restores the old one."""
 
-    CSS_PATH = "dialogs.tcss"
     AUTO_FOCUS = "ThemePreviewList"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,T", "cancel", show=False),
@@ -210,7 +219,7 @@ class ThemePicker(Dialog[None]):
 
     def on_mount(self) -> None:
         self.query_one(KeyLine).show(
-            [("↑↓", "preview", ""), ("enter", "apply", ""), ("esc", "cancel", "")]
+            [("↑↓", "preview", ""), ("enter", "apply", "")], [("esc", "cancel", "")]
         )
 
     def action_cancel(self) -> None:
@@ -223,3 +232,44 @@ class ThemePicker(Dialog[None]):
         if current is not None:
             self.app.keep_theme(current.value)
         self.dismiss(None)
+
+
+LEAST_COLUMNS, MOST_COLUMNS = 44, 90
+
+
+class BookmarkScreen(FittingDialog[str]):
+    """Dismissed with the letter that was pressed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+
+    def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
+        """`bookmarks`: letter -> headline of its memory."""
+        super().__init__()
+        self._title, self._bookmarks = title, bookmarks
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content(self._title)
+            yield OutcomeLines()
+            yield KeyLine(id="bookmark-keys")
+
+    def on_mount(self) -> None:
+        said = [
+            OutcomeLine(text.one_line(headline), Tone.PLAIN, letter)
+            for letter, headline in sorted(self._bookmarks.items())
+        ]
+        self.query_one(OutcomeLines).say(
+            *(said or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
+        )
+        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
+
+    def fill(self) -> None:
+        said = self.query_one(OutcomeLines).said
+        widest = max((text.width(line.words) + 4 for line in said), default=0)
+        self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
+
+    def on_key(self, event: events.Key) -> None:
+        letter = event.character or ""
+        if len(letter) == 1 and letter.isalnum():
+            event.stop()
+            self.dismiss(letter)

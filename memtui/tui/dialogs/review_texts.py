@@ -84,17 +84,12 @@ class SendScreen(FittingDialog[bool]):
         self.query_one(KeyLine).show(
             [("enter", "send", ""), ("↑↓", "scroll", "")], [("esc", "cancel", "")]
         )
-        self.call_after_refresh(self._fill)
 
-    def on_resize(self) -> None:
-        super().on_resize()
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         from rich.segment import Segment
 
         sheet = self.query_one(TextWindow)
-        width = max(20, sheet.size.width - 2)
+        width = max(20, self.inner_width - 2)
         parts = [(sheet.palette.dim, self._request.order), (sheet.palette.text, self._request.text)]
         lines = []
         for style, words in parts:
@@ -102,6 +97,7 @@ class SendScreen(FittingDialog[bool]):
                 lines += [[Segment(f" {part}", style)] for part in text.wrap(line, width)]
             lines.append([])
         sheet.show(lines)
+        self.fit_lines(len(lines))
 
     def action_send(self) -> None:
         self.dismiss(True)

@@ -29,7 +29,7 @@ from memtui.tui.widgets.status_lines import KeyLine
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-KEY_WIDTH = 24
+KEY_WIDTH = max(len(setting.key) for setting in SCHEMA) + 1
 TYPED = (str, int, float)
 """Types of values that are typed in a line."""
 

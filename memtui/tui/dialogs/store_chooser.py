@@ -64,6 +64,11 @@ class StoreList(ListWindow):
         self.reset(cursor=cursor, top=self.top)
         self.refresh(layout=True)
 
+    @property
+    def lines(self) -> Sequence[StoreSummary | str]:
+        """The stores below the headings of their projects."""
+        return self._lines
+
     def _stores(self) -> list[StoreSummary]:
         return [line for line in self._lines if not isinstance(line, str)]
 
@@ -179,11 +184,10 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     def on_mount(self) -> None:
         self._show_keys()
 
-    def on_resize(self) -> None:
-        super().on_resize()
-        self.call_after_refresh(self.show_current)
+    def fill(self) -> None:
+        self.show_current()
         if self._is_empty:
-            self.call_after_refresh(self._show_places)
+            self._show_places()
 
     def set_places(self, places: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Say where stores are looked for, which is shown where none is found."""
@@ -195,7 +199,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self._list.display = bool(stores)
         self.query_one("#places").display = self._is_empty
         if self._is_empty:
-            self.call_after_refresh(self._show_places)
+            self._show_places()
         else:
             self._list.set_stores(stores, counted=counted)
             self.fit(rows=self._list.line_count() + DETAIL_ROWS)
@@ -214,7 +218,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         """Below the list: the path of the store under the cursor, and what cannot be read."""
         current = self._list.current
         line = self.query_one("#store-path", Static)
-        width = max(20, self._list.size.width - 2)
+        width = max(20, self.inner_width - 2)
         words: list[str] = []
         if current is not None:
             words = [text.cut(text.file_name(str(current.store.root)), width)]
@@ -230,7 +234,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
 
     def _show_places(self) -> None:
         window = self.query_one("#places", TextWindow)
-        palette, width = window.palette, max(20, window.size.width - 2)
+        palette, width = window.palette, max(20, self.inner_width - 2)
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
         said = "memtui opens what your agents keep by themselves. It looked in these places:"
         lines += [[Segment(f" {part}", palette.text)] for part in text.wrap(said, width)]

@@ -1,23 +1,43 @@
-"""What export, import and copy have in common: a few fields, a long work, a bar, a way to stop."""
+"""Transfer dialogs: what export, import and copy have in common, and the export dialog."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.widget import Widget
+from textual.widgets import Input
+
+from memtui import text
+from memtui.bundle import exporting
+from memtui.errors import MemtuiError, SaveError
+from memtui.model import Memory
+from memtui.progress import IsCancelled, Report
+from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+
+if TYPE_CHECKING:
+    from memtui.library import Library
+
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widget import Widget
 from textual.widgets import Static
 
-from memtui.errors import MemtuiError
-from memtui.progress import IsCancelled, Progress, Report
-from memtui.tui.change_worker import ChangeWorker
+from memtui.progress import Progress
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, drawn
+from memtui.tui.widgets.outcome import drawn
 from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
 
 if TYPE_CHECKING:
@@ -26,7 +46,13 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.tui.jobs import Job
 
+
 Answer = TypeVar("Answer")
+
+
+LEAST_ROWS = 8
+OTHER_ROWS = 3
+"""The rule above what is said, the gap before it, the bar."""
 
 
 class TransferScreen(FittingDialog[bool]):
@@ -48,6 +74,8 @@ class TransferScreen(FittingDialog[bool]):
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
         self._said: list[OutcomeLine] = []
+        self._rows = LEAST_ROWS
+        """Rows of what is said; they never become fewer, so that the box does not jump."""
 
     def fields(self) -> list[tuple[str, Widget]]:
         """Label and widget of each field."""
@@ -75,8 +103,8 @@ class TransferScreen(FittingDialog[bool]):
     def on_mount(self) -> None:
         self.update_keys()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._draw)
+    def fill(self) -> None:
+        self._draw()
 
     def say(self, *said: OutcomeLine) -> None:
         """Show these lines below the fields."""
@@ -85,7 +113,10 @@ class TransferScreen(FittingDialog[bool]):
 
     def _draw(self) -> None:
         sheet = self.query_one(TextWindow)
-        sheet.show(drawn(self._said, sheet.palette, max(20, sheet.size.width - 1)))
+        lines = drawn(self._said, sheet.palette, max(20, self.inner_width - 1))
+        sheet.show(lines)
+        self._rows = max(self._rows, len(lines))
+        self.fit(rows=self._rows + OTHER_ROWS + len(self.query(".row")))
 
     def update_keys(self) -> None:
         if self.working:
@@ -130,3 +161,109 @@ class TransferScreen(FittingDialog[bool]):
             self.query_one(ProgressLine).show("stopping")
         else:
             self.dismiss(None)
+
+
+WHOLE = "all stores, complete"
+
+
+def default_name(day: str, form: str) -> str:
+    """Default path of an export."""
+    return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
+
+
+class ExportScreen(TransferScreen):
+    """Dismissed with True when a file was written."""
+
+    TITLE_WORDS = "Export"
+    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+
+    def __init__(
+        self, writer: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
+    ) -> None:
+        """`groups`: name and memories of each choice; None = all stores, complete."""
+        super().__init__(writer)
+        self._groups = dict(groups)
+        self._day = day
+        self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
+        self._forms = exporting.export_forms()
+        self._form = ChoiceInput(list(self._forms), "bundle", name="form")
+        self._file = LineInput(default_name(day, "bundle"), name="file")
+
+    def fields(self) -> list[tuple[str, Widget]]:
+        return [("What", self._what), ("Format", self._form), ("File", self._file)]
+
+    def keys(self) -> list[tuple[str, str, str]]:
+        return [("enter", "export", ""), ("←→", "choose", ""), ("⇥", "next field", "")]
+
+    def on_mount(self) -> None:
+        self._update_notes()
+
+    @on(ChoiceInput.Changed)
+    def _chosen(self) -> None:
+        """Change the file's suffix with the format, if it is that of another format."""
+        path = Path(self._file.raw)
+        if path.suffix in {form.suffix for form in self._forms.values()}:
+            self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
+        self._update_notes()
+
+    @on(Input.Changed)
+    def _typed(self) -> None:
+        self._update_notes()
+
+    def _update_notes(self) -> None:
+        memories = self._groups[self._what.raw]
+        form = self._form.raw
+        said = [OutcomeLine(self._forms[form].description, Tone.QUIET, form)]
+        if memories is None:
+            words = "every status, with memtui's own metadata"
+            if form == "bundle":
+                words += "; importing to a new folder restores identical files"
+            said.append(OutcomeLine(words, Tone.QUIET))
+        elif form != "bundle":
+            said.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
+        if self._path().exists():
+            said.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
+        self.say(*said)
+
+    def _path(self) -> Path:
+        return Path(os.path.expanduser(self._file.raw.strip()))
+
+    def action_go(self) -> None:
+        path = self._path()
+        if self.working:
+            return
+        if not self._file.raw.strip() or path.is_dir():
+            self.say(OutcomeLine("enter a file name", Tone.WARNING))
+        elif path.exists():
+            replies = (Reply("y", "overwrite", "yes"),)
+            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            self.app.push_screen(
+                ConfirmDialog("Overwrite file?", said, replies),
+                lambda reply: self._start(path) if reply else None,
+            )
+        else:
+            self._start(path)
+
+    def _start(self, path: Path) -> None:
+        form, chosen = self._form.raw, self._groups[self._what.raw]
+
+        def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
+            made = exporting.export_memories(library, form, chosen, report, stopped)
+            try:
+                exporting.write_file(path, made.pieces)
+            except OSError as error:
+                raise SaveError(
+                    f"nothing was exported: {error.strerror}", where=str(path)
+                ) from error
+            return made.notes
+
+        self.work(export, partial(self._done, path), self._failed)
+
+    def _done(self, path: Path, said: tuple[str, ...]) -> None:
+        name = text.file_name(str(path))
+        more = f" {'; '.join(text.one_line(one) for one in said)}." if said else ""
+        self.app.notify(f"Exported to {name}.{more}", timeout=8)
+        self.dismiss(True)
+
+    def _failed(self, error: MemtuiError) -> None:
+        self.say(OutcomeLine(str(error), Tone.BAD, "export failed:"))

@@ -71,13 +71,13 @@ class FaultList(ListWindow):
         super().__init__()
         self._lines: list[tuple[list[Segment], Fault | None]] = []
 
-    def show(self, stores: Sequence[StoreState]) -> None:
+    def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
         kept = self.fault
         self._lines = []
         for store in stores:
             self._lines += [([], None)] if self._lines else []
-            self._lines += _store(store, max(20, self.size.width - 2), self.palette)
+            self._lines += _store(store, width, self.palette)
         at = [index for index, (_, fault) in enumerate(self._lines) if fault is not None]
         same = [index for index in at if kept and self._fault(index).item.file == kept.item.file]
         self.reset(cursor=(same or at or [0])[0])
@@ -142,20 +142,16 @@ class UnreadableScreen(FittingDialog[None]):
             yield KeyLine(id="unreadable-keys")
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self._fill)
         self.set_interval(LOOK_EVERY, self._look)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
 
     def _look(self) -> None:
         if tuple(self._stores()) != tuple(self._shown):
-            self._fill()
+            self.fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         self._shown = self._stores()
         faults = self.query_one(FaultList)
-        faults.show(self._shown)
+        faults.show(self._shown, max(20, self.inner_width - 2))
         self.fit(rows=max(1, faults.line_count()))
         self.action_update_keys()
 
@@ -262,20 +258,16 @@ class BrokenScreen(FittingDialog[bool]):
             said.append(OutcomeLine("no good copy", Tone.QUIET))
         self.query_one(OutcomeLines).say(*said)
         self.query_one(KeyLine).show([*restore, ("↑↓", "scroll", "")], [("esc", "back", "")])
-        self.call_after_refresh(self._fill)
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
 
     def action_restore(self) -> None:
         if self._broken.backup_time is not None:
             self.dismiss(True)
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet, fault = self.query_one(TextWindow), self._broken.line
         every = self._broken.text.split("\n")
         first = max(0, fault - MOST_LINES // 2)
-        width = max(10, sheet.size.width - NUMBER_WIDTH - 3)
+        width = max(10, self.inner_width - NUMBER_WIDTH - 3)
         lines: list[list[Segment]] = []
         top = 0
         for number, line in enumerate(every[first : first + MOST_LINES], first + 1):
@@ -290,4 +282,5 @@ class BrokenScreen(FittingDialog[bool]):
         if not self._broken.text:
             lines = [[Segment(" (empty file)", sheet.palette.faint)]]
         sheet.show(lines)
-        sheet.scroll_lines(max(0, top - sheet.page // 2))
+        self.fit_lines(len(lines))
+        self.call_after_refresh(lambda: sheet.scroll_lines(max(0, top - sheet.page // 2)))

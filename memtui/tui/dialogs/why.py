@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,14 +14,6 @@ from textual.content import Content
 
 from memtui import text
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.score_comparison import (
-    MIN_VISIBLE,
-    Hit,
-    ScorePart,
-    compare_parts,
-    explain_rank,
-    full_bar,
-)
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
 from memtui.tui.widgets.status_lines import KeyLine
@@ -30,6 +22,83 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.tui.appearance import Palette
+
+
+MIN_VISIBLE = 0.0005
+"""Smaller values are shown as zero: three decimal places."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result with the parts of its score."""
+
+    headline: str
+    place: int
+    """Rank in the results, from 1."""
+    parts: Mapping[str, float]
+    """Name -> value; their sum is the score."""
+    near_words: tuple[tuple[str, float], ...] = ()
+    """The words that are nearest to the query in meaning, with their cosines."""
+
+    @property
+    def score(self) -> float:
+        return sum(self.parts.values())
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """One part of the score of two results."""
+
+    name: str
+    value: float
+    other: float
+
+    @property
+    def difference(self) -> float:
+        return self.value - self.other
+
+
+def compare_parts(hit: Hit, after: Hit | None) -> list[ScorePart]:
+    """The parts of both scores, in the order of the first."""
+    theirs: Mapping[str, float] = after.parts if after is not None else {}
+    return [
+        ScorePart(name, hit.parts.get(name, 0.0), theirs.get(name, 0.0))
+        for name in _in_order(tuple(hit.parts), tuple(theirs))
+    ]
+
+
+def _in_order(one: Sequence[str], other: Sequence[str]) -> list[str]:
+    """Merge two lists of names; where their orders differ, the first wins."""
+    names = list(one)
+    for at, name in enumerate(other):
+        if name not in names:
+            before = [names.index(known) for known in other[:at] if known in names]
+            names.insert(max(before, default=-1) + 1, name)
+    return names
+
+
+def explain_rank(hit: Hit, after: Hit | None) -> str:
+    """One sentence on why a result ranks above the next."""
+    if after is None:
+        return "This is the last result."
+    ahead = hit.score - after.score
+    if ahead < MIN_VISIBLE:
+        return "Same score as the next result; the newer one comes first."
+    weighed = sorted(compare_parts(hit, after), key=lambda part: -abs(part.difference))
+    for_it = [part.name for part in weighed if part.difference >= MIN_VISIBLE]
+    against = [part.name for part in weighed if part.difference <= -MIN_VISIBLE]
+    words = f"Ranks {ahead:.3f} above the next: more for {_listed(for_it[:2])}"
+    return f"{words}, less for {_listed(against[:2])}." if against else f"{words}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) or "several small parts"
+
+
+def full_bar(weighed: Sequence[ScorePart]) -> float:
+    """The value of a full bar; never 0."""
+    return max((abs(v) for part in weighed for v in (part.value, part.other)), default=0.0) or 1.0
+
 
 NAME = 12
 """Cells of the longest name, `exact title`, and one more."""
@@ -139,14 +208,20 @@ class _Page:
 
 
 class WhyScreen(FittingDialog[None]):
-    """Opens at once; `show` fills it when a worker has computed the scores."""
+    """Why a result ranks above the next one."""
 
     AUTO_FOCUS = "TextWindow"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
 
-    def __init__(self) -> None:
+    def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
+        """
+        Args:
+            hit: The result.
+            after: The next result, None for the last.
+            total: Number of all results.
+        """
         super().__init__()
-        self._shown: tuple[Hit, Hit | None, int] | None = None
+        self._shown = (hit, after, total)
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box why") as box:
@@ -155,28 +230,10 @@ class WhyScreen(FittingDialog[None]):
             yield KeyLine(id="why-keys")
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), ("esc", "back", "")])
-        self.call_after_refresh(self._fill)
+        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fill)
-
-    def show(self, hit: Hit, after: Hit | None, total: int) -> None:
-        """Show the scores of a result.
-
-        Args:
-            hit: The result.
-            after: The next result, None for the last.
-            total: Number of all results.
-        """
-        self._shown = (hit, after, total)
-        self.call_after_refresh(self._fill)
-
-    def _fill(self) -> None:
+    def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        if self._shown is None:
-            sheet.show([[Segment(" Computing scores…", sheet.palette.dim)]])
-            return
-        page = _Page(sheet.palette, max(20, sheet.size.width - 1))
+        page = _Page(sheet.palette, max(20, self.inner_width - 1))
         sheet.show(page.lines(*self._shown))
         sheet.refresh(layout=True)  # its height is that of its lines

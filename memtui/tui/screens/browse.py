@@ -13,13 +13,16 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ActionHandlers
-from memtui.tui.controllers.as_of import AsOfActions
 from memtui.tui.controllers.copying import CopyActions
 from memtui.tui.controllers.filtering import FilterActions
-from memtui.tui.controllers.insight import InsightActions
+from memtui.tui.controllers.insight import (
+    AsOfActions,
+    InsightActions,
+    RelevanceActions,
+    SimilarActions,
+)
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
-from memtui.tui.controllers.relevance import RelevanceActions, SimilarActions
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY

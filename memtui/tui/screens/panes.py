@@ -11,7 +11,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
 from textual.reactive import var
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -19,8 +18,8 @@ from memtui.tui import actions, key_bindings
 from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
+from memtui.tui.changed_cells import LineCompositor
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
-from memtui.tui.line_compositor import LineCompositor
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
@@ -28,6 +27,7 @@ from memtui.tui.widgets.pane_borders import BorderDragged, PaneBody
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
+from memtui.tui.widgets.text_selection import SelectingScreen
 from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TINY = "memtui needs at least\n40 columns and 12 rows"
 
 
-class ActionScreen(Screen[None]):
+class ActionScreen(SelectingScreen[None]):
     """Looks an act up by its id, asks the registry whether it is allowed, does it."""
 
     app: AppInterface

@@ -1,9 +1,9 @@
-"""The bars of the timeline, their dates, and the sessions and daily notes below them."""
+"""The timeline's drawings: bars with dates and sessions, a calendar of days, growth per store."""
 
 from __future__ import annotations
 
-from datetime import date
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -11,13 +11,23 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
+
+if TYPE_CHECKING:
+    from memtui.tui.appearance import Palette
+
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
 from memtui.insight.timeline import find_bar_range
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
-    from memtui.insight.activity import TimeSpan
+    from memtui.insight.activity import Growth, HeatMap, TimeSpan
     from memtui.insight.timeline import Bar, Timeline, Unit
     from memtui.library.time_views import TimeData
+    from memtui.tui.appearance import Palette
+
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -115,34 +125,31 @@ class BarChart(ThemedWidget):
         first, edges = self._window()
         levels = max(1, height - (1 if height > 1 else 0))
         axis = self._top_words if level == levels - 1 else ""
-        segments = [Segment(axis.ljust(edges[0]), self.palette.faint)]
+        top, palette = self._top, self.palette
+        pieces = [(axis.ljust(edges[0]), palette.faint)]
         for index, (start, end) in enumerate(pairwise(edges), first):
             bar = self._bars[index]
-            eighths = round(bar.count / self._top * levels * 8)
+            eighths = round(bar.count / top * levels * 8)
             if bar.count:
                 eighths = max(1, eighths)
             part = max(0, min(8, eighths - level * 8))
             gap = 1 if end - start > 1 else 0
-            cells = end - start - gap
-            style = self._style(index, bar)
+            sign, style = _EIGHTHS[part], self._style(index, bar, palette)
             if not part and level == 0:
                 here = index == self.cursor and self.has_focus
-                segments.append(
-                    Segment("·" * cells, self.palette.accent if here else self.palette.rule)
-                )
-            else:
-                segments.append(Segment(_EIGHTHS[part] * cells, style))
-            if gap:
-                segments.append(Segment(" "))
-        return Strip(segments)
+                sign, style = "·", palette.accent if here else palette.rule
+            pieces.append((sign * (end - start - gap) + " " * gap, style))
+        return Strip(
+            Segment("".join(words for words, _ in run), style)
+            for style, run in groupby(pieces, key=itemgetter(1))
+        )
 
-    def _style(self, index: int, bar: Bar) -> Style:
+    def _style(self, index: int, bar: Bar, palette: Palette) -> Style:
         if index == self.cursor and self.has_focus:
-            return self.palette.bar_cursor
-        day = bar.start.isoformat()
-        if self._since and not self._since <= day <= (self._until or "9999"):
-            return self.palette.rule
-        return self.palette.bar
+            return palette.bar_cursor
+        if self._since and not self._since <= bar.start.isoformat() <= (self._until or "9999"):
+            return palette.rule
+        return palette.bar
 
     def _labels(self, width: int) -> Strip:
         first, edges = self._window()
@@ -161,3 +168,126 @@ class BarChart(ThemedWidget):
                 free_from = at + len(label) + LABEL_ROOM
         segments = [Segment("".join(line), self.palette.faint)]
         return Strip(segments)
+
+
+SHADES = "·░▒▓█"
+"""No memories, and four levels: they differ without colours too."""
+DAY_NAMES = ("Mon", "", "Wed", "", "Fri", "", "Sun")
+LABELS = 4
+"""Cells for the names of weekdays."""
+STORE_MAX = 18
+
+
+def weeks_that_fit(width: int) -> int:
+    """Weeks of a calendar that fit this many cells, one cell each."""
+    return max(1, width - LABELS)
+
+
+def day_at(heat: HeatMap, x: int, y: int) -> date | None:
+    """The day of a cell of the calendar; None beside it."""
+    week, weekday = x - LABELS, y - 1
+    if not (0 <= week < len(heat.weeks) and 0 <= weekday < len(DAY_NAMES)):
+        return None
+    return heat.day(week, weekday) if heat.weeks[week][weekday] >= 0 else None
+
+
+def draw_calendar(
+    heat: HeatMap, y: int, palette: Palette, cursor: date | None, chosen: tuple[str, str]
+) -> Strip:
+    """One line of a calendar: the months above, then a line for each weekday.
+
+    Args:
+        heat: The days.
+        y: Number of the line.
+        palette: Styles.
+        cursor: Day under the cursor, if the pane has the keys.
+        chosen: First and last day of the filter as ISO dates, or empty.
+    """
+    if y == 0:
+        return Strip([Segment(_months(heat), palette.faint)])
+    weekday = y - 1
+    if weekday >= len(DAY_NAMES):
+        return Strip([])
+    segments = [Segment(f"{DAY_NAMES[weekday]:<{LABELS}}", palette.faint)]
+    since, until = chosen
+    for week, counts in enumerate(heat.weeks):
+        count, day = counts[weekday], heat.day(week, weekday)
+        if count < 0:
+            segments.append(Segment(" "))
+            continue
+        level = heat.level(count)
+        style = palette.bar if level else palette.rule
+        if since and not since <= day.isoformat() <= (until or "9999"):
+            style = palette.faint
+        if day == cursor:
+            style = palette.bar_cursor + Style(reverse=not level)
+        segments.append(Segment(SHADES[level], style))
+    return Strip(segments)
+
+
+def _months(heat: HeatMap) -> str:
+    line = ""
+    for week, name in heat.months():
+        at = LABELS + week
+        if at >= len(line) + bool(line.strip()):
+            line = f"{line:<{at}}{name}"
+    return line[: LABELS + len(heat.weeks)]
+
+
+def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palette) -> Strip:
+    """One line of the growth per store: its name, a line that rises, the number at its end."""
+    stores = list(growth.lines)
+    if not stores:
+        return Strip([])
+    if len(stores) > height - 1 and y == height - 2:
+        rest = len(stores) - y
+        return Strip([Segment(f" +{rest} more stores", palette.faint)])
+    if y >= min(len(stores), height - 1):
+        return _growth_axis(growth, y, height, width, palette)
+    store = stores[y]
+    points = growth.lines[store]
+    longest = max(text.width(text.one_line(name)) for name in stores)
+    name = text.cut(text.one_line(store), min(longest, STORE_MAX, max(6, width // 4)))
+    room = min(longest, STORE_MAX, max(6, width // 4))
+    number = text.number(points[-1])
+    cells = max(1, width - room - len(number) - 3)
+    return Strip(
+        [
+            Segment(f" {text.pad(name, room)} ", palette.text),
+            Segment(_line(points, cells), palette.bar),
+            Segment(f" {number}", palette.dim),
+        ]
+    )
+
+
+def _line(points: Sequence[int], cells: int) -> str:
+    top = max(points) or 1
+    line = ""
+    for cell in range(cells):
+        value = points[min(len(points) - 1, cell * len(points) // cells)]
+        eighths = max(1, round(value / top * 8)) if value else 0
+        line += _EIGHTHS[eighths]
+    return line
+
+
+def _growth_axis(growth: Growth, y: int, height: int, width: int, palette: Palette) -> Strip:
+    if y != height - 1 or not growth.ends:
+        return Strip([])
+    first, last = growth.ends[0].isoformat(), growth.ends[-1].isoformat()
+    gap = " " * max(1, width - len(first) - len(last) - 2)
+    return Strip([Segment(f" {first}{gap}{last} ", palette.faint)])
+
+
+def step_day(day: date, days: int) -> date:
+    """The day so many days later; the same at an end of the calendar."""
+    try:
+        return day + timedelta(days=days)
+    except OverflowError:
+        return day
+
+
+def count_on(days: Mapping[int, int], first: date, last: date) -> int:
+    """Memories from the first day to the last one."""
+    start = date(1970, 1, 1).toordinal()
+    low, high = first.toordinal() - start, last.toordinal() - start
+    return sum(count for day, count in days.items() if low <= day <= high)

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.list_window import EntryList
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,11 @@ class Choice:
     """The filter field whose colours its glyph takes."""
 
 
-class ChoiceList(ListWindow):
+class ChoiceList(EntryList):
     """Checkboxes if several may be chosen, plain lines otherwise."""
 
     class Accepted(Message):
         """A line was clicked."""
-
-    class Moved(Message):
-        """Another choice is under the cursor."""
 
     def __init__(self, choices: Sequence[Choice], *, several: bool) -> None:
         super().__init__()
@@ -85,18 +82,15 @@ class ChoiceList(ListWindow):
     def current(self) -> Choice | None:
         return self.shown[self.cursor] if self.cursor < len(self.shown) else None
 
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
     @property
     def widest(self) -> int:
         """Columns in which every choice can be read whole."""
         return max((self._needed(choice) for choice in self._all), default=0)
 
-    def cut_choice(self) -> str:
-        """The whole of the choice under the cursor where its line does not show all of it."""
+    def cut_choice(self, width: int) -> str:
+        """The whole of the choice under the cursor where a line of `width` cannot show all."""
         choice = self.current
-        if choice is None or not self.size.width or self._needed(choice) < self.size.width:
+        if choice is None or self._needed(choice) < width:
             return ""
         note = f"  {text.one_line(choice.note)}" if choice.note else ""
         return text.one_line(choice.words) + note

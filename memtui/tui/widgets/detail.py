@@ -35,6 +35,7 @@ NOTHING = DetailLines((), LazyLines((), lambda _: [], 0), ())
 class Detail(ListWindow):
     """Scrolls by line; at most a reference is selected."""
 
+    ALLOW_SELECT = True
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.DETAIL)]
     has_cursor = False
 
@@ -182,6 +183,7 @@ class Detail(ListWindow):
 
     def _lay_out(self) -> None:
         width = self.size.width - 1
+        self.drop_selection()
         chosen = self._chosen
         ref = chosen.ref if chosen else ""
         self._laid_out_for = width

@@ -25,6 +25,7 @@ _BOLD = Style(bold=True)
 class DiffView(ListWindow):
     """Shows diff lines, wrapped to the width of the widget."""
 
+    ALLOW_SELECT = True
     has_cursor = False
 
     def __init__(self, diff: Sequence[DiffLine], *, id: str = "diff") -> None:
@@ -37,9 +38,12 @@ class DiffView(ListWindow):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        width = max(12, self.size.width - 1)
-        self._lines = [line for one in self._diff for line in draw_diff(one, self.palette, width)]
+        self._lines = self.laid_out(max(12, self.size.width - 1))
         self.reset(top=self.top)
+
+    def laid_out(self, width: int) -> list[list[Segment]]:
+        """The lines of the diff, wrapped to `width` cells."""
+        return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
 
     def on_resize(self) -> None:
         self._lay_out()

@@ -14,10 +14,13 @@ from rich.style import Style
 from textual import events
 from textual.cache import LRUCache
 from textual.content import Content
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
+from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 
 from memtui.tui import actions, key_bindings
+from memtui.tui.widgets.text_selection import character_at, cut_selected, mark_selected, word_at
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ class ListWindow(ThemedWidget, can_focus=True):
     """False if the lines only scroll and there is no current one."""
     line_height = 1
     """Screen rows per line."""
+    margin = 1
+    """Blank cells that lines begin with, which are not copied."""
 
     def __init__(self, *, id: str | None = None, title: str = "") -> None:
         super().__init__(id=id)
@@ -43,6 +48,8 @@ class ListWindow(ThemedWidget, can_focus=True):
         self.cursor = 0
         self._strips: LRUCache[Hashable, Strip] = LRUCache(CACHED_STRIPS)
         self._drag_from: int | None = None
+        self._selection: Selection | None = None
+        """The text selected with the mouse, by character and line."""
         if title:
             self.border_title = Content(title)
 
@@ -88,6 +95,7 @@ class ListWindow(ThemedWidget, can_focus=True):
     def reset(self, *, cursor: int = 0, top: int = 0) -> None:
         """Redraw with other lines, with this cursor and top line."""
         self._strips.clear()
+        self.drop_selection()
         self.cursor = max(0, min(cursor, self.last))
         self.top = top
         self._keep_in_view()
@@ -171,6 +179,8 @@ class ListWindow(ThemedWidget, can_focus=True):
         cached = self._strips.get(key)
         if cached is None:
             cached = self._strips[key] = self._line(index, row, body, selected)
+        if self._selection is not None:
+            cached = mark_selected(cached, self._selection, index)
         return Strip([*cached, self._scrollbar(y, height, count)], width)
 
     def _line(self, index: int, row: int, width: int, selected: bool) -> Strip:
@@ -278,15 +288,58 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or offset.x >= self.size.width - 1:
-            return
+        if offset is None or offset.x >= self.size.width - 1 or self._selection is not None:
+            return  # the scrollbar, or the end of a selection
         index = self.top + offset.y // self.line_height
         if not 0 <= index <= self.last or not self.selectable(index):
             return
+        if self.ALLOW_SELECT and not self.has_cursor and event.chain > 1:
+            self._select_word(offset, line=event.chain > 2)
+        event.prevent_default()  # Textual would select everything
         again = index == self.cursor
         if self.has_cursor:
             self.go(index)
         self.clicked(index, again=again, double=event.chain > 1)
+
+    # Selected text
+
+    def text_offset(self, x: int, y: int) -> Offset | None:
+        count = self.line_count()
+        if not self.ALLOW_SELECT or not count or not 0 <= x < self.size.width - 1:
+            return None
+        index = min(self.top + max(0, y), count - 1)
+        return Offset(character_at(self._line_text(index), x), index)
+
+    def _line_text(self, index: int) -> str:
+        return self.draw(index, max(1, self.size.width - 1), selected=False).text.rstrip()
+
+    def _select_word(self, at: Offset, *, line: bool) -> None:
+        found = self.text_offset(at.x, at.y)
+        if found is None:
+            return
+        words = self._line_text(found.y)
+        start, end = (0, len(words)) if line else word_at(words, found.x)
+        if end > start:
+            chosen = Selection(Offset(start, found.y), Offset(end, found.y))
+            self.screen.selections = {self: chosen}
+
+    def drop_selection(self) -> None:
+        """Forget what was selected: the lines are others now."""
+        if self._selection is not None:
+            self.screen.clear_selection()
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self._selection = selection
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        first = selection.start.y if selection.start is not None else 0
+        end = selection.end.y if selection.end is not None else self.last
+        lines = [
+            cut_selected(self._line_text(index), selection, index, self.margin)
+            for index in range(max(0, first), min(end, self.last) + 1)
+        ]
+        return "\n".join(lines), "\n"
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         """Called when a line was clicked; `again`: the cursor was there already."""
@@ -302,9 +355,27 @@ def _one_ground(strip: Strip, ground: Style | None) -> Strip:
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
 
 
+class EntryList(ListWindow):
+    """A list of entries; it tells when another one is under the cursor and when one is opened."""
+
+    class Moved(Message):
+        """Another entry is under the cursor."""
+
+    class Opened(Message):
+        """An entry was double-clicked."""
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
+
+
 class TextWindow(ListWindow):
     """A read-only window over ready-made lines."""
 
+    ALLOW_SELECT = True
     has_cursor = False
 
     def __init__(self, *, id: str | None = None) -> None:

@@ -56,7 +56,7 @@ def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[lis
         head = text.one_line(one.head)
         indent = min(text.width(head) + 1 if head else 0, 10)
         first = f"{head} " if head else ""
-        words = text.wrap(first + text.one_line(one.words), max(8, width - 1))
+        words = _hanging(first + text.one_line(one.words), max(8, width - 1), indent)
         for number, part in enumerate(words):
             if not number and head and part.startswith(head):
                 bold = Style(bold=True) + style
@@ -65,16 +65,21 @@ def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[lis
             else:
                 pad = " " * (indent if number else 0)
                 body = palette.text if head and one.tone is not Tone.QUIET else style
-                lines += [
-                    [Segment(f" {pad}{piece}", body)]
-                    for piece in text.wrap(part, max(8, width - 1 - len(pad)))
-                ]
+                lines.append([Segment(f" {pad}{part}", body)])
     return lines
+
+
+def _hanging(words: str, width: int, indent: int) -> list[str]:
+    """Wrap to `width`, all lines but the first to `indent` cells less."""
+    first = text.wrap(words, width)[0]
+    rest = words[len(first) :].lstrip(" ")
+    return [first, *(text.wrap(rest, max(8, width - indent)) if rest else [])]
 
 
 class OutcomeLines(ListWindow, can_focus=False):
     """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
 
+    ALLOW_SELECT = True
     has_cursor = False
     MAX_HEIGHT = 7
 

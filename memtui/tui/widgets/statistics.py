@@ -106,12 +106,12 @@ class StatisticsPane(ListWindow):
         selected = selected and row.choosable
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         if row.fact:
-            room = max(1, width - 3 - text.width(row.words))
-            fact = text.cut(row.fact, room)
-            gap = " " * max(1, width - 2 - text.width(row.words) - text.width(fact))
+            words = text.cut(row.words, max(1, width - 3 - text.width(row.fact)))
+            fact = text.cut(row.fact, max(1, width - 3 - text.width(words)))
+            gap = " " * max(1, width - 2 - text.width(words) - text.width(fact))
             return Strip(
                 [
-                    Segment(" " + row.words, palette.dim),
+                    Segment(" " + words, palette.dim),
                     Segment(gap, palette.dim),
                     Segment(fact + " ", palette.text),
                 ]

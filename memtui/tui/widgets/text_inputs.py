@@ -131,12 +131,15 @@ class ChoiceInput(ThemedWidget, can_focus=True):
     def render_line(self, y: int) -> Strip:
         palette = self.palette
         first = self._first()
-        more = first > 0
+        more, last = first > 0, self._values[-1]
         segments = [Segment("‹", palette.dim)] if more else []
         self._spans, used = [], int(more)
         for value in self._values[first:]:
             chosen = value == self.raw
             words = f" {'●' if chosen else '○'} {text.one_line(value) or 'none'} "
+            if self._spans and used + text.width(words) > self.size.width - (value != last):
+                segments.append(Segment("›", palette.dim))
+                break
             style = palette.text if chosen else palette.dim
             if chosen and self.has_focus:
                 style = palette.cursor_text + palette.cursor(focused=True)

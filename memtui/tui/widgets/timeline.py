@@ -16,17 +16,17 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.activity import MOST_WEEKS, HeatMap, heat_map
 from memtui.insight.timeline import find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
-from memtui.tui.widgets import time_views
+from memtui.tui.widgets import bar_chart
 from memtui.tui.widgets.bar_chart import BarChart, span_words
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
+    from memtui.insight.activity import HeatMap
     from memtui.insight.timeline import Timeline, Unit
     from memtui.library.time_views import TimeData
 
@@ -125,7 +125,7 @@ class TimelinePane(BarChart, can_focus=True):
         if self._view != CALENDAR or heat is None:
             return
         newest = self._newest_day()
-        day = time_views.step_day(self._day, days)
+        day = bar_chart.step_day(self._day, days)
         if heat.first <= day and (newest is None or day <= newest):
             self._day = day
             self._update_subtitle()
@@ -165,13 +165,15 @@ class TimelinePane(BarChart, can_focus=True):
         newest = self._newest_day()
         if self._times is None or newest is None:
             return None
-        weeks = min(MOST_WEEKS, time_views.weeks_that_fit(self.size.width))
+        from memtui.insight import activity
+
+        weeks = min(activity.MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
         heat = self._heat
         if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
-            self._heat = heat_map(self._times.days, min(last, newest), weeks=weeks)
+            self._heat = activity.heat_map(self._times.days, min(last, newest), weeks=weeks)
         return self._heat
 
     def go(self, index: int) -> None:
@@ -214,9 +216,7 @@ class TimelinePane(BarChart, can_focus=True):
             return
         if self._view == CALENDAR:
             self.border_title = Content("4 Calendar")
-            count = (
-                time_views.count_on(self._times.days, self._day, self._day) if self._times else 0
-            )
+            count = bar_chart.count_on(self._times.days, self._day, self._day) if self._times else 0
             self.say_below(Content(f"{span_words(self._day, 'day')}: {text.number(count)}"))
             return
         bar = self._bars[self.cursor]
@@ -239,7 +239,7 @@ class TimelinePane(BarChart, can_focus=True):
             growth = self._times.growth if self._times else None
             strip = Strip([])
             if growth is not None:
-                strip = time_views.draw_growth(growth, y, width, height, self.palette)
+                strip = bar_chart.draw_growth(growth, y, width, height, self.palette)
         elif y == height - 1 and height > 1:
             strip = self._labels(width)
         elif y == height - 2 and self._has_span_line(height):
@@ -254,7 +254,7 @@ class TimelinePane(BarChart, can_focus=True):
         if heat is None:
             return Strip([])
         cursor = self._day if self.has_focus else None
-        return time_views.draw_calendar(heat, y, self.palette, cursor, self._filter)
+        return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter)
 
     def on_focus(self) -> None:
         self.refresh()
@@ -299,7 +299,7 @@ class TimelinePane(BarChart, can_focus=True):
             return
         if self._view == CALENDAR:
             heat = self._calendar()
-            day = time_views.day_at(heat, offset.x, offset.y) if heat else None
+            day = bar_chart.day_at(heat, offset.x, offset.y) if heat else None
             if day is not None:
                 self._day = day
                 self._update_subtitle()

@@ -8,7 +8,7 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.testing.samples import memories
+from memtui.testing.fixtures import memories
 
 MOVE = "move"
 """An edit of the entity."""

@@ -18,8 +18,7 @@ from memtui.files import failpoints
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.query import parse_query
-from memtui.testing.fixtures import paths
-from memtui.testing.samples import memories, open_library
+from memtui.testing.fixtures import memories, open_library, paths
 from tests.torture.life import effects, others
 from tests.torture.life.acts import ACTS
 from tests.torture.life.model import Clash

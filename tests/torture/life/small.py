@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
-from memtui.testing.samples import sample
+from memtui.testing.fixtures import sample
 
 KEPT: dict[str, tuple[str, ...]] = {
     "agent-memory": (

@@ -18,8 +18,7 @@ from memtui.files.reading import encode
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.library.snapshot import Snapshot
-from memtui.testing.fixtures import contents
-from memtui.testing.samples import root_of
+from memtui.testing.fixtures import contents, root_of
 from tests.torture.life import others
 from tests.torture.life.acts import change_of
 from tests.torture.life.model import Clash, Done, Expected, FileChange, Model

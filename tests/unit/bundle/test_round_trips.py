@@ -8,23 +8,26 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from memtui.bundle import archive
+from memtui.bundle.archive_paths import PLACE_FACTS
 from memtui.bundle.bundle_reader import ImportDocument, read_document, verify_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
-from memtui.search.usage import count_accesses
+from memtui.search.salience import count_accesses
 from memtui.stores.engram.rebuild import dump, rebuild
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
 NAMES = (
     *("agent-memory", "ambient", "engram", "simple-memory", "workspace"),
-    "markdown-folder",
+    *("claude-code", "codex", "gemini", "hermes", "mcp-memory", "openclaw"),
+    *("markdown-folder", "memfs", "memory-bank", "serena", "vault"),
 )
 
 
@@ -46,7 +49,10 @@ def restored(file: Path, place: Path, state: Path) -> ImportDocument:
     return document
 
 
-def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+Files = dict[str, tuple[bytes, int]]
+
+
+def files(folder: Path) -> Files:
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(folder.rglob("*"))
@@ -64,16 +70,67 @@ def test_a_sample_store_comes_back_exactly(tmp_path: Path, name: str) -> None:
     assert document.count == opened(source).snapshot.count
     assert verify_document(document)
     if name != "engram":
-        there = opened(tmp_path / "elsewhere" / "deep").stores[0].root
-        assert files(there) == files(opened(source).stores[0].root)
+        there = files(opened(tmp_path / "elsewhere" / "deep").stores[0].root)
+        there.pop(PLACE_FACTS, None)
+        here = files(opened(source).stores[0].root)
+        for transcript in source.glob("projects/*/*.jsonl"):  # Claude Code's are no memories
+            here.pop(str(transcript.relative_to(source)))
+        assert there == here
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_flipped_byte_is_noticed_wherever_it_is(tmp_path: Path, name: str) -> None:
+    shutil.copytree(SAMPLES / name, tmp_path / "here")
+    data = exported(tmp_path / "a.zip", tmp_path / "here")
+    random = Random(name)
+    for place in [0, len(data) - 1, *(random.randrange(len(data)) for _ in range(20))]:
+        flipped = (
+            data[:place] + bytes([data[place] ^ (1 << random.randrange(8))]) + data[place + 1 :]
+        )
+        (tmp_path / "b.zip").write_bytes(flipped)
+        with pytest.raises(BundleError):
+            read_document(tmp_path / "b.zip")
+
+
+CLAUDE_TOPIC = "---\nname: Amber\ndescription: no red\ntype: feedback\n---\n\nNo red lamps.\n"
+CLAUDE_PLACES = {
+    "a repository with instructions only": {".git/HEAD": "ref: x\n", "CLAUDE.md": "Use amber.\n"},
+    "settings with agents only": {
+        ".claude/projects/": "",
+        ".claude/agent-memory/reviewer/amber.md": CLAUDE_TOPIC,
+    },
+    "a project with memories": {
+        ".claude/memory/MEMORY.md": "- [Amber](amber.md)\n",
+        ".claude/memory/amber.md": CLAUDE_TOPIC,
+        "AGENTS.md": "Read @docs/lamps.md\n",
+        "docs/lamps.md": "Lamps are amber.\n",
+    },
+    "one memory folder": {"projects/-x/memory/amber.md": CLAUDE_TOPIC},
+}
+
+
+@pytest.mark.parametrize("kind", CLAUDE_PLACES)
+def test_a_folder_known_by_its_place_is_recognised_elsewhere(tmp_path: Path, kind: str) -> None:
+    for name, text in CLAUDE_PLACES[kind].items():
+        path = tmp_path / "here" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir() if name.endswith("/") else path.write_text(text)
+    inner = {"settings with agents only": ".claude", "one memory folder": "projects/-x/memory"}
+    source = tmp_path / "here" / inner.get(kind, "")
+    assert opened(source).stores[0].format == "claude-code"
+    first = exported(tmp_path / "a.zip", source)
+    restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
+    assert exported(tmp_path / "b.zip", tmp_path / "there") == first
+    assert opened(tmp_path / "there").snapshot.count == opened(source).snapshot.count > 0
 
 
 @pytest.mark.slow
-def test_all_five_together(tmp_path: Path) -> None:
+def test_all_of_them_together(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES, tmp_path / "here")
     first = exported(tmp_path / "a.zip", *(tmp_path / "here" / name for name in NAMES))
     restored(tmp_path / "a.zip", tmp_path / "there", tmp_path / "state")
-    again = exported(tmp_path / "b.zip", *(tmp_path / "there" / name for name in NAMES))
+    labels = [store.label for store in opened(*(tmp_path / "here" / name for name in NAMES)).stores]
+    again = exported(tmp_path / "b.zip", *(tmp_path / "there" / label for label in labels))
     assert again == first
 
 

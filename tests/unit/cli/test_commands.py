@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import pytest
 from memtui.errors import Conflict
 from memtui.journal import Journal
 from memtui.model import Memory
+from memtui.paths import bundled_folder
 from tests.forked import Forked
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -177,6 +179,20 @@ def test_stats_count_what_is_there(run: Run, home: Path) -> None:
     assert numbers["total"] == 3
     assert numbers["entity"] == {"people/alice": 2, "people/atlas": 1}
     assert numbers["disk"]["agent-memory"] > 0
+
+
+def test_stats_say_how_full_the_load_limits_are_and_where_one_cuts(
+    run: Run, tmp_path: Path
+) -> None:
+    for name in ("claude-code", "hermes", "openclaw"):
+        shutil.copytree(bundled_folder("sample-data") / name, tmp_path / name)
+    stores = [part for name in ("claude-code", "hermes") for part in ("--store", tmp_path / name)]
+    text = run("stats", *stores).stdout
+    assert "chime-control: MEMORY.md  cut at line 201, 5 not loaded: 218 of 200 lines" in text
+    assert "hermes USER.md  " in text
+    uses = printed(run("stats", "--json", "--store", tmp_path / "openclaw"))["load_limits"]
+    assert uses[0]["characters"] == {"used": 2582, "limit": 12000}
+    assert uses[0]["cut_line"] is None
 
 
 def test_check_finds_secrets_masked_and_dangling_references(run: Run, home: Path) -> None:

@@ -18,7 +18,7 @@ from memtui.library.past_library import PastViews
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
 from memtui.stores.registry import FORMATS
-from memtui.testing.samples import sample
+from memtui.testing.fixtures import sample
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 

@@ -14,8 +14,7 @@ from memtui.files.merging import rebase
 from memtui.files.sidecar_lines import append_entries
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.testing.fixtures import contents
-from memtui.testing.samples import memories, open_library
+from memtui.testing.fixtures import contents, memories, open_library
 from tests.long_run import count
 from tests.torture.life.living import KINDS, live
 from tests.torture.life.small import small_store

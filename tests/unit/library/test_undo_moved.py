@@ -11,7 +11,7 @@ from memtui.errors import Conflict
 from memtui.journal import ActionState
 from memtui.library import Library
 from memtui.stores.registry import format_of
-from memtui.testing.samples import memories, open_library, sample
+from memtui.testing.fixtures import memories, open_library, sample
 
 ADDED = "The quill is in the drawer"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.search.named_dates import MONTHS, YEARS, find_dates
+from memtui.search.date_matches import MONTHS, YEARS, find_dates
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -11,7 +11,7 @@ from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, finder, matching, postings, ranking
 from memtui.search.documents import to_document
-from memtui.search.usage import MAX_USES, measure_salience
+from memtui.search.salience import MAX_USES, measure_salience
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

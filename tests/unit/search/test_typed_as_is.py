@@ -18,7 +18,7 @@ from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory, to_record
 from memtui.query import Query, Term, parse_query
-from memtui.search import catalog, columns, hidden_matches, literals, matching, postings
+from memtui.search import catalog, columns, finder, literals, matching, postings
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import ProvisionalIndex
@@ -258,7 +258,7 @@ def test_literals_are_found_in_cached_rows_too() -> None:
 def test_a_match_of_marks_is_empty() -> None:
     segment = postings.build(map(to_document, texts("one", "two")))
     assert not matching.match_terms([segment], 2, (Term("*"), Term("?"))).found.any()
-    assert hidden_matches.MAX_NAMED >= 1
+    assert finder.MAX_NAMED >= 1
 
 
 @pytest.mark.parametrize("sign", ["->", "🔔", '"', "\\", "ü&", "e.t"])

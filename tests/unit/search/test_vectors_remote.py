@@ -16,8 +16,8 @@ from memtui import json_server
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError
 from memtui.progress import Cancelled
-from memtui.search import remote
-from memtui.search.remote import EmbeddingServer
+from memtui.search import embedding
+from memtui.search.embedding import EmbeddingServer
 
 Answer = Callable[[str, dict[str, Any]], tuple[int, bytes]]
 
@@ -117,10 +117,14 @@ def test_openai_is_asked_with_the_key_from_the_environment(
 
 def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> None:
     server = serve(ollama)
-    texts = ["x" * (n + 1) for n in range(2 * remote.BATCH + 1)]
+    texts = ["x" * (n + 1) for n in range(2 * embedding.BATCH + 1)]
     rows = EmbeddingServer(Embedding("ollama", server.url, "m")).embed(texts)
     assert len(rows) == len(texts)
-    assert [len(body["input"]) for _, _, body in server.asked] == [remote.BATCH, remote.BATCH, 1]
+    assert [len(body["input"]) for _, _, body in server.asked] == [
+        embedding.BATCH,
+        embedding.BATCH,
+        1,
+    ]
     with pytest.raises(Cancelled):
         EmbeddingServer(Embedding("ollama", server.url, "m")).embed(
             texts, cancelled=lambda: len(server.asked) > 3

@@ -12,8 +12,7 @@ import pytest
 
 from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
-from memtui.testing.fixtures import fingerprint, time_limit
-from memtui.testing.samples import memories, open_library, root_of, sample
+from memtui.testing.fixtures import fingerprint, memories, open_library, root_of, sample, time_limit
 
 SECONDS = 60.0
 """What hangs would do so for ever; a busy machine needs some of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memtui.tui.score_comparison import Hit, compare_parts, explain_rank, full_bar
+from memtui.tui.dialogs.why import Hit, compare_parts, explain_rank, full_bar
 
 FIRST = Hit("first", 1, {"all words": 3.0, "text": 0.5, "importance": 0.25})
 SECOND = Hit("second", 2, {"text": 0.75, "recency": 0.125, "importance": 0.125})

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Link, Memory
+from memtui.stores import registry
+from memtui.stores.change_validation import with_unique_ids
 from memtui.text import hidden_count
 from memtui.upkeep.checks import (
     check_dangling_references,
@@ -18,9 +25,12 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.duplicates import find_across
-from memtui.upkeep.proposals import RULES, ProposalKind, UpkeepContext
-from memtui.upkeep.scanning import BY_ENTITY, BY_STORE, scan
+from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.proposals import LEAST_PRECISION, RULES, Proposal, ProposalKind, UpkeepContext
+from memtui.upkeep.scanning import scan
+from memtui.upkeep.secrets import find_secrets
 
+from . import held_out_secrets, labelled_secrets
 from .labelled_findings import (
     CASES,
     HIDDEN_FALSE,
@@ -30,10 +40,13 @@ from .labelled_findings import (
     LabelledCase,
     memories,
 )
-from .test_instructions import SAMPLES
+from .labelled_instructions import BY_LANGUAGE, HONEST, POISONED
+from .sample_labels import LABELS, STORY, TOWER, SampleLabel
+from .test_instructions import SAMPLES, named_twice
 
-LEAST = 0.8
-"""Precision below which a finding may only be a hint (issue 14)."""
+PAGE = Path(__file__).parents[3] / "docs" / "review.md"
+REMOTE = "git@git.example.org:quarterbell/test-tower.git"
+"""The remote of the test tower in the sample data; a clone of it has one merged branch."""
 
 
 @cache
@@ -48,23 +61,185 @@ def is_found(case: LabelledCase) -> bool:
     return bool(scan(case.memories, context(), {}, kinds=[case.kind]).proposals)
 
 
-@pytest.mark.parametrize("kind", [*BY_ENTITY, *BY_STORE], ids=str)
-def test_a_finding_that_is_often_wrong_is_a_hint(
-    kind: ProposalKind, figures: Callable[[str], None]
-) -> None:
-    cases = [case for case in CASES if case.kind is kind]
-    true = [case for case in cases if case.is_true]
-    assert true
-    assert len(cases) > len(true), "no tempting false case"
-    right = sum(map(is_found, true))
-    wrong = sum(is_found(case) for case in cases if not case.is_true)
-    precision = right / (right + wrong) if right + wrong else 0.0
-    figures(
-        f"finding {kind}: precision {precision:.0%}, recall {right / len(true):.0%}"
-        f" of {len(true)} true and {len(cases) - len(true)} false cases"
+@dataclass(frozen=True)
+class Measured:
+    """Labelled cases of one finding: how many it names of the true and of the false ones."""
+
+    true: int
+    false: int
+    right: int
+    wrong: int
+
+    def __str__(self) -> str:
+        precision = f"{self.right / (self.right + self.wrong):.0%}"
+        return f"{self.true} / {self.false} | {precision}, {self.right / self.true:.0%}"
+
+
+def measure(cases: Iterator[tuple[bool, bool]]) -> Measured:
+    """Count pairs of whether a case is true, and whether it is named."""
+    found = list(cases)
+    return Measured(
+        sum(is_true for is_true, _ in found),
+        sum(not is_true for is_true, _ in found),
+        sum(is_true and named for is_true, named in found),
+        sum(named and not is_true for is_true, named in found),
     )
-    assert right
-    assert precision >= LEAST or RULES[kind].hint
+
+
+def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
+    """The labelled lines of a finding that reads one text."""
+    named: Callable[[str], object]
+    if kind is ProposalKind.SECRET:
+        true = [line for _, _, line in labelled_secrets.secrets()]
+        true += [line for _, line in held_out_secrets.secrets()]
+        false = labelled_secrets.HONEST + held_out_secrets.HONEST
+        named = lambda text: list(find_secrets(text))  # noqa: E731
+    elif kind is ProposalKind.INSTRUCTION:
+        true = POISONED + [line[3] for line in BY_LANGUAGE if line[1] != "honest"]
+        false = HONEST + [line[3] for line in BY_LANGUAGE if line[1] == "honest"]
+        known = named_twice(HONEST)
+        named = lambda text: find_suspicions(text, known)  # noqa: E731
+    elif kind is ProposalKind.HIDDEN:
+        true, false, named = HIDDEN_TRUE, HIDDEN_FALSE, hidden_count
+    else:
+        return
+    yield from ((True, bool(named(text))) for text in true)
+    yield from ((False, bool(named(text))) for text in false)
+
+
+@dataclass(frozen=True)
+class ScannedSamples:
+    """What a scan of copies of the sample data proposes, by group of stores."""
+
+    proposals: dict[str, tuple[Proposal, ...]]
+
+    def label_of(self, stores: str, proposal: Proposal) -> SampleLabel | None:
+        return next((one for one in LABELS if one.stores == stores and fits(one, proposal)), None)
+
+    def names(self, label: SampleLabel) -> bool:
+        return any(fits(label, one) for one in self.proposals[label.stores])
+
+
+def fits(label: SampleLabel, proposal: Proposal) -> bool:
+    names = [*proposal.refs, f"file:{proposal.file}"]
+    return label.kind is proposal.kind and all(
+        any(_is_name(wanted, name) for name in names) for wanted in label.names
+    )
+
+
+def _is_name(wanted: str, name: str) -> bool:
+    if wanted.startswith("file:"):
+        return name.startswith("file:") and name.endswith(wanted[5:])
+    return (
+        name == wanted
+        or (name.startswith(wanted) and not wanted[-1].isdecimal())
+        or (name.startswith(f"{wanted}-"))
+    )
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> ScannedSamples:
+    folder = tmp_path_factory.mktemp("samples")
+    copy = Path(shutil.copytree(SAMPLES, folder / "sample-data"))
+    tower = copy / "test-tower"
+    library = Library.open(
+        [root for _, root in registry.detect_within(tower)],
+        state=folder / "state",
+        now=lambda: NOW,
+    )
+    library.load()
+    overwrite_one(library, tower / "agent-memory" / "memory" / "entities")
+    clone = clone_with_a_merged_branch(folder)
+    story = Library.open([root for _, root in registry.detect_within(copy)], now=lambda: NOW)
+    story.load()
+    return ScannedSamples(
+        {
+            TOWER: ReviewQueue(library, clones=[clone]).scan(across=True).proposals,
+            STORY: ReviewQueue(story).scan().proposals,
+        }
+    )
+
+
+def overwrite_one(library: Library, entities: Path) -> None:
+    """Change a fact of two people; another program puts back one of the two files."""
+    for slug, is_put_back in (("timo-brandt", True), ("runa-holt", False)):
+        file = entities / slug / "items.json"
+        before = file.read_bytes()
+        memory = next(
+            one for one in library.memories("agent-memory") if one.origin.file == str(file)
+        )
+        change = Change(
+            Act.EDIT, "agent-memory", memory.ref, {"content": f"{memory.content}, always"}
+        )
+        library.apply(library.plan([change]))
+        if is_put_back:
+            file.write_bytes(before)
+    library.refresh()
+
+
+def clone_with_a_merged_branch(folder: Path) -> Path:
+    clone = folder / "clone"
+    clone.mkdir()
+    author = ("-c", "user.name=Runa", "-c", "user.email=runa@example.org")
+    for arguments in (
+        ("init", "-b", "trunk"),
+        ("commit", "--allow-empty", "-m", "one"),
+        ("branch", "feat/hatch-sensor"),
+        ("checkout", "-b", "feat/hatch-sensor-night"),
+        ("commit", "--allow-empty", "-m", "two"),
+        ("checkout", "trunk"),
+        ("remote", "add", "origin", REMOTE),
+    ):
+        subprocess.run(["git", "-C", clone, *author, *arguments], check=True, capture_output=True)
+    return clone
+
+
+def test_every_proposal_of_the_sample_data_is_labelled(samples: ScannedSamples) -> None:
+    unlabelled = [
+        (str(one.kind), one.title, one.refs)
+        for stores, proposals in samples.proposals.items()
+        for one in proposals
+        if samples.label_of(stores, one) is None
+    ]
+    assert unlabelled == []
+
+
+@pytest.mark.parametrize("kind", RULES, ids=str)
+def test_a_finding_that_is_often_wrong_is_a_hint(
+    kind: ProposalKind, samples: ScannedSamples, figures: Callable[[str], None]
+) -> None:
+    """The table of `RULES` and the page say what is measured here."""
+    labels = [one for one in LABELS if one.kind is kind]
+    assert {one.is_true for one in labels} == {True, False}, "not both in the sample data"
+    measured = measure(
+        iter(
+            [
+                *((case.is_true, is_found(case)) for case in CASES if case.kind is kind),
+                *texts_of(kind),
+                *((one.is_true, samples.names(one)) for one in labels),
+            ]
+        )
+    )
+    figures(f"finding {kind}: true / false | precision, recall: {measured}")
+    assert any(one.is_true and samples.names(one) for one in labels)
+    rule = RULES[kind]
+    assert (rule.right, rule.named) == (measured.right, measured.right + measured.wrong)
+    assert rule.is_uncertain is (
+        measured.right < LEAST_PRECISION * (measured.right + measured.wrong)
+    )
+    row = re.search(rf"^\| `{kind}`.*\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert row is not None
+    assert row[0].endswith(f"| {measured} |"), str(measured)
+
+
+def test_a_finding_below_the_limit_is_a_hint_though_it_proposes_a_change(
+    monkeypatch: pytest.MonkeyPatch, samples: ScannedSamples
+) -> None:
+    (one, *_) = [p for p in samples.proposals[TOWER] if p.kind is ProposalKind.DUPLICATE]
+    assert not one.is_hint
+    rule = replace(RULES[one.kind], right=7, named=9)
+    monkeypatch.setattr("memtui.upkeep.proposals.RULES", {**RULES, one.kind: rule})
+    assert one.is_hint
 
 
 def test_hidden_characters_spare_the_joiners_that_a_script_needs() -> None:
@@ -99,8 +274,8 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
         ),
         (
             check_duplicate_ids,
+            with_unique_ids([replace(one, id="1") for one in memories("A", "B")]),
             [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
-            [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "2#2"), strict=True)],
         ),
         (
             check_dangling_references,

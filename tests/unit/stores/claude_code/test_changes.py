@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from memtui.context.building import NO_SETTINGS, build_pack, find_recipe
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.query import Query
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
 from memtui.stores.session_start import loads_at_session_start
 from memtui.testing.fixtures import contents, differences
@@ -139,6 +141,28 @@ def test_the_cut_is_the_first_line_over_a_limit(lines: list[str]) -> None:
         more = text.split("\n")[:cut]
         size = sum(len(line.encode()) + 1 for line in more)
         assert len(more) > LOADED_LINES or size > LOADED_BYTES
+
+
+FRONT = st.sampled_from(["", "---\nname: x\n---\n", "<!-- a\nb -->\n"])
+
+
+@given(FRONT, st.lists(st.sampled_from(["- a", "", "é" * 400, "<!-- no -->"]), max_size=230))
+def test_statistics_and_recipe_name_the_line_that_the_detail_names(
+    head: str, lines: list[str]
+) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name, "projects", "-x", "memory")
+        folder.mkdir(parents=True)
+        text = head + "".join(f"{line}\n" for line in lines)
+        (folder / "MEMORY.md").write_text(text or "-")
+        library = Library.open([folder])
+        library.load()
+        (use,) = library.statistics(library.find(Query())).limits
+        part = loaded_part(text or "-")
+        assert use.cut_line == part.cut_line
+        assert use.measures[0] == ("lines", part.lines, LOADED_LINES)
+        memories = library.memories(LABEL)
+        assert use.not_loaded == sum(not m.extra["loaded_at_start"] for m in memories)
 
 
 def test_frontmatter_and_comments_do_not_count() -> None:

@@ -10,7 +10,7 @@ from memtui.changes import Act, Change
 from memtui.files.json.locating import load
 from memtui.model import Memory
 from memtui.stores.registry import format_of
-from memtui.testing.samples import memories, open_library, sample
+from memtui.testing.fixtures import memories, open_library, sample
 
 DIGITS = "9" * 5000
 

@@ -18,7 +18,7 @@ from memtui.query import parse_query
 from memtui.stores import registry
 from memtui.stores.markdown_lists import MarkdownList
 from memtui.stores.openclaw.layout import detect
-from memtui.stores.openclaw.rules import BOOTSTRAP_CHARACTERS, promotion_of
+from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, promotion_of
 from memtui.stores.openclaw.store import OpenClawStore
 from memtui.stores.sidecar import Sidecar
 from memtui.testing.fixtures import contents

@@ -1,0 +1,255 @@
+"""The review queue as a list of groups and proposals, and one proposal as lines to read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from memtui import text
+from memtui.model import Memory
+from memtui.text.word_diff import diff_words
+from memtui.tui.appearance import Palette
+from memtui.tui.diff_lines import DiffLine
+from memtui.tui.widgets.diff_view import draw_diff, draw_side_by_side, join_columns, wrap_pieces
+from memtui.tui.widgets.list_window import EntryList
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
+
+SIDE_BY_SIDE_FROM = 60
+"""Columns from which two texts, and the two sides of a diff, stand side by side."""
+_LONGEST = 6_000
+"""Characters of a memory that are shown."""
+_MOST_MEMORIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A line of the queue: a group's heading, or a proposal of it."""
+
+    kind: ProposalKind
+    is_hint: bool
+    count: int
+    """Proposals in the group."""
+    is_open: bool = True
+    proposal: Proposal | None = None
+    """None for the heading."""
+
+    @property
+    def group(self) -> tuple[ProposalKind, bool]:
+        return self.kind, self.is_hint
+
+
+def queue_rows(
+    proposals: Sequence[Proposal], closed: Collection[tuple[ProposalKind, bool]] = ()
+) -> list[ReviewRow]:
+    """Headings with their proposals, hints after everything that can be accepted.
+
+    Args:
+        proposals: In the order of `RULES`.
+        closed: Groups of which only the heading is shown.
+    """
+    groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
+    for hint in (False, True):
+        for one in proposals:
+            if one.is_hint is hint:
+                groups.setdefault((hint, one.kind), []).append(one)
+    rows = []
+    for (hint, kind), members in groups.items():
+        is_open = (kind, hint) not in closed
+        rows.append(ReviewRow(kind, hint, len(members), is_open))
+        if is_open:
+            rows += [ReviewRow(kind, hint, len(members), True, one) for one in members]
+    return rows
+
+
+class ReviewList(EntryList):
+    """Headings and proposals, one per line."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[ReviewRow] = []
+        self.empty: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> ReviewRow | None:
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def show(self, rows: list[ReviewRow], cursor: int) -> None:
+        self.rows = rows
+        self.reset(cursor=cursor, top=self.top)
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def draw_key(self, index: int) -> Hashable:
+        row = self.rows[index]
+        return row.group, row.count, row.is_open, row.proposal and row.proposal.id
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = self.empty[y] if y < len(self.empty) else ""
+        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        row, palette = self.rows[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        bar = Segment("▌" if selected else " ", palette.accent + ground)
+        if row.proposal is None:
+            noun = "hint" if row.is_hint else "proposal"
+            count = f" {text.number(row.count)} {noun}{'' if row.count == 1 else 's'} "
+            room = max(8, width - 3 - len(count))
+            heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
+            style = palette.dim if row.is_hint else palette.heading
+            return Strip(
+                [
+                    bar,
+                    Segment("▾ " if row.is_open else "▸ ", palette.dim + ground),
+                    Segment(heading, style + ground),
+                    Segment(count, palette.dim + ground),
+                ]
+            )
+        sign = "·" if row.is_hint else "◆"
+        style = palette.dim if row.is_hint else palette.text
+        store = text.cut(text.one_line(row.proposal.store), max(0, width // 4))
+        room = max(8, width - 6 - text.width(store) - 1)
+        title = text.pad(text.cut(text.one_line(row.proposal.title), room), room)
+        return Strip(
+            [
+                bar,
+                Segment(f"  {sign} ", palette.accent + ground),
+                Segment(title, style + ground),
+                Segment(f" {store} ", palette.faint + ground),
+            ]
+        )
+
+
+def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Segment]]:
+    """What a group of findings is, and where its rule comes from."""
+    rule = RULES[row.kind]
+    what = (
+        "Hints only point to memories: there is nothing to accept."
+        if row.is_hint
+        else "Each is accepted on its own, or all of them after a preview."
+    )
+    lines: list[list[Segment]] = [[Segment(f" {rule.heading}", palette.heading)]]
+    for style, words in (
+        (
+            palette.text,
+            f"{text.number(row.count)} {'hint' if row.is_hint else 'proposal'}"
+            f"{'' if row.count == 1 else 's'}",
+        ),
+        (palette.dim, f"rule: {rule.source}"),
+        (palette.dim, f"kind: {row.kind}"),
+        (palette.dim, what),
+    ):
+        lines += [[Segment(f" {part}", style)] for part in text.wrap(words, width - 2)]
+    return lines
+
+
+def proposal_lines(
+    proposal: Proposal,
+    memories: Sequence[Memory],
+    diff: Sequence[DiffLine],
+    problem: str,
+    palette: Palette,
+    width: int,
+) -> list[list[Segment]]:
+    """Everything a person needs to decide on one proposal.
+
+    Args:
+        proposal: The one under the cursor.
+        memories: Those of its memories that are there; what stays comes first.
+        diff: What accepting does to the files; empty for a hint.
+        problem: Why it cannot be planned; empty if it can.
+        palette: Colours.
+        width: Cells of a line.
+    """
+    lines = _wrapped(proposal.title, palette, width, "heading")
+    lines += _wrapped(proposal.reason, palette, width, "text")
+    lines += _wrapped(f"rule: {RULES[proposal.kind].source}", palette, width, "faint")
+    if problem:
+        lines += _wrapped(problem, palette, width, "warning")
+    lines.append([])
+    if len(memories) == 2:
+        lines += _compared(memories[0], memories[1], palette, width)
+    else:
+        for memory in memories[:_MOST_MEMORIES]:
+            lines += _told(memory, palette, width)
+        if len(memories) > _MOST_MEMORIES:
+            more = text.number(len(memories) - _MOST_MEMORIES)
+            lines.append([Segment(f" … and {more} more", palette.faint)])
+    if proposal.file and not memories:
+        lines += _wrapped(text.file_name(proposal.file), palette, width, "dim")
+    if diff:
+        lines.append([Segment(" Changes when accepted", palette.heading)])
+        if width >= SIDE_BY_SIDE_FROM:
+            lines += draw_side_by_side(diff, palette, width)
+        else:
+            lines += [line for one in diff for line in draw_diff(one, palette, width)]
+    elif not problem and not proposal.changes:
+        lines += _wrapped("A hint: nothing is changed by it.", palette, width, "faint")
+    return lines
+
+
+def _wrapped(words: str, palette: Palette, width: int, style: str) -> list[list[Segment]]:
+    parts = text.wrap(text.one_line(words), max(8, width - 2))
+    return [[Segment(f" {part}", getattr(palette, style))] for part in parts]
+
+
+def _head(memory: Memory) -> str:
+    day = f"{memory.created:%Y-%m-%d}" if memory.created else "undated"
+    return text.one_line(f"{memory.entity or memory.store} · {day} · {memory.status}")
+
+
+def _body(memory: Memory) -> str:
+    whole = f"{memory.title}\n{memory.content}" if memory.title else memory.content
+    return text.visible(whole[:_LONGEST])
+
+
+def _told(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+    lines = [[Segment(text.cut(f" {_head(memory)}", width), palette.dim)]]
+    for line in wrap_pieces([(palette.text, _body(memory))], width - 2):
+        lines.append([Segment(" "), *line])
+    return [*lines, []]
+
+
+def _compared(first: Memory, second: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+    """Two memories with their differences marked, side by side where there is room."""
+    mine, other = _marked(_body(second), _body(first), palette)
+    if width < SIDE_BY_SIDE_FROM:
+        lines: list[list[Segment]] = []
+        for memory, parts in ((first, mine), (second, other)):
+            lines.append([Segment(text.cut(f" {_head(memory)}", width), palette.dim)])
+            lines += [[Segment(" "), *line] for line in wrap_pieces(parts, width - 2)]
+            lines.append([])
+        return lines
+    column = (width - 3) // 2
+    sides = [
+        [
+            [Segment(text.cut(f" {_head(memory)}", column), palette.dim)],
+            *([Segment(" "), *line] for line in wrap_pieces(parts, column - 2)),
+        ]
+        for memory, parts in ((first, mine), (second, other))
+    ]
+    return [*join_columns(sides[0], sides[1], column, palette), []]
+
+
+def _marked(
+    before: str, after: str, palette: Palette
+) -> tuple[list[tuple[Style, str]], list[tuple[Style, str]]]:
+    """Both texts as styled pieces: the newer one first, each with what only it has marked."""
+    pieces = diff_words(before, after)
+    new: list[tuple[Style, str]] = []
+    old: list[tuple[Style, str]] = []
+    for at, (kind, piece) in enumerate(pieces):
+        around = (pieces[at - 1][0] if at else "", pieces[at + 1 : at + 2])
+        if piece == " " and around[0] == "gone" and [k for k, _ in around[1]] == ["new"]:
+            continue  # `diff_words` puts it between the two, it is in neither text
+        if kind != "gone":
+            new.append((palette.added if kind == "new" else palette.text, piece))
+        if kind != "new":
+            style = palette.removed + Style(strike=False) if kind == "gone" else palette.text
+            old.append((style, piece))
+    return new, old

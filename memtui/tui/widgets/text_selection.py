@@ -1,0 +1,96 @@
+"""Select text with the mouse in widgets that draw their own lines.
+
+Textual finds the offset of a cell through meta data in the style of every segment, which would make
+equal cells of two frames differ. Here the screen asks the widget instead.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol, TypeVar, runtime_checkable
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.errors import NoWidget
+from textual.geometry import Offset
+from textual.screen import Screen
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from memtui import text
+
+Result = TypeVar("Result")
+_WORD = re.compile(r"\w+(?:[-'’.@/:]\w+)*|\S")
+
+
+@runtime_checkable
+class SelectableText(Protocol):
+    """A widget whose lines can be selected."""
+
+    def text_offset(self, x: int, y: int) -> Offset | None:
+        """Character and line at a cell of the content; None where there is no text."""
+        ...
+
+
+class SelectingScreen(Screen[Result]):
+    """A screen on which a selection begins in a `SelectableText` or in a plain text."""
+
+    def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        try:
+            widget: Widget | None = self.get_widget_at(x, y)[0]
+        except NoWidget:
+            return None, None
+        if widget is not None and isinstance(widget, SelectableText):
+            region = widget.content_region
+            offset = widget.text_offset(x - region.x, y - region.y)
+        else:
+            widget, offset = super().get_widget_and_offset_at(x, y)
+        return (widget, offset) if offset is not None else (None, None)
+
+
+def character_at(line: str, cell: int) -> int:
+    """The character that covers a cell of a line; the length of the line behind its end."""
+    used = 0
+    for number, character in enumerate(line):
+        used += text.width(character)
+        if used > cell:
+            return number
+    return len(line)
+
+
+def word_at(line: str, character: int) -> tuple[int, int]:
+    """First and last character of the word at a character; empty between words."""
+    for found in _WORD.finditer(line):
+        if found.start() <= character < found.end():
+            return found.start(), found.end()
+    return character, character
+
+
+def cut_selected(line: str, selection: Selection, number: int, margin: int) -> str:
+    """The selected part of line `number`, without the margin that all lines begin with."""
+    span = selection.get_span(number)
+    if span is None:
+        return ""
+    start, end = span
+    start = max(start, margin if line[:margin].isspace() else 0)
+    return line[start : end if end >= 0 else len(line)].rstrip()
+
+
+def mark_selected(strip: Strip, selection: Selection, number: int) -> Strip:
+    """Line `number` with its selected part in reverse video."""
+    span = selection.get_span(number)
+    if span is None:
+        return strip
+    start, end = span
+    line = strip.text
+    first = text.width(line[:start])
+    last = text.width(line[:end] if end >= 0 else line.rstrip())
+    if last <= first:
+        return strip
+    before, chosen, after = strip.divide([first, last, strip.cell_length])
+    turned = [
+        Segment(words, (style or Style.null()) + Style(reverse=not (style and style.reverse)))
+        for words, style, _ in chosen
+    ]
+    return Strip([*before, *turned, *after], strip.cell_length)
