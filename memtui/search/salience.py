@@ -81,7 +81,7 @@ class SalienceRange:
 
 def base_salience(memory: Memory) -> float:
     """Type weight and revisions; accesses and decay come on top."""
-    revised = count_revisions(memory)
+    revised = count_revisions(memory) if memory.extra else 0.0
     weight = TYPE_WEIGHTS.get(memory.type.casefold(), BASE)
     return weight + REVISIONS * revised / (revised + HALF_OF_REVISIONS)
 
