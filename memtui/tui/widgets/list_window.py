@@ -15,6 +15,7 @@ from textual import events
 from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -352,6 +353,23 @@ def _one_ground(strip: Strip, ground: Style | None) -> Strip:
     if ground is None or not ground.reverse:
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
+
+
+class EntryList(ListWindow):
+    """A list of entries; it tells when another one is under the cursor and when one is opened."""
+
+    class Moved(Message):
+        """Another entry is under the cursor."""
+
+    class Opened(Message):
+        """An entry was double-clicked."""
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
 
 
 class TextWindow(ListWindow):
