@@ -11,6 +11,7 @@ from memtui.cli.options import (
     as_of_option,
     filter_options,
     json_option,
+    limit_option,
     limit_options,
     query_from,
     store_option,
@@ -178,14 +179,7 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
 @click.command("similar")
 @click.argument("ref")
 @store_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=SIMILAR_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of memories to print.",
-)
+@limit_option(SIMILAR_LIMIT)
 @json_option
 def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
     """List memories similar to REF in all open stores, most similar first.

@@ -46,7 +46,7 @@ ARRAYS = (
     "salience",
     "accesses",
     "accessed",
-    "base_salience",
+    "revisions",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -87,7 +87,7 @@ class Columns:
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
-    base_salience: NDArray[np.float32]
+    revisions: NDArray[np.float32]
     """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -182,10 +182,12 @@ def build(memories: Sequence[Memory]) -> Columns:
     accessed = np.array(when, np.float64)
     used = np.zeros(size, np.float32)
     accesses = np.zeros(size, np.float32)
+    revisions = np.zeros(size, np.float32)
     for slot, memory in enumerate(memories):
         if memory.extra:
             used[slot] = salience.measure_salience(memory)
             accesses[slot] = salience.count_accesses(memory)
+            revisions[slot] = salience.count_revisions(memory)
             if (last := salience.find_last_access(memory)) is not None:
                 accessed[slot] = last.timestamp()
     entity, entities = _number(memory.entity for memory in memories)
@@ -221,7 +223,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         salience=used,
         accesses=accesses,
         accessed=accessed,
-        base_salience=np.array(list(map(salience.base_salience, memories)), np.float32),
+        revisions=revisions,
         types=tuple(types),
         entities=tuple(entities),
         stores=tuple(stores),
