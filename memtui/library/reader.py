@@ -269,7 +269,8 @@ class LibraryReader:
         """
         now = self.now()
         limits = self._loaded.limit_uses(self, now)
-        return finding.statistics(found, self._loaded.bytes_on_disk(), limits, counted, now)
+        disk, constants = self._loaded.bytes_on_disk(), self._weights.scores
+        return finding.statistics(found, disk, limits, counted, now, constants)
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH

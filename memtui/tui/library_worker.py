@@ -86,7 +86,7 @@ class LibraryWorker:
 
     def prepare_past(self) -> None:
         """Read what going to a time before needs, so that it is fast then."""
-        self.run_present("past", lambda library, _: self.past_views(library).prepare())
+        self.run("past", lambda library, _: self.past_views(library).prepare(), present=True)
 
     def go_to(
         self, at: TimeCondition, done: Callable[[object], object], failed: Failed | None = None
@@ -97,11 +97,12 @@ class LibraryWorker:
             self.past, self.past_time = past, at
             done(past)
 
-        self.run_present(
+        self.run(
             "past",
             lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
             went,
             failed,
+            present=True,
         )
 
     def go_to_present(self) -> None:
@@ -274,7 +275,7 @@ class LibraryWorker:
         found = library.find(query, job.is_cancelled)
         if job.is_cancelled():
             return
-        job.post(messages.FoundMemories(found, number))
+        job.post(messages.FoundMemories(number, found))
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found
         if query.since or query.until:
@@ -287,7 +288,7 @@ class LibraryWorker:
             from memtui.library.time_views import read_times
 
             overview = messages.Overview(statistics, timeline, read_times(whole))
-            job.post(messages.Overviewed(overview, number))
+            job.post(messages.Overviewed(number, overview))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
@@ -351,49 +352,27 @@ class LibraryWorker:
         self,
         group: str,
         work: Callable[[Library, Job], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None = None,
-        *,
-        replaces: bool = True,
-        holds_keys: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Job | None:
-        """Start a job with the library; None, and `failed` called, while there is none."""
-        return self._start(
-            self.library,
-            group,
-            work,
-            done,
-            failed,
-            replaces=replaces,
-            holds_keys=holds_keys,
-            on_progress=on_progress,
-        )
-
-    def run_present(
-        self,
-        group: str,
-        work: Callable[[Library, Job], Answer],
         done: Callable[[Answer], object] = lambda _: None,
         failed: Failed | None = None,
         *,
-        holds_keys: bool = False,
-    ) -> Job | None:
-        """As `run`, with the stores as they are now, whatever is shown."""
-        return self._start(self.present, group, work, done, failed, holds_keys=holds_keys)
-
-    def _start(
-        self,
-        library: Library | None,
-        group: str,
-        work: Callable[[Library, Job], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None,
-        *,
+        present: bool = False,
         replaces: bool = True,
         holds_keys: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Job | None:
+        """Start a job with the library; None, and `failed` called, while there is none.
+
+        Args:
+            group: Name of the kind of job.
+            work: Called in the job.
+            done: Gets the result on the screen's thread.
+            failed: Gets an expected error; None: a toast.
+            present: Ask the stores as they are now, whatever is shown.
+            replaces: A newer job of the group replaces those that run.
+            holds_keys: The keys typed next wait for the result.
+            on_progress: Called on the screen's thread.
+        """
+        library = self.present if present else self.library
         if library is None:
             if failed is not None:
                 failed(Refused(OPENING))

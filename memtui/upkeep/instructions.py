@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 
+from memtui.upkeep.filtered_pattern import FilteredPattern
 from memtui.upkeep.instruction_languages import PHRASES as FOREIGN
 
 _PERSON = r"(?:the |any |a )?(?:user|human|person|reviewer|owner|operator|anyone|anybody|team)s?\b"
@@ -178,7 +179,7 @@ IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 
 _PATTERNS = {
-    reason: re.compile("|".join((*phrases, *FOREIGN.get(reason, ()))), re.IGNORECASE)
+    reason: FilteredPattern("|".join((*phrases, *FOREIGN.get(reason, ()))))
     for reason, phrases in PHRASES.items()
 }
 _SENDING = re.compile(SENDING, re.IGNORECASE)
@@ -216,7 +217,8 @@ def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[st
 
 def _reasons(text: str, known: Collection[str] | None) -> Iterator[str]:
     unhidden, spelled = _normalize(text), _decode_tags(text)
-    yield from (reason for reason, phrases in _PATTERNS.items() if phrases.search(unhidden))
+    lower = unhidden.casefold().replace("ı", "i")  # which `re` takes for the same letter
+    yield from (reason for reason, phrases in _PATTERNS.items() if phrases.is_in(unhidden, lower))
     if spelled:
         yield IN_TAGS
     if known is not None and _sends_elsewhere(unhidden, known):
@@ -243,6 +245,8 @@ def _normalize(text: str) -> str:
 
 def _decode_tags(text: str) -> str:
     """Decode words in tag characters or variation selectors, which no terminal shows."""
+    if text.isascii():
+        return ""
     tags = "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
     bytes_ = [ord(c) - 0xE0100 + 16 for c in text if 0xE0100 <= ord(c) <= 0xE01EF]
     return tags + bytes(bytes_).decode("utf-8", "ignore")

@@ -161,6 +161,26 @@ async def test_text_of_the_store_is_data(on: Stage) -> None:
     assert on.app.backstop_hits == 0
 
 
+async def test_a_secret_is_masked_wherever_it_is_shown_and_edited_as_it_is(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    words = f"The mirror of the shop is pushed with the token {token} each night"
+    facts = [fact(1, words, "2026-01-02"), fact(2, f"{words} at two", "2026-03-02")]
+    root = write_store(tmp_path / "home", {"shop": facts})
+    async with stage(root, (120, 35), state=tmp_path / "state") as on:
+        await on.press("V")
+        for title in ("GitHub token", "2 say"):
+            await select(on, title)
+            assert "ghp_…F6" in on.text()
+            assert "a1B2c3D4" not in on.text()
+            await on.press("A")
+            assert "a1B2c3D4" not in on.text()
+            if isinstance(on.app.screen, DiffScreen):
+                await on.press("escape")
+        await select(on, "2 say")
+        await on.press("e")
+        assert token in on.text()
+
+
 async def test_groups_fold(on: Stage) -> None:
     await select(on, "lives in")
     await on.press("left")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
-from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.change_worker import ChangeWorker, Preview
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.diff_lines import diff_files
@@ -32,7 +32,7 @@ RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 
 
-class ReviewActions:
+class ReviewActions(WritingController):
     """Carries out `V`, and everything on the screen that it opens."""
 
     def __init__(
@@ -43,10 +43,7 @@ class ReviewActions:
         changes: ChangeActions,
         journal: JournalActions,
     ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
+        super().__init__(screen, writer, selection, changes)
         self._journal = journal
         self._review: ReviewQueue | None = None
         self._job: Job | None = None
@@ -145,13 +142,14 @@ class ReviewActions:
 
         def work(library: Library) -> ProposalDetail:
             from memtui.tui.dialogs.review import ProposalDetail
+            from memtui.upkeep.proposals import mask_diffs
 
             review = self._queue_of(library)
-            memories = tuple(review.memories(proposal))
+            memories = tuple(review.shown_memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                diffs = _below_stores(library, review.plan([proposal]).diffs())
+                diffs = mask_diffs(_below_stores(library, review.plan([proposal]).diffs()))
                 return ProposalDetail(memories, tuple(diff_files(diffs)))
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
@@ -165,7 +163,7 @@ class ReviewActions:
         library = self._writer.library
         if library is None:
             return
-        memories = self._queue_of(library).memories(proposal)
+        memories = self._queue_of(library).shown_memories(proposal)
         if not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
@@ -206,8 +204,14 @@ class ReviewActions:
             else:
                 self._write(found.planned, proposals)
 
+        def plan(library: Library) -> Preview:
+            from memtui.upkeep.proposals import mask_diffs
+
+            made = self._queue_of(library).plan(proposals)
+            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+
         self._writer.ask(
-            lambda library: preview_of(self._queue_of(library).plan(proposals)),
+            plan,
             planned,
             self._changes.failed,
             "plan",

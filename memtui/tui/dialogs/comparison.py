@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
@@ -27,7 +26,7 @@ from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import wrap_pieces
-from memtui.tui.widgets.list_window import ListWindow, TextWindow
+from memtui.tui.widgets.list_window import EntryList, TextWindow
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
@@ -67,14 +66,8 @@ class Span:
     """What the first time is, such as `since you last looked`."""
 
 
-class DifferenceList(ListWindow):
+class DifferenceList(EntryList):
     """One line per changed memory."""
-
-    class Moved(Message):
-        """Another difference is under the cursor."""
-
-    class Opened(Message):
-        """A difference was double-clicked."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(title="Changes")
@@ -90,13 +83,6 @@ class DifferenceList(ListWindow):
     @property
     def difference(self) -> Difference | None:
         return self._shown[self.cursor] if self.cursor < len(self._shown) else None
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())
 
     def line_count(self) -> int:
         return len(self._shown)
@@ -236,11 +222,12 @@ class ComparisonScreen(Dialog[str]):
             self.working = False
             self._list.show((), str(error))
 
-        self._worker.run_present(
+        self._worker.run(
             "compare",
             lambda library, job: self._compare(library, span.since, span.until, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
+            present=True,
         )
         self._list.show((), "comparing …")
         self._say_head()

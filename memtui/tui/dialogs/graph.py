@@ -145,11 +145,12 @@ class GraphScreen(Dialog[str]):
             self.working = False
             self.app.notify(str(error), severity="error")
 
-        self._worker.run_present(
+        self._worker.run(
             "graph",
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
+            present=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:

@@ -16,7 +16,7 @@ from textual.strip import Strip
 from memtui import text
 from memtui.context import PackEntry
 from memtui.tui.pack_rows import ComparedEntry, Difference, ItemKind, PackItem
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.list_window import EntryList, ListWindow
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
@@ -196,11 +196,8 @@ BESIDE_FROM = 56
 """Columns from which two packs stand side by side; below, one line says both."""
 
 
-class ComparisonList(ListWindow):
+class ComparisonList(EntryList):
     """The entries of two packs side by side, one line each."""
-
-    class Moved(Message):
-        """The cursor moved."""
 
     def __init__(self) -> None:
         super().__init__(id="comparison")
@@ -220,9 +217,6 @@ class ComparisonList(ListWindow):
         """
         self._lines, self._names = lines, names
         self.reset(cursor=self.cursor, top=self.top)
-        self.post_message(self.Moved())
-
-    def cursor_moved(self) -> None:
         self.post_message(self.Moved())
 
     def line_count(self) -> int:
