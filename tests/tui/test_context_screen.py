@@ -206,6 +206,36 @@ async def test_two_recipes_stand_side_by_side(tmp_path: Path) -> None:
         assert not screen.is_comparing
 
 
+_TYPED = [(1, "person"), (2, "person"), (3, "project"), (4, "person")]
+
+
+@pytest.mark.slow
+async def test_types_are_preferred_by_a_key(tmp_path: Path) -> None:
+    facts = {
+        "x": [fact(n, f"tea at {n} in the kitchen", "2026-11-01", kind) for n, kind in _TYPED],
+    }
+    async with stage(write_store(tmp_path / "store", facts), (120, 35)) as on:
+        await on.press("P")
+        await on.type("tea in the kitchen")
+        await on.press("enter")
+        screen = screen_of(on)
+        await on.press("t")  # of another recipe: nothing to choose
+        assert on.app.screen is screen
+        await on.press("]")
+        assert screen.built is not None
+        assert screen.built.pack.sections[0].title != "project"
+        await on.press("t")
+        await on.sees("Prefer types")
+        await on.type("proj")
+        await on.press("space", "enter")
+        await on.settle()
+        assert screen.request.types == ("project",)
+        assert screen.built.pack.sections[0].title == "project"
+        assert "prefers project" in on.text()
+        await on.press("escape", "P")
+        assert screen_of(on).request.types == ("project",)
+
+
 @pytest.mark.slow
 async def test_any_id_is_paged_in(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -325,9 +326,9 @@ class TextDialog(FittingDialog[None]):
         sheet.show(lines)
         self.fit(rows=max(1, len(lines)))
 
-    def box_title(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def box_title(self) -> str: ...
 
+    @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
-        raise NotImplementedError

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import DroppedEntry, Pack, PackEntry, Section
-from memtui.context.pack import COUNT, assemble
+from memtui.context.pack import COUNT, draft
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
 from memtui.tui.pack_rows import (
     Difference,
@@ -39,7 +39,7 @@ SECTIONS = st.builds(
 
 
 def _pack(sections: list[Section], budget: int | None) -> Pack:
-    return assemble("r", "t", sections, head="<head>\n", tail="<tail>", budget=budget)
+    return draft("r", "t", sections, head="<head>\n", tail="<tail>").fit(budget)
 
 
 @given(st.lists(SECTIONS, max_size=4), st.none() | st.integers(1, 80))
