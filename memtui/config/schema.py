@@ -364,7 +364,7 @@ SCHEMA: tuple[Setting, ...] = (
     Setting(
         "keys",
         _keys,
-        "Keys that replace an action's own; ? in memtui lists every action's name.\n"
+        "Keys that replace an action's own; the help in memtui lists every action's name.\n"
         "A key in quotes, a list of keys, or [] for none.",
         '{ search = ["/", "ctrl+f"] }',
         each=True,

@@ -166,6 +166,8 @@ def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:
     count = len(built.pack.refs)
     words = f"{text.number(built.pack.tokens)} tokens (estimated) · {text.number(count)} "
     words += "memory" if count == 1 else "memories"
+    if built.request.types and built.request.recipe == "typed":
+        words += f" · prefers {text.one_line(', '.join(built.request.types))}"
     if before is not None:
         words += f" · before the change {text.number(before.tokens)} tokens"
     return words
