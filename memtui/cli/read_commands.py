@@ -25,6 +25,7 @@ from memtui.cli.output import (
     print_memories,
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
+from memtui.errors import QueryError
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.stores.session_start import describe_use
 from memtui.text import (
@@ -123,6 +124,8 @@ def search(
     looked for in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
+    if query.is_empty and not (query.sort or query.prefer):
+        raise QueryError("nothing to look for", do="type a word; memtui list shows all")
     library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)

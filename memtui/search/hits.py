@@ -316,13 +316,6 @@ class Match:
         found[self.slots] = True
         return found
 
-    @cached_property
-    def text_by_slot(self) -> Floats:
-        """The text score of each of all slots; 0 where it does not match."""
-        text = np.zeros(self.size, np.float32)
-        text[self.slots] = self.text
-        return text
-
     def sum_added(self, slots: Longs) -> Floats:
         """The sum of the added parts and of the context for each of these slots."""
         sums = np.zeros(self.size, np.float32)

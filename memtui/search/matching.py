@@ -258,6 +258,8 @@ class _Search:
             return
         if term.kind is not TermKind.WORD or not term.parts:
             return
+        if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
+            return
         word = term.compound or term.parts[0]
         for parts in word_substitutes.split_word(word, self._segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")

@@ -58,7 +58,6 @@ class Form:
     """Changes that a memory cannot have are left out and counted, the others are made."""
 
 
-TEXT_FIELDS = ("title", "type", "entity")
 LABELS = {
     "content": "Text",
     "title": "Title",

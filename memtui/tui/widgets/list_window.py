@@ -6,6 +6,7 @@ and scrollbar; Textual's scrolling is not used, since it lays out the whole scre
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -55,12 +56,12 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     # For subclasses
 
-    def line_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def line_count(self) -> int: ...
 
+    @abstractmethod
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         """Draw the first row of a line, at most `width` cells."""
-        raise NotImplementedError
 
     def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
         """Draw another row of a line, from 1; None for a blank one outside the cursor."""
