@@ -10,10 +10,12 @@ import pytest
 
 from memtui.config import LanguageModel, Settings
 from memtui.library.review import ReviewQueue
+from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen
+from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 
 from .stage import Stage, compare, fact, stage, write_store
 
@@ -87,6 +89,37 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert files(root) == before
         await on.press("escape")
         assert "3 to review" in await on.still()
+
+
+async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.still()
+        memories = on.browse.memories
+        rows = [
+            at for at in range(memories.line_count()) if memories._rows[int(memories._slots[at])]
+        ]
+        of = {memories._rows[int(memories._slots[at])].content: at for at in rows}
+        memories.go(of["Alice lives in Braga with two cats"])
+        shown = await on.still()
+        signed = [line for line in shown.split("\n") if "◇ !" in line or "! Contradictions" in line]
+        assert any("Braga" in line for line in signed)
+        assert "! Contradictions: both say" in shown
+        await on.press("V")
+        screen = await review(on)
+        row = screen._list.row
+        assert row is not None
+        assert row.proposal is not None
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref in row.proposal.refs
+
+
+async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
+    (one, *_) = memories_of_a_branch = [
+        Memory(ref=f"s:{n}", id=str(n), store="s", kind="event", content="x") for n in range(2)
+    ]
+    compaction = propose(ProposalKind.COMPACTION, memories_of_a_branch, "drop 2", "83 events")
+    secret = propose(ProposalKind.SECRET, [one], "password: ab…c: x", "why", also="password: ab…c")
+    assert badges_of([compaction, secret]) == {"s:0": ["Secrets: password: ab…c"]}
 
 
 @pytest.mark.slow
