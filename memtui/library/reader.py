@@ -25,7 +25,7 @@ from memtui.library.snapshot import MemorySet, Snapshot
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
-from memtui.search import numbering
+from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
@@ -311,7 +311,8 @@ class LibraryReader:
             RefError: nothing has that name.
         """
         candidates = self._loaded.memories_of(memory.store)
-        return slots.link_target(text, memory, candidates, self.resolve)
+        entities = aggregates.list_entities(self._loaded.state.columns)
+        return slots.link_target(text, memory, candidates, entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """Return what the memory replaced, what replaced it, and its links.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memtui.library import Library
 from memtui.tui.dialogs.copy import CopyScreen
 from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
@@ -30,6 +32,7 @@ async def rest(on: Stage) -> None:
             return
 
 
+@pytest.mark.slow
 async def test_what_one_store_lacks_is_copied_to_it(tmp_path: Path) -> None:
     library = open_both(tmp_path)
     async with stage(tmp_path, (80, 24), open_library=lambda: library) as on:

@@ -140,6 +140,7 @@ def test_a_second_text_on_the_same_topic_waits() -> None:
     assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3)] == [0, 2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["importance", "priority", "salience", "used"])
 @given(data=st.data())
 def test_a_minus_turns_every_order_by_value_round(field: str, data: st.DataObject) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
-import memtui
+from tests.source_trees import parse_sources
 
-ROOT = Path(memtui.__file__).parent
 MAY_WRITE = {
     "files/atomic_replace.py",
     "files/backups.py",  # copies, in the state folder
@@ -50,10 +48,13 @@ def calls() -> Iterator[tuple[str, ast.Call, str]]:
 
 @cache
 def nodes() -> Sequence[tuple[str, ast.AST]]:
+    """Imports and calls; nothing else is looked at."""
+    looked_at = ast.Import | ast.ImportFrom | ast.Call
     return [
-        (path.relative_to(ROOT).as_posix(), node)
-        for path in sorted(ROOT.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        (name, node)
+        for name, tree in parse_sources().items()
+        for node in ast.walk(tree)
+        if isinstance(node, looked_at)
     ]
 
 

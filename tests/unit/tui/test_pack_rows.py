@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def test_the_items_that_are_in_are_the_text_of_the_pack(
         assert after is None or not after.is_in
 
 
+@pytest.mark.slow
 @given(st.lists(SECTIONS, max_size=3), st.lists(SECTIONS, max_size=3))
 def test_a_comparison_has_every_entry_of_both_packs_once(
     left: list[Section], right: list[Section]
