@@ -304,7 +304,7 @@ SCHEMA: tuple[Setting, ...] = (
         "texts of your memories are sent to, for example\n"
         'embedding = { kind = "ollama", url = "http://127.0.0.1:11434", model = "all-minilm" }\n'
         "and key_variable, the name of the environment variable that holds the key.\n"
-        "fusion: sum or rank, how text and meaning become one order.",
+        "fusion: how text and meaning become one order: sum, rank or words (near words only).",
         '{ kind = "static", fusion = "sum" }',
         at_start=True,
     ),
