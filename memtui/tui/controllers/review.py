@@ -225,7 +225,8 @@ class ReviewActions(WritingController):
             from memtui.upkeep.proposals import mask_diffs
 
             made = self._queue_of(library).plan(proposals)
-            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+            diffs = mask_diffs(_below_stores(library, made.diffs()))
+            return Preview(made, tuple(diff_files(diffs)))
 
         self._writer.ask(
             plan,
