@@ -90,6 +90,7 @@ def toasts(on: Stage) -> list[str]:
     return [toast.message for toast in on.app._notifications]
 
 
+@pytest.mark.slow
 async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path) -> None:
     async with started(home) as on:
         assert len(on.headlines()) == 2

@@ -273,6 +273,7 @@ def test_extract_adds_what_the_store_accepts_as_one_step(
     assert without_sidecar(facts) == before
 
 
+@pytest.mark.slow
 def test_a_summary_by_the_model_takes_the_place_of_old_events(
     call: Call, capsys: pytest.CaptureFixture[str], events: Path, model: Model
 ) -> None:
