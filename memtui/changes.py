@@ -180,6 +180,8 @@ class Plan:
     supersedes: tuple[str, ...] = ()
     """Refs of the memories that would no longer be current."""
     warnings: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Of an import: what the store cannot keep, found while planning; see `ConvertedMemory`."""
 
     @property
     def has_edits(self) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -285,8 +285,8 @@ class _Planner:
                 self._report(f"planning {incoming.label}", number, len(incoming.memories))
             item = map_memory(memory, format, target, _text_of_file(incoming, memory))
             found = existing.find(item)
-            if found is not None:
-                differs = list_differences(item, found)
+            differs = () if found is None else list_differences(item, found)
+            if found is not None and (item.native or not differs):
                 if differs:
                     conflicts.append(ImportConflict(memory, found.ref, differs))
                 else:
@@ -299,15 +299,37 @@ class _Planner:
                 refused.append(RefusedMemory(memory, error.what))
                 continue
             if plan.outcome is Outcome.DEDUPE or not plan.edits:
-                conflicts.append(
-                    ImportConflict(memory, "", (plan.reason or "it is there already",))
-                )
+                conflict = self._conflict(item, plan, found)
+                if conflict is None:
+                    same.append(memory)
+                else:
+                    conflicts.append(conflict)
             else:
                 existing.add(item)
-                new.append(item)
+                new.append(replace(item, lost=(*item.lost, *plan.lost)))
         return StoreImport(
             incoming.label, target.label, tuple(new), tuple(same), tuple(conflicts), tuple(refused)
         )
+
+    def _conflict(
+        self, item: MappedMemory, plan: Plan, found: Memory | None
+    ) -> ImportConflict | None:
+        """The conflict of a memory that the store takes for one it has; None if it is the same.
+
+        A ref that does not exist yet is of a memory that this import adds with the same text.
+        """
+        if found is None and plan.refs:
+            try:
+                found = self.library.get(plan.refs[0])
+            except RefError:
+                return None
+        differs: tuple[str, ...] = (plan.reason or "it is there already",)
+        if found is not None:
+            fields = list_differences(item, found)
+            if plan.refs and not fields:
+                return None
+            differs = fields or differs
+        return ImportConflict(item.memory, found.ref if found else "", differs)
 
     def _report(self, what: str, done: int, total: int) -> None:
         if self.cancelled():

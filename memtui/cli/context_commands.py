@@ -112,7 +112,7 @@ def _settings() -> ContextSettings:
     from memtui.context import read_settings
 
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
-    return read_settings(settings.recipe_constants, settings.recipes)
+    return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
 def _only(types: Sequence[str]) -> Query:

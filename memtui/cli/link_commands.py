@@ -15,7 +15,7 @@ from memtui.query import parse_time_end
 from memtui.text import cut, date, one_line
 
 if TYPE_CHECKING:
-    from memtui.insight.links import Edge, Node
+    from memtui.insight.link_graph import Edge, Node
     from memtui.insight.traversal import Neighbourhood, Step
     from memtui.library import Library
 
@@ -75,7 +75,7 @@ def _edge_line(library: Library, edge: Edge, *, forward: bool) -> str:
 
 def _name(library: Library, node: Node) -> str:
     """A node by its short name and, for a memory, its text."""
-    from memtui.insight.links import NodeKind
+    from memtui.insight.link_graph import NodeKind
 
     if node.kind == NodeKind.UNKNOWN:
         return f"{one_line(node.name)} (unknown)"

@@ -162,6 +162,7 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
     from memtui import paths
     from memtui.library import Library
     from memtui.search.ranking import read_weights
+    from memtui.search.salience import read_constants
 
     return Library.open(
         [store.root for store in stores],
@@ -170,11 +171,8 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
         labels=[store.label for store in stores],
         formats=[store.format for store in stores],
         weights=read_weights(
-            {
-                **settings.recipe_constants,
-                "half_life_days": settings.half_life_days,
-                **settings.weights,
-            }
+            {"half_life_days": settings.half_life_days, **settings.weights},
+            read_constants(settings.recipe_constants, settings.salience_types),
         ),
         rules=settings.rules,
         embedding=settings.embedding,

@@ -6,7 +6,7 @@ default file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -32,8 +32,6 @@ class Setting:
 
     key: str
     """`name` or `table.name`."""
-    field: str
-    """Of `Settings`."""
     check: Callable[[Any], Any]
     """The file's value -> the field's; raises ValueError with the reason."""
     about: str
@@ -46,6 +44,13 @@ class Setting:
     """The values it can have, if they are few."""
     at_start: bool = False
     """It takes effect at the next start."""
+    field_name: str = ""
+    """Of the field, where it is not the key's name."""
+
+    @property
+    def field(self) -> str:
+        """The field of `Settings`."""
+        return self.field_name or self.key.rpartition(".")[2]
 
 
 def _bool(value: Any) -> bool:
@@ -67,15 +72,12 @@ def _review(value: Any) -> ReviewSettings:
     changed: dict[str, Any] = {}
     for name, given in value.items():
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            raise ValueError(
-                f"{name!r} is unknown" + (f"; did you mean {near[0]!r}?" if near else "")
-            )
+            raise ValueError(f"{name!r} is unknown{_nearest(name, known)}")
         if name == "off":
             if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
                 raise ValueError("off must be a list of kinds")
             changed[name] = tuple(given)
-        elif isinstance(given, bool) or not isinstance(given, int | float) or given < 0:
+        elif not _is_number(given) or given < 0:
             raise ValueError(f"{name} must be a number of at least 0")
         else:
             changed[name] = type(known[name])(given)
@@ -87,26 +89,34 @@ def _language_model(value: Any) -> LanguageModel:
     if not isinstance(value, dict) or not set(value) <= set(names):
         raise ValueError(f"must be a table with {', '.join(names)}")
     seconds = value.get("seconds", LanguageModel().seconds)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
+    if not _is_number(seconds) or not 0 < seconds <= 3600:
         raise ValueError("seconds must be a number from 1 to 3600")
     words = {name: text for name, text in value.items() if name != "seconds"}
     if not all(isinstance(text, str) for text in words.values()):
         raise ValueError("has values in quotes only")
     found = LanguageModel(**words, seconds=float(seconds))
-    if not found.url.startswith(("http://", "https://")):
-        raise ValueError("url must begin with http:// or https://")
+    _check_url(found.url)
     return found
+
+
+def _check_url(url: str) -> None:
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("url must begin with http:// or https://")
 
 
 def _one_of(*choices: str) -> Callable[[Any], str]:
     def check(value: Any) -> str:
         if value not in choices:
-            near = get_close_matches(str(value), choices, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"must be one of {', '.join(filter(None, choices))}{hint}")
+            known = ", ".join(filter(None, choices))
+            raise ValueError(f"must be one of {known}{_nearest(str(value), choices)}")
         return str(value)
 
     return check
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    near = get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _table(value: Any) -> Mapping[str, Any]:
@@ -126,22 +136,13 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _days(value: Any) -> float:
-    if not _is_number(value) or not 0 < value <= 36_500:
-        raise ValueError("must be a number of days above 0")
-    return float(value)
+def _number(least: float, most: float, of: str = "") -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        if not _is_number(value) or not least <= value <= most:
+            raise ValueError(f"must be a number{of} from {least:g} to {most:g}")
+        return float(value)
 
-
-def _weight(value: Any) -> float:
-    if not _is_number(value) or not -100 <= value <= 100:
-        raise ValueError("must be a number from -100 to 100")
-    return float(value)
-
-
-def _constant(value: Any) -> float:
-    if not _is_number(value) or not 0 <= value <= 100_000:
-        raise ValueError("must be a number from 0 to 100000")
-    return float(value)
+    return check
 
 
 _SECTION_KEYS: Mapping[str, type] = {
@@ -217,8 +218,8 @@ def _embedding(value: Any) -> Embedding:
         raise ValueError("must name the model to ask for")
     if found.kind == "openai" and not found.url:
         raise ValueError("must name the url of the server, such as http://127.0.0.1:8080/v1")
-    if found.url and not found.url.startswith(("http://", "https://")):
-        raise ValueError("url must begin with http:// or https://")
+    if found.url:
+        _check_url(found.url)
     return found
 
 
@@ -227,28 +228,21 @@ _SORTS = ("", *(str(sort) for sort in Sort))
 SCHEMA: tuple[Setting, ...] = (
     Setting(
         "theme",
-        "theme",
         _text,
         "Colours: dusk, paper, contrast, terminal, copper, or the name of a file in themes/\n"
         "beside this one. With NO_COLOR set, memtui uses none.",
         '"dusk"',
     ),
+    Setting("mouse", _bool, "Let the mouse click, scroll and drag.", "true", at_start=True),
     Setting(
-        "mouse", "mouse", _bool, "Let the mouse click, scroll and drag.", "true", at_start=True
-    ),
-    Setting(
-        "editor",
         "editor",
         _text,
         'Editor for E and o, as a command line: "nvim", "code --wait". Empty: $VISUAL, then\n'
         "$EDITOR, then vi.",
         '""',
     ),
+    Setting("restore", _bool, "Begin where the last session ended.", "true", at_start=True),
     Setting(
-        "restore", "restore", _bool, "Begin where the last session ended.", "true", at_start=True
-    ),
-    Setting(
-        "stores",
         "stores",
         _store,
         "Stores to open when none is named: paths, or [[stores]] blocks with path, label\n"
@@ -260,7 +254,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "list.sort",
-        "sort",
         _one_of(*_SORTS),
         "Order of the list: new, old, importance, priority, relevance. Empty: newest first,\n"
         "by relevance while searching.",
@@ -269,7 +262,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "list.status",
-        "status",
         _statuses,
         "What is listed unless the query says: current (active and proposed), all, or a list\n"
         "of active, proposed, superseded, retired, deleted.",
@@ -278,7 +270,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "list.density",
-        "density",
         _one_of(*DENSITIES),
         "Rows per memory: compact (1), comfortable (1 and a blank), roomy (2 and a blank).",
         '"compact"',
@@ -286,7 +277,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "list.dates",
-        "dates",
         _one_of(*DATES),
         'Times in the list: ago ("3d") or date ("2026-11-18").',
         '"ago"',
@@ -294,16 +284,14 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "search.half_life_days",
-        "half_life_days",
-        _days,
+        _number(0.01, 36_500, " of days"),
         "Days after which being recent counts half as much for the rank.",
         "30",
         at_start=True,
     ),
     Setting(
         "search.weights",
-        "weights",
-        _weight,
+        _number(-100, 100),
         "Weights of the parts of the rank, as shares of the text's own score.",
         "{ recency = 0.25, importance_high = 0.5 }",
         each=True,
@@ -311,7 +299,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "search.embedding",
-        "embedding",
         _embedding,
         "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
         "without it. off: never. ollama, openai (any that speaks its way): a server, which the\n"
@@ -324,33 +311,41 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "review.findings",
-        "review",
         _review,
         "Constants of the findings in the review queue, and the kinds that are off.",
         "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
         at_start=True,
+        field_name="review",
     ),
     Setting(
         "review.model",
-        "language_model",
         _language_model,
         "A server with the chat API of OpenAI, for summaries and extraction; without model it is\n"
         "never asked. What is sent is shown first, and secrets in it are masked.",
         '{ url = "http://127.0.0.1:11434/v1", model = "", key_variable = "", seconds = 60 }',
         at_start=True,
+        field_name="language_model",
     ),
     Setting(
         "context.constants",
-        "recipe_constants",
-        _constant,
-        "Constants of the recipes of `memtui context`; docs/context.md lists them.",
+        _number(0, 100_000),
+        "Constants of the recipes of `memtui context`, of salience and priority;\n"
+        "docs/context.md lists them.",
         "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
+        each=True,
+        at_start=True,
+        field_name="recipe_constants",
+    ),
+    Setting(
+        "context.salience_types",
+        _number(0, 100_000),
+        "Salience that memories of a type start with; other types start with 1.",
+        "{ architecture = 1.5, decision = 1.5, policy = 1.5 }",
         each=True,
         at_start=True,
     ),
     Setting(
         "context.recipes",
-        "recipes",
         _recipe,
         "Recipes of your own: sections, each a query with an order, a limit and a budget in\n"
         "tokens; {task} in a query stands for the words of the task.",
@@ -360,7 +355,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "rules",
-        "rules",
         _table,
         "Constants of a store's own rules, by format; a wrong name is told the known ones.",
         "{ agent-memory = { similar = 0.7 } }",
@@ -369,7 +363,6 @@ SCHEMA: tuple[Setting, ...] = (
     ),
     Setting(
         "keys",
-        "keys",
         _keys,
         "Keys that replace an action's own; ? in memtui lists every action's name.\n"
         "A key in quotes, a list of keys, or [] for none.",
@@ -377,7 +370,6 @@ SCHEMA: tuple[Setting, ...] = (
         each=True,
     ),
     Setting(
-        "saved",
         "saved",
         _text,
         "Saved searches: a name and what would be typed in the search line.",

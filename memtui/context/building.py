@@ -94,10 +94,12 @@ NO_SETTINGS = ContextSettings()
 
 
 def read_settings(
-    constants: Mapping[str, Any], recipes: Mapping[str, Mapping[str, Any]]
+    constants: Mapping[str, Any],
+    recipes: Mapping[str, Mapping[str, Any]],
+    types: Mapping[str, float] | None = None,
 ) -> ContextSettings:
-    """The tables `context.constants` and `context.recipes` of the settings."""
-    return ContextSettings(read_constants(constants), read_own_recipes(recipes))
+    """The tables `constants`, `recipes` and `salience_types` of `context` in the settings."""
+    return ContextSettings(read_constants(constants, types), read_own_recipes(recipes))
 
 
 def list_recipes(settings: ContextSettings = NO_SETTINGS) -> tuple[Recipe, ...]:

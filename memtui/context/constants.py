@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from memtui.search import salience
+from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
+from memtui.search.salience import NUMBERS, ScoreConstants
+
 
 @dataclass(frozen=True, slots=True)
 class RecipeConstants:
@@ -49,18 +53,12 @@ class RecipeConstants:
     """decide: memtui's own."""
     nudge_policies: float = 2
     """nudge: "1-2 policies" (Simple Memory)."""
-    tau_days: float = 30
-    """Recency of the priority, exp(-days / tau); Simple Memory leaves it open."""
     primed: float = 12
     """prime: memtui's own; the proposal for Engram leaves the limit to the agent."""
     primed_candidates: float = 60
     """prime: how many of the most relevant are looked at; memtui's own."""
     diversity: float = 0.7
     """prime: lambda of MMR, 1 is relevance alone; the proposal leaves it open."""
-    access_boost: float = 0.1
-    """prime, sort:salience: what an access adds to the salience (proposal for Engram)."""
-    salience_half_life_days: float = 30
-    """prime, sort:salience: days in which salience halves; the proposal leaves it open."""
     project_events: float = 10
     """session: events of the project that are not low (Ambient, store.ts:207)."""
     task_events: float = 15
@@ -68,15 +66,29 @@ class RecipeConstants:
     entry_characters: float = 400
     """Longest text of an entry that is not paged in; memtui's own."""
 
+    scores: ScoreConstants = SCORE_DEFAULTS
+    """Of salience and priority, which the orders of lists and `stats` use too."""
+
     def __getitem__(self, name: str) -> int:
         """A count by name."""
         return int(getattr(self, name))
 
 
 DEFAULTS = RecipeConstants()
-NAMES = tuple(field.name for field in fields(RecipeConstants))
+_OWN = tuple(field.name for field in fields(RecipeConstants) if field.name != "scores")
+NAMES = (*_OWN, *NUMBERS)
+"""All that `[context.constants]` may set."""
 
 
-def read_constants(values: Mapping[str, Any]) -> RecipeConstants:
-    """Replace the defaults by the settings' numbers; unknown names are left out."""
-    return replace(DEFAULTS, **{name: values[name] for name in NAMES if name in values})
+def read_constants(
+    values: Mapping[str, Any], types: Mapping[str, float] | None = None
+) -> RecipeConstants:
+    """Replace the defaults by the settings' numbers; unknown names are left out.
+
+    Args:
+        values: The table `[context.constants]`.
+        types: The table `[context.salience_types]`.
+    """
+    scores = salience.read_constants(values, types or {})
+    known = {name: values[name] for name in _OWN if name in values}
+    return replace(DEFAULTS, scores=scores, **known)

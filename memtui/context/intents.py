@@ -82,10 +82,10 @@ class _Memories:
         hits = self.about.hits if self.about is not None else None
         if about:
             slots = self.those_about(slots)
-        tau = self.task.constants.tau_days
+        scores = self.task.constants.scores
         columns = self.all.columns
         more = limit + MAX_DROPPED
-        return rank_by_priority(slots, hits, columns, self.task.now, more, tau=tau)
+        return rank_by_priority(slots, hits, columns, self.task.now, more, scores)
 
     def section(
         self, title: str, slots: Longs, limit: int, rule: str, *, about: bool = False

@@ -99,8 +99,7 @@ def build_prime(task: Task) -> list[Section]:
         found.columns,
         task.now,
         candidates,
-        boost=task.constants.access_boost,
-        half_life=max(task.constants.salience_half_life_days, 1 / 1440),
+        task.constants.scores,
     )
     best = ranked[0].score if ranked else 1.0
     memories = [found.rows[one.slot] for one in ranked]

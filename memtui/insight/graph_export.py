@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from xml.sax.saxutils import escape
 
 from memtui.insight.graph_layout import GraphLayout, PlacedNode, lay_out
-from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Neighbourhood
 from memtui.text import cut, one_line, width, without_lone_surrogates
 

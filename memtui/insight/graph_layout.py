@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from memtui.insight.links import Edge, Node
+from memtui.insight.link_graph import Edge, Node
 from memtui.insight.traversal import Neighbourhood, Reached
 from memtui.text import cut, one_line, pad, width
 

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
 
 from memtui.model import Link, Memory
 
+if TYPE_CHECKING:
+    from memtui.insight.links import LinkIndex
+
+MOST_BACKLINKS = 200
+"""Memories that link to one that are read for its lineage."""
 MAX_HISTORY = 1_000
 """Versions of one memory that are followed in each direction."""
 
@@ -45,7 +51,9 @@ class Lineage:
     links: tuple[Relative, ...] = ()
     """Memories it links to."""
     backlinks: tuple[Relative, ...] = ()
-    """Memories that link to it."""
+    """Memories that link to it, `MOST_BACKLINKS` at most."""
+    more_backlinks: int = 0
+    """How many there are beside these."""
     history: tuple[Relative, ...] = ()
     """All earlier and later versions and the memory itself, oldest to newest."""
 
@@ -58,15 +66,12 @@ class Relations:
     """Memory -> ids that it replaced."""
     newer: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
     """Memory -> ids that replaced it."""
-    backlinks: Mapping[Key, tuple[tuple[str, Link], ...]] = field(default_factory=dict)
-    """Memory -> (id that links to it, the link)."""
 
 
 def collect_relations(memories: Iterable[Memory]) -> Relations:
     """Collect the references of these memories."""
     older: dict[Key, dict[str, None]] = {}
     newer: dict[Key, dict[str, None]] = {}
-    backlinks: dict[Key, list[tuple[str, Link]]] = {}
 
     def replaced(store: str, new: str, old: str) -> None:
         older.setdefault((store, new), {})[old] = None
@@ -77,13 +82,18 @@ def collect_relations(memories: Iterable[Memory]) -> Relations:
             replaced(memory.store, memory.id, old)
         for new in memory.superseded_by:
             replaced(memory.store, new, memory.id)
-        for link in memory.links:
-            backlinks.setdefault((memory.store, link.target), []).append((memory.id, link))
     return Relations(
         {key: tuple(ids) for key, ids in older.items()},
         {key: tuple(ids) for key, ids in newer.items()},
-        {key: tuple(links) for key, links in backlinks.items()},
     )
+
+
+def lineage_in(memory: Memory, index: LinkIndex, find: FindMemory) -> Lineage:
+    """Look up all relations of a memory in an index, also what only other memories say of it."""
+    around = _find_around(memory, index, find)
+    backlinks, more = _find_backlinks(memory, index, find)
+    found = lineage(memory, collect_relations(around), find)
+    return replace(found, backlinks=backlinks, more_backlinks=more)
 
 
 def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
@@ -98,9 +108,54 @@ def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
         supersedes=tuple(map(relative, relations.older.get(key, ()))),
         successors=tuple(map(relative, relations.newer.get(key, ()))),
         links=tuple(relative(link.target, link) for link in memory.links),
-        backlinks=tuple(relative(name, link) for name, link in relations.backlinks.get(key, ())),
         history=tuple(map(relative, _history(memory, relations, find))),
     )
+
+
+def _find_around(memory: Memory, index: LinkIndex, find: FindMemory) -> list[Memory]:
+    """All memories of the store that replaced this one or were replaced by it, also indirectly,
+    whichever side says so; itself the first."""
+    from memtui.insight.link_graph import Node, NodeKind
+    from memtui.insight.link_statements import EdgeOrigin
+
+    found = {memory.id: memory}
+    front = [memory]
+    while front and len(found) < MAX_HISTORY:
+        names: dict[str, None] = {}
+        for one in front:
+            node = Node(NodeKind.MEMORY, one.ref)
+            edges = (*index.outgoing(node), *index.incoming(node))
+            names.update(
+                (end.name.partition(":")[2], None)
+                for edge in edges
+                if edge.origin is EdgeOrigin.SUPERSEDES
+                for end in (edge.source, edge.target)
+                if end.name.startswith(f"{memory.store}:")
+            )
+        new = (find(memory.store, name) for name in names if name not in found)
+        front = [one for one in new if one is not None and one.id not in found]
+        found.update((one.id, one) for one in front)
+    return list(found.values())
+
+
+def _find_backlinks(
+    memory: Memory, index: LinkIndex, find: FindMemory
+) -> tuple[tuple[Relative, ...], int]:
+    """The memories that link to this one, from any store or from their text, and how many more
+    there are. A replacement is no link here."""
+    from memtui.insight.link_graph import Node, NodeKind
+    from memtui.insight.link_statements import EdgeOrigin
+
+    node = Node(NodeKind.MEMORY, memory.ref)
+    kinds = (EdgeOrigin.LINK, EdgeOrigin.TEXT)
+    edges = [edge for edge in index.incoming(node) if edge.origin in kinds]
+    found = []
+    for edge in edges[:MOST_BACKLINKS]:
+        store, _, id = edge.source.name.partition(":")
+        link = Link(edge.relation, memory.id, edge.valid_from, edge.valid_to, edge.note)
+        name = id if store == memory.store else edge.source.name
+        found.append(Relative(name, find(store, id), link))
+    return tuple(found), len(edges) - len(found)
 
 
 def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str]:

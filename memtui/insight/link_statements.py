@@ -1,8 +1,9 @@
-"""The links that one memory states, before their names are resolved."""
+"""The links that memories state, before their names are resolved."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
@@ -24,6 +25,12 @@ _WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
+BITS = 20
+"""Bits of a statement's number: a statement is known as its memory's key, then its number."""
+MOST_STATEMENTS = 1 << BITS
+"""Links of one memory that are kept."""
+MASK = MOST_STATEMENTS - 1
+
 
 class EdgeOrigin(StrEnum):
     LINK = "link"
@@ -35,7 +42,8 @@ class EdgeOrigin(StrEnum):
 class LinkStatement(NamedTuple):
     """An edge as one memory states it; names are not resolved yet."""
 
-    source: str
+    source: str | None
+    """None: the memory itself."""
     relation: str
     target: str
     origin: EdgeOrigin
@@ -44,12 +52,84 @@ class LinkStatement(NamedTuple):
     note: str = ""
 
 
+class LinkEntry(NamedTuple):
+    """What the index holds of one memory."""
+
+    ref: str
+    own_id: str
+    """The id of the memory; empty if it is the end of the ref, as it mostly is."""
+    entities: tuple[str, ...]
+    since: datetime | None = None
+    """The time of the memory."""
+    statements: tuple[LinkStatement, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.own_id or self.ref.partition(":")[2]
+
+    @property
+    def store(self) -> str:
+        return self.ref.partition(":")[0]
+
+
+def read_entry(memory: Memory) -> LinkEntry:
+    """Return what a memory states."""
+    entities = (memory.entity, *memory.also_entities)
+    return LinkEntry(
+        memory.ref,
+        "" if memory.ref == f"{memory.store}:{memory.id}" else memory.id,
+        tuple(path for path in entities if path),
+        memory.created or memory.updated,
+        stated_links(memory)[:MOST_STATEMENTS],
+    )
+
+
+class StatementTable:
+    """Name -> the statements with it, as numbers (see `BITS`). Most names have one only."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, int | dict[int, None]] = {}
+
+    def copy(self) -> StatementTable:
+        """Return a table that can be changed on its own."""
+        made = StatementTable()
+        made._of = {name: at if isinstance(at, int) else {**at} for name, at in self._of.items()}
+        return made
+
+    def add(self, name: str, at: int) -> None:
+        known = self._of.setdefault(name, at)
+        if isinstance(known, dict):
+            known[at] = None
+        elif known != at:
+            self._of[name] = {known: None, at: None}
+
+    def remove(self, name: str, at: int) -> None:
+        known = self._of.get(name)
+        if isinstance(known, dict):
+            known.pop(at, None)
+            if not known:
+                del self._of[name]
+        elif known == at:
+            del self._of[name]
+
+    def find(self, names: Iterable[str]) -> list[int]:
+        """The statements under these names, in the order their memories were added."""
+        found: dict[int, None] = {}
+        for name in names:
+            at = self._of.get(name)
+            if isinstance(at, dict):
+                found.update(at)
+            elif at is not None:
+                found[at] = None
+        return sorted(found) if len(found) > 1 else list(found)
+
+
 def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
     """List the links that a memory states, in the order of its fields."""
     own = memory.id
     found = [
         LinkStatement(
-            own,
+            None,
             link.relation,
             link.target,
             EdgeOrigin.SUPERSEDES if link.relation == SUPERSEDES else EdgeOrigin.LINK,
@@ -60,17 +140,17 @@ def stated_links(memory: Memory) -> tuple[LinkStatement, ...]:
         for link in (*memory.links, *_ended_links(memory))
     ]
     found += [
-        LinkStatement(own, SUPERSEDES, old, EdgeOrigin.SUPERSEDES) for old in memory.supersedes
+        LinkStatement(None, SUPERSEDES, old, EdgeOrigin.SUPERSEDES) for old in memory.supersedes
     ]
     found += [
         LinkStatement(new, SUPERSEDES, own, EdgeOrigin.SUPERSEDES) for new in memory.superseded_by
     ]
     if memory.kind != "document":  # a store of documents lists their links itself
         found += [
-            LinkStatement(own, relation, name, EdgeOrigin.TEXT)
+            LinkStatement(None, relation, name, EdgeOrigin.TEXT)
             for relation, name in find_text_links(memory.content)
         ]
-    return (*found, *source_links(own, memory.source))
+    return (*found, *source_links(memory.source))
 
 
 def _ended_links(memory: Memory) -> list[Link]:
@@ -88,10 +168,10 @@ def _ended_links(memory: Memory) -> list[Link]:
     return found
 
 
-def source_links(id: str, source: str) -> tuple[LinkStatement, ...]:
+def source_links(source: str) -> tuple[LinkStatement, ...]:
     """The sources that can be ids: one or several, separated by commas; ids have no spaces."""
     return tuple(
-        LinkStatement(id, FROM_SOURCE, name, EdgeOrigin.SOURCE)
+        LinkStatement(None, FROM_SOURCE, name, EdgeOrigin.SOURCE)
         for name in (source.split(", ") if source else ())
         if name and " " not in name
     )

@@ -15,18 +15,19 @@ entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` hold
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import TypeVar
 
+from memtui.insight.link_graph import Edge, LinkGraph, Node, NodeKind, keep_unique
 from memtui.insight.link_statements import (
+    BITS,
+    MASK,
     SESSION,
     EdgeOrigin,
+    LinkEntry,
     LinkStatement,
-    source_links,
-    stated_links,
+    StatementTable,
+    read_entry,
     stem_of,
 )
 from memtui.model import Memory
@@ -34,151 +35,124 @@ from memtui.model import Memory
 _Item = TypeVar("_Item")
 
 
-class NodeKind:
-    """Kinds of node; plain texts, because nodes are hashed all the time and enum members are slow
-    to hash."""
-
-    MEMORY = "memory"
-    ENTITY = "entity"
-    UNKNOWN = "unknown"
-    """An end that names no memory and no entity of any open store."""
-
-
-class Node(NamedTuple):
-    """An end of an edge."""
-
-    kind: str
-    """One of `NodeKind`."""
-    name: str
-    """The ref of a memory, the path of an entity (shared by all stores), or the name as written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """A directed, typed link between two nodes."""
-
-    source: Node
-    relation: str
-    target: Node
-    origin: EdgeOrigin
-    stated_by: str
-    """Ref of the memory that says so; of a replacement, one of both sides."""
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    note: str = ""
-    since: datetime | None = None
-    """`valid_from`, else the time of the memory that says so."""
-
-    def is_valid(self, at: datetime) -> bool:
-        """Whether the link holds at this time. An unknown start or end does not limit it."""
-        begun = self.since is None or self.since <= at
-        return begun and (self.valid_to is None or at < self.valid_to)
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """What the index holds of one memory."""
-
-    ref: str
-    store: str
-    id: str
-    entities: tuple[str, ...]
-    statements: tuple[LinkStatement, ...] = ()
-    since: datetime | None = None
-
-
 class LinkIndex:
     """All links of many memories, by either end."""
 
     def __init__(self) -> None:
-        self._entries: dict[int, _Entry] = {}
+        self._entries: dict[int, LinkEntry] = {}
         self._key_of: dict[str, int] = {}
         """Ref -> key of its entry."""
-        self._outgoing: dict[str, dict[tuple[int, int], None]] = {}
-        """Name of the source -> (entry, number of the statement)."""
-        self._incoming: dict[str, dict[tuple[int, int], None]] = {}
-        """Name of the target -> the same."""
-        self._entities: dict[str, Counter[str]] = {}
-        """Path of an entity, and of those above it -> store -> memories."""
+        self._foreign = StatementTable()
+        """Name of the source -> statements of other memories than the source."""
+        self._incoming = StatementTable()
+        """Name of the target -> statements."""
+        self._members: dict[tuple[str, str], int] = {}
+        """Path of an entity and store -> memories."""
+        self._entities: dict[str, dict[str, int]] = {}
+        """Path of an entity, and of those above it -> store -> paths of `_members` below it."""
         self._last_parts: dict[str, dict[str, None]] = {}
         """Last part of a path -> paths."""
         self._of_entity: dict[str, dict[int, None]] = {}
         """Entity -> entries with statements."""
         self._stems: dict[str, dict[str, None]] = {}
         """Stem of a document's file name, folded -> refs."""
-        self._stores: Counter[str] = Counter()
+        self._stores: dict[str, int] = {}
+        """Store -> memories."""
         self._known: dict[tuple[Node, bool], tuple[Edge, ...]] = {}
         """Edges that were asked for since the last change."""
+        self._graph: LinkGraph | None = None
+        self.is_past = False
+        """The memories are those of a time before: a successor that is not there did not exist."""
 
     def __len__(self) -> int:
         """How many links memories state; the two sides of a replacement count twice."""
         return sum(len(entry.statements) for entry in self._entries.values())
 
+    def copy(self) -> LinkIndex:
+        """Return an index that can be changed on its own."""
+        made = LinkIndex()
+        made._entries, made._key_of = dict(self._entries), dict(self._key_of)
+        made._foreign, made._incoming = self._foreign.copy(), self._incoming.copy()
+        made._members, made._stores = dict(self._members), dict(self._stores)
+        made._entities = {path: dict(stores) for path, stores in self._entities.items()}
+        made._last_parts = {name: dict(paths) for name, paths in self._last_parts.items()}
+        made._of_entity = {path: dict(keys) for path, keys in self._of_entity.items()}
+        made._stems = {stem: dict(refs) for stem, refs in self._stems.items()}
+        return made
+
     # ---- updating ---------------------------------------------------------------------------
 
     def add(self, key: int, memory: Memory) -> None:
         """Add a memory under a key of the caller's that no other memory has."""
-        entities = (memory.entity, *memory.also_entities)
-        self._add(
-            key,
-            _Entry(
-                memory.ref,
-                memory.store,
-                memory.id,
-                tuple(path for path in entities if path),
-                stated_links(memory),
-                memory.created or memory.updated,
-            ),
-        )
+        self.add_entry(key, read_entry(memory))
 
-    def add_unlinked(
-        self, key: int, ref: str, entity: str, source: str = "", since: datetime | None = None
-    ) -> None:
-        """Add a memory that states no links but its source, without decoding it."""
-        store, _, id = ref.partition(":")
-        stated = source_links(id, source)
-        self._add(key, _Entry(ref, store, id, (entity,) if entity else (), stated, since))
-
-    def _add(self, key: int, entry: _Entry) -> None:
-        self._known.clear()
+    def add_entry(self, key: int, entry: LinkEntry) -> None:
+        """Add what a memory states; see `add`."""
+        self._forget()
         self._entries[key] = entry
         self._key_of[entry.ref] = key
-        self._stores[entry.store] += 1
+        store = entry.store
+        self._stores[store] = self._stores.get(store, 0) + 1
         for path in entry.entities:
-            self._count_entity(path, entry.store, 1)
-        if stem := stem_of(entry.id):
-            self._stems.setdefault(stem, {})[entry.ref] = None
-        if entry.statements:
-            for path in entry.entities:
-                self._of_entity.setdefault(path, {})[key] = None
-        for number, stated in enumerate(entry.statements):
-            self._outgoing.setdefault(stated.source, {})[key, number] = None
-            self._incoming.setdefault(_folded(stated), {})[key, number] = None
+            self._count_member(path, store, 1)
+        if entry.ref.endswith(".md"):
+            self._stems.setdefault(stem_of(entry.id), {})[entry.ref] = None
+        if not entry.statements:
+            return
+        for path in entry.entities:
+            self._of_entity.setdefault(path, {})[key] = None
+        for at, stated in enumerate(entry.statements, key << BITS):
+            self._incoming.add(_folded(stated, entry), at)
+            if stated.source is not None:
+                self._foreign.add(stated.source, at)
 
     def remove(self, key: int) -> None:
         """Remove the memory with this key; nothing if there is none."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return
-        self._known.clear()
+        self._forget()
         if self._key_of.get(entry.ref) == key:
             del self._key_of[entry.ref]
-            if stem := stem_of(entry.id):
-                _discard(self._stems, stem, entry.ref)
+            if entry.ref.endswith(".md"):
+                _discard(self._stems, stem_of(entry.id), entry.ref)
         self._stores[entry.store] -= 1
         for path in entry.entities:
-            self._count_entity(path, entry.store, -1)
+            self._count_member(path, entry.store, -1)
+        if not entry.statements:
+            return
+        for path in entry.entities:
             _discard(self._of_entity, path, key)
-        for number, stated in enumerate(entry.statements):
-            _discard(self._outgoing, stated.source, (key, number))
-            _discard(self._incoming, _folded(stated), (key, number))
+        for at, stated in enumerate(entry.statements, key << BITS):
+            self._incoming.remove(_folded(stated, entry), at)
+            if stated.source is not None:
+                self._foreign.remove(stated.source, at)
+
+    def entry(self, key: int) -> LinkEntry | None:
+        """What the memory with this key states; None if there is none."""
+        return self._entries.get(key)
+
+    def _forget(self) -> None:
+        self._graph = None
+        if self._known:
+            self._known.clear()
+
+    def _count_member(self, path: str, store: str, change: int) -> None:
+        before = self._members.get((path, store), 0)
+        after = before + change
+        if after > 0:
+            self._members[path, store] = after
+        else:
+            self._members.pop((path, store), None)
+        if (before > 0) != (after > 0):
+            self._count_entity(path, store, change)
 
     def _count_entity(self, path: str, store: str, change: int) -> None:
         parts = path.split("/")
         for depth in range(1, len(parts) + 1):
             above = "/".join(parts[:depth])
-            stores = self._entities.setdefault(above, Counter())
-            stores[store] += change
+            stores = self._entities.setdefault(above, {})
+            stores[store] = stores.get(store, 0) + change
             if stores[store] <= 0:
                 del stores[store]
             if stores:
@@ -245,6 +219,14 @@ class LinkIndex:
 
     # ---- edges ------------------------------------------------------------------------------
 
+    @property
+    def graph(self) -> LinkGraph:
+        """All links as numbers; made when first asked for after a change."""
+        if self._graph is None:
+            entries = reversed(self._entries.values())
+            self._graph = LinkGraph(entries, self._key_of, self.resolve, is_past=self.is_past)
+        return self._graph
+
     def outgoing(self, node: Node) -> tuple[Edge, ...]:
         """Edges that start at a node.
 
@@ -253,57 +235,46 @@ class LinkIndex:
         known = self._known.get((node, True))
         if known is None:
             if node.kind == NodeKind.ENTITY:
-                known = self._unique(self._entity_edges(node))
+                found = list(self._entity_edges(node))
             else:
-                edges = map(self._edge, self._candidates(self._outgoing, self._source_names(node)))
-                known = self._unique(e for e in edges if e is not None and e.source == node)
-            self._known[node, True] = known
+                found = self._node_edges(node)
+            known = self._known[node, True] = keep_unique(found)
         return known
 
     def incoming(self, node: Node) -> tuple[Edge, ...]:
         """Edges that lead to a node."""
         known = self._known.get((node, False))
         if known is None:
-            edges = map(self._edge, self._candidates(self._incoming, self._target_names(node)))
-            known = self._unique(e for e in edges if e is not None and e.target == node)
-            self._known[node, False] = known
+            edges = map(self._edge, self._incoming.find(self._target_names(node)))
+            found = [edge for edge in edges if edge is not None and edge.target == node]
+            known = self._known[node, False] = keep_unique(found)
         return known
+
+    def _node_edges(self, node: Node) -> list[Edge]:
+        """Edges that start at a memory or an unknown name."""
+        key = self._key_of.get(node.name)
+        names: tuple[str, ...] = (node.name,)
+        found = []
+        if key is not None:
+            entry = self._entries[key]
+            names = entry.id, node.name
+            numbered = enumerate(entry.statements, key << BITS)
+            found = [at for at, stated in numbered if stated.source is None]
+        if others := self._foreign.find(names):
+            found = sorted([*found, *others])
+        edges = map(self._edge, found)
+        return [edge for edge in edges if edge is not None and edge.source == node]
 
     def degree(self, ref: str) -> int:
         """How many links a memory has, in both directions."""
         node = Node(NodeKind.MEMORY, ref)
         return len(self.outgoing(node)) + len(self.incoming(node))
 
-    def linked_refs(self) -> set[str]:
-        """Refs of all memories with a link in either direction."""
-        refs: set[str] = set()
-        for edge in self.edges():
-            ends = edge.source, edge.target
-            refs.update(end.name for end in ends if end.kind == NodeKind.MEMORY)
-        return refs
-
-    def edges(self) -> Iterator[Edge]:
-        """Every edge, the two sides of a replacement separately."""
-        for key, entry in self._entries.items():
-            for number in range(len(entry.statements)):
-                edge = self._edge((key, number))
-                if edge is not None:
-                    yield edge
-
     def dangling(self) -> list[Edge]:
         """Edges of which an end is unknown, in the order their memories were added."""
-        return list(
-            self._unique(
-                edge
-                for edge in self.edges()
-                if NodeKind.UNKNOWN in (edge.source.kind, edge.target.kind)
-            )
-        )
-
-    def _source_names(self, node: Node) -> tuple[str, ...]:
-        """The names under which statements can have this node as their source."""
-        key = self._key_of.get(node.name)
-        return (node.name,) if key is None else (self._entries[key].id, node.name)
+        graph = self.graph
+        found = map(graph.edge, reversed(graph.unknown_edges()))
+        return list(keep_unique(edge for edge in found if edge.source.kind != NodeKind.ENTITY))
 
     def _target_names(self, node: Node) -> tuple[str, ...]:
         """Every name that a statement can have for this node as its target."""
@@ -314,38 +285,24 @@ class LinkIndex:
         id = node.name.partition(":")[2] if key is None else self._entries[key].id
         return node.name, id, id.removeprefix(SESSION), stem_of(id)
 
-    @staticmethod
-    def _candidates(
-        table: dict[str, dict[tuple[int, int], None]], names: tuple[str, ...]
-    ) -> list[tuple[int, int]]:
-        """Statements under these names, in the order their memories were added."""
-        found: dict[tuple[int, int], None] = {}
-        for name in names:
-            if name in table:
-                found.update(table[name])
-        return sorted(found) if len(found) > 1 else list(found)
-
-    def _edge(self, at: tuple[int, int]) -> Edge | None:
+    def _edge(self, at: int) -> Edge | None:
         """The edge of a statement; None for one in a text or a source that names nothing."""
-        entry = self._entries[at[0]]
-        stated = entry.statements[at[1]]
+        entry = self._entries[at >> BITS]
+        stated = entry.statements[at & MASK]
+        own_id, store = entry.id, entry.store
         own = Node(NodeKind.MEMORY, entry.ref)
-        source = own if stated.source == entry.id else self.resolve(entry.store, stated.source)
-        target = (
-            own
-            if stated.target == entry.id
-            else self.resolve(entry.store, stated.target, stated.origin)
-        )
-        if target.kind == NodeKind.UNKNOWN and stated.origin in (
-            EdgeOrigin.TEXT,
-            EdgeOrigin.SOURCE,
-        ):
+        origin = stated.origin
+        source = own if stated.source is None else self.resolve(store, stated.source)
+        target = own if stated.target == own_id else self.resolve(store, stated.target, origin)
+        if target.kind == NodeKind.UNKNOWN and origin in _MAY_NAME_NOTHING:
+            return None
+        if self.is_past and source.kind == NodeKind.UNKNOWN:
             return None
         return Edge(
             source,
             stated.relation,
             target,
-            stated.origin,
+            origin,
             entry.ref,
             stated.valid_from,
             stated.valid_to,
@@ -355,32 +312,20 @@ class LinkIndex:
 
     def _entity_edges(self, node: Node) -> Iterator[Edge]:
         for key in self._of_entity.get(node.name, ()):
-            for number, stated in enumerate(self._entries[key].statements):
+            for at, stated in enumerate(self._entries[key].statements, key << BITS):
                 if stated.origin is not EdgeOrigin.LINK:
                     continue
-                edge = self._edge((key, number))
+                edge = self._edge(at)
                 if edge is not None and edge.target != node:
-                    yield replace(edge, source=node)
-
-    @staticmethod
-    def _unique(edges: Iterable[Edge]) -> tuple[Edge, ...]:
-        """One edge for each source, relation and target: the one that says most."""
-        found: dict[tuple[Node, str, Node], Edge] = {}
-        for edge in edges:
-            key = edge.source, edge.relation, edge.target
-            known = found.get(key)
-            if known is None or _detail(edge) > _detail(known):
-                found[key] = edge
-        return tuple(found.values())
+                    yield edge._replace(source=node)
 
 
-def _detail(edge: Edge) -> tuple[bool, bool, bool]:
-    return edge.valid_from is not None, edge.valid_to is None, bool(edge.note)
+_MAY_NAME_NOTHING = (EdgeOrigin.TEXT, EdgeOrigin.SOURCE)
 
 
-def _folded(stated: LinkStatement) -> str:
+def _folded(stated: LinkStatement, entry: LinkEntry) -> str:
     """The name under which a target is looked up: of a link in a text, its stem."""
-    if stated.origin is EdgeOrigin.TEXT:
+    if stated.origin is EdgeOrigin.TEXT and stated.target != entry.id:
         return stem_of(stated.target) or stated.target
     return stated.target
 

@@ -38,6 +38,7 @@ from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
+from memtui.search.salience import ScoreConstants
 from memtui.stores.session_start import LimitUse
 from memtui.text import Passage, find_passage, one_line
 
@@ -364,6 +365,7 @@ def statistics(
     limits: Sequence[LimitUse],
     counted: bool,
     now: datetime,
+    constants: ScoreConstants,
 ) -> Statistics:
     """Summarize a search result; `disk` and `limits` are of the open stores.
 
@@ -378,14 +380,14 @@ def statistics(
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
-        salience=_salience(found, now) if counted else {},
+        salience=_salience(found, now, constants) if counted else {},
         disk=disk,
         limits=limits,
     )
 
 
-def _salience(found: SearchResult, now: datetime) -> dict[str, float]:
-    values = sort_orders.salience_now(found.columns, to_array(found.slots), now)
+def _salience(found: SearchResult, now: datetime, constants: ScoreConstants) -> dict[str, float]:
+    values = sort_orders.salience_now(found.columns, to_array(found.slots), now, constants)
     spread = salience.describe_range(values)
     if spread is None:
         return {}

@@ -25,7 +25,7 @@ from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
-    from memtui.insight.links import Node
+    from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import JournalAction
     from memtui.library.changing import ChangeWriter

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,13 +11,21 @@ from datetime import datetime
 from threading import RLock
 
 from memtui.errors import RefError
-from memtui.insight.links import LinkIndex, Node, NodeKind
+from memtui.insight.link_graph import Node, NodeKind
+from memtui.insight.link_statements import LinkEntry, read_entry, source_links
+from memtui.insight.links import LinkIndex
+from memtui.library import saved_links
 from memtui.library.loaded_stores import LoadedState, LoadedStores
-from memtui.model import Memory
+from memtui.library.saved_links import SavedLinks
+from memtui.model import Memory, from_record
 from memtui.progress import IsCancelled, never
 from memtui.search import numbering
 from memtui.text import visible
 
+log = logging.getLogger(__name__)
+
+SAVED_FROM = 512
+"""Rows that had to be read for their links from which these are saved at once."""
 _SOURCE = re.compile(rb',"source":"([^"\\]*)"')
 _CREATED = re.compile(rb',"created":"([^"\\]*)"')
 _NO_LINKS = (b',"supersedes":[]', b',"superseded_by":[]', b',"links":[]', b',"also_entities":[]')
@@ -27,8 +37,10 @@ _TEXT_LINKS = (b"[[", b"](", b'"ended_links":')
 class StoreLinks:
     """Holds the link index and its lock; may be used from any thread."""
 
-    def __init__(self, loaded: LoadedStores) -> None:
+    def __init__(self, loaded: LoadedStores, present: StoreLinks | None = None) -> None:
+        """`present`: if `loaded` are the stores as of a time, the links as they are now."""
         self._loaded = loaded
+        self._present = present
         self._lock = RLock()
         self._index = LinkIndex()
         self._serials = numbering.NO_SERIALS
@@ -41,8 +53,13 @@ class StoreLinks:
         A cancelled build is completed by the next one; the index then lacks some memories.
         """
         with self._lock:
-            self._update(self._loaded.state, cancelled)
+            self._update(cancelled)
             yield self._index
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the index is up to date, so that a question is answered at once."""
+        return self._revision == self._loaded.state.snapshot.revision
 
     def build(self, cancelled: IsCancelled = never) -> None:
         """Bring the index up to date now, so that the next question is answered at once."""
@@ -76,40 +93,58 @@ class StoreLinks:
             ]
         return {end.name for end in ends if end.kind == NodeKind.MEMORY}
 
-    def _update(self, state: LoadedState, cancelled: IsCancelled) -> None:
-        if state.snapshot.revision == self._revision:
-            return
+    def _update(self, cancelled: IsCancelled) -> None:
+        with self._loaded.lock:
+            state = self._loaded.state
+            if state.snapshot.revision == self._revision:
+                return
+            saved = [SavedLinks(cache) for cache in self._loaded.caches if self._present is None]
+        if self._present is not None and self._revision < 0:
+            with self._present.reading(cancelled) as index:
+                self._index, self._serials = index.copy(), self._present._serials
+            self._index.is_past = True
         rows = state.snapshot.rows
         serials = numbering.filter_serials(rows.serials, state.columns.alive)
         gone, come = numbering.diff_serials(self._serials, serials)
         for serial in gone:
             self._index.remove(serial)
         self._serials = numbering.without_serials(self._serials, gone)
-        for number, serial in enumerate(come):
+        read = 0
+        slots = numbering.find_slots(rows.serials, come)
+        for number, (serial, slot) in enumerate(zip(come, slots, strict=True)):
             if number % 1024 == 0 and cancelled():
                 self._serials = numbering.with_serials(self._serials, come[:number])
                 return
-            self._add(state, serial)
+            entry = next((found for one in saved if (found := one.entry(slot, state))), None)
+            if entry is None:
+                entry = _read_row(state, slot)
+                read += 1
+            self._index.add_entry(serial, entry)
         self._serials = serials
         self._revision = state.snapshot.revision
+        if read >= SAVED_FROM:
+            self.save()
 
-    def _add(self, state: LoadedState, serial: int) -> None:
-        rows, columns = state.snapshot.rows, state.columns
-        slot = rows.slot(serial)
-        line = rows.cached_line(slot)
-        if line is not None and _has_plain_fields(line.record):
-            source = _SOURCE.search(line.record)
-            created = _CREATED.search(line.record)
-            if source is not None:
-                self._index.add_unlinked(
-                    serial,
-                    line.ref,
-                    columns.entities[int(columns.entity[slot])],
-                    source[1].decode(),
-                    datetime.fromisoformat(created[1].decode()) if created else None,
-                )
+    def save(self) -> None:
+        """Write what the cached rows state beside them, where that is missing, if the index has
+        been built; a failure is logged only."""
+        if self._present is not None:
+            return
+        with self._lock, self._loaded.lock:
+            state = self._loaded.state
+            if self._revision != state.snapshot.revision:
                 return
-        self._index.add(serial, rows[slot])
+            for cache in self._loaded.caches:
+                if cache.catalog is None or (cache.catalog.folder / saved_links.FILE).exists():
+                    continue
+                slots = cache.slots_of_catalog()
+                if -1 in slots:  # the next generation will have them
+                    continue
+                entries = [self._index.entry(state.snapshot.rows.serial(slot)) for slot in slots]
+                try:
+                    saved_links.write(cache.catalog.folder, entries)
+                except OSError as error:
+                    log.warning("links of %s are not cached: %s", cache.store.label, error)
 
     @staticmethod
     def resolve(text: str, find: Callable[[str], Memory], index: LinkIndex) -> Node:
@@ -134,6 +169,27 @@ class StoreLinks:
             return Node(NodeKind.MEMORY, find(text).ref)
         except RefError as error:
             raise RefError(f"{error.what}, and no entity has that name", do=error.do) from None
+
+
+def _read_row(state: LoadedState, slot: int) -> LinkEntry:
+    """What a row states; a cached row is decoded only if it has links."""
+    rows, columns = state.snapshot.rows, state.columns
+    line = rows.cached_line(slot)
+    if line is None:
+        return read_entry(rows[slot])
+    if _has_plain_fields(line.record):
+        source = _SOURCE.search(line.record)
+        created = _CREATED.search(line.record)
+        path = columns.entities[int(columns.entity[slot])]
+        if source is not None:
+            return LinkEntry(
+                line.ref,
+                "",
+                (path,) if path else (),
+                datetime.fromisoformat(created[1].decode()) if created else None,
+                source_links(source[1].decode()),
+            )
+    return read_entry(from_record(json.loads(line.record)))
 
 
 def _has_plain_fields(record: bytes) -> bool:

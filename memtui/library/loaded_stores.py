@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
@@ -21,6 +22,9 @@ from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Reading, Scan, Shard, StoreView, WritableStore
 from memtui.stores.session_start import LimitUse, limits_loading
+
+if TYPE_CHECKING:
+    from memtui.insight.links import LinkIndex
 
 COMPACT_FROM = 1_024
 """Dead rows from which a compaction is worth it."""
@@ -199,18 +203,25 @@ class LoadedStores:
                 for slot in shard.slots
             ]
 
-    def lineage(self, memory: Memory, backlinks: bool) -> Lineage:
-        """See `LibraryReader.lineage`."""
+    def lineage(self, memory: Memory, index: LinkIndex | None = None) -> Lineage:
+        """Return what the memory replaced, what replaced it, and its links.
+
+        Args:
+            memory: where to start.
+            index: of these memories, for what only others say of it; None: only what it says, and
+                what the memories say that it names.
+        """
         with self.lock:
             slots, rows = self._table.slot_of, self.snapshot.rows
 
             def find(store: str, id: str) -> Memory | None:
-                slot = slots.get(f"{store}:{id}")
+                slot = slots.get(f"{store}:{id}", slots.get(id))
                 return None if slot is None else rows[slot]
 
-            around: Iterable[Memory]
-            around = self.memories_of(memory.store) if backlinks else _chain(memory, find)
-            return lineages.lineage(memory, lineages.collect_relations(around), find)
+            if index is None:
+                relations = lineages.collect_relations(_chain(memory, find))
+                return lineages.lineage(memory, relations, find)
+            return lineages.lineage_in(memory, index, find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""

@@ -19,6 +19,7 @@ from memtui.insight.versions import VERSIONS_KEY
 from memtui.library.former_states import find_former_states
 from memtui.library.indexing import Index
 from memtui.library.library import Library
+from memtui.library.links import StoreLinks
 from memtui.library.loaded_stores import LoadedState, LoadedStores
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot
@@ -139,6 +140,8 @@ class _RevivedRows(Sequence[Memory]):
         return as_of.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
 
 
+_FIRST_SERIAL = 1 << 40
+"""Serial of the first row of its own, above all that the present gives."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
@@ -164,8 +167,7 @@ class PastStores(LoadedStores):
         serials = rows.serials
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])
-            first = int(serials[-1]) + 1 if len(serials) else 0
-            serials = numbering.append_serials(serials, first, len(known))
+            serials = numbering.append_serials(serials, _FIRST_SERIAL, len(known))
         then = Rows(parts, serials)
         self._table.adopt(parts, serials, columns, self._slots_of(present, columns, known, rows))
         self._revision = state.snapshot.revision
@@ -217,6 +219,7 @@ class PastLibrary(Library):
         self.at = at
         self._loaded = stores
         self._semantic = present.semantic
+        self._links = StoreLinks(stores, present.links)
         self._index = Index()
         indexed = present.index_state
         if indexed.is_ready:

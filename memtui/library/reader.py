@@ -34,7 +34,7 @@ from memtui.stores.base import Store, WritableStore
 from memtui.text import Passage, visible
 
 if TYPE_CHECKING:
-    from memtui.insight.links import Node
+    from memtui.insight.link_graph import Node
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
 
@@ -150,6 +150,9 @@ class LibraryReader:
         """
         for cache in self._loaded.caches:
             self._loaded.save_changed(cache)
+        if self._links is not None:
+            self._links.save()
+        for cache in self._loaded.caches:
             self._index.save(cache, report, cancelled)
 
     @property
@@ -266,7 +269,8 @@ class LibraryReader:
         """
         now = self.now()
         limits = self._loaded.limit_uses(self, now)
-        return finding.statistics(found, self._loaded.bytes_on_disk(), limits, counted, now)
+        disk, constants = self._loaded.bytes_on_disk(), self._weights.scores
+        return finding.statistics(found, disk, limits, counted, now, constants)
 
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
@@ -314,9 +318,13 @@ class LibraryReader:
 
         Args:
             memory: where to start.
-            backlinks: search the whole store for links to it too.
+            backlinks: what only other memories say of it too, by the link index: call it in a
+                background job then.
         """
-        return self._loaded.lineage(memory, backlinks)
+        if not backlinks:
+            return self._loaded.lineage(memory)
+        with self.links.reading() as index:
+            return self._loaded.lineage(memory, index)
 
     # --- links -----------------------------------------------------------------------------
 
@@ -361,9 +369,8 @@ class LibraryReader:
 
         with self.links.reading(cancelled) as index:
             return traversal.traverse(
+                index.graph,
                 start,
-                index.outgoing,
-                index.incoming,
                 depth=depth,
                 direction=direction or traversal.Direction.BOTH,
                 relations=relations,

@@ -70,6 +70,12 @@ class Rows(Sequence[Memory]):
         found = ((serial, self.slot(serial)) for serial in sorted(serials))
         return {serial: self[slot] for serial, slot in found if slot >= 0}
 
+    def ref(self, slot: int) -> str:
+        """The ref of one row; cached rows are not decoded for it."""
+        at = bisect_right(self._firsts, slot) - 1
+        part, index = self._parts[at], slot - self._firsts[at]
+        return part.refs[index] if isinstance(part, CachedRows) else part[index].ref
+
     def line(self, slot: int) -> CatalogRow:
         """One row as the cache stores it; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
-from memtui.search.columns import DAY_SECONDS, Columns, entities_at, to_array
+from memtui.search.columns import (
+    COUNTED_FIELDS,
+    DAY_SECONDS,
+    Columns,
+    entities_at,
+    to_array,
+)
 from memtui.search.filters import FilteredSlots
 
 VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
@@ -164,21 +170,16 @@ def count_facets(filtered: FilteredSlots) -> Facets:
 
     Slots are counted by combination of values, then the combinations by value.
     """
-    wanted, columns = filtered.filters, filtered.filters.columns
+    columns = filtered.filters.columns
     of, passed = filtered.combinations, filtered.slot_mask
     counts = np.bincount(of if passed is None else of[passed])
     there = counts.nonzero()[0]
-    passing = there[wanted.passing_combinations().take(there)]
+    values = columns.combinations
+    times = filtered.filters.values.lifted.take(there, axis=1) * counts.take(there)
+    numbers = values.counted.take(there, axis=1)
+    sums = np.bincount(numbers.ravel(), times.ravel(), values.ends[-1]).astype(np.int64)
     entities, repeats = filtered.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
-    often = counts.take(passing)
-    for name, names in VOCABULARIES.items():
-        if name != "entity":
-            held, times = passing, often
-            if name in wanted.by_combination:
-                held = there[wanted.passing_combinations(lifted=name).take(there)]
-                times = counts.take(held)
-            codes = columns.combinations.values[name].take(held)
-            sums = np.bincount(codes, times).astype(np.int64)
-            found[name] = FacetCounts(sums, names(columns))
+    for name, first, end in zip(COUNTED_FIELDS, (0, *values.ends), values.ends, strict=False):
+        found[name] = FacetCounts(sums[first:end], VOCABULARIES[name](columns))
     return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

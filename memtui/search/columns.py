@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ ARRAYS = (
     "salience",
     "accesses",
     "accessed",
-    "base_salience",
+    "revisions",
 )
 _VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
 _CODED = {
@@ -85,7 +86,7 @@ class Columns:
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
-    base_salience: NDArray[np.float32]
+    revisions: NDArray[np.float32]
     """See `memtui.search.salience`."""
     types: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
@@ -120,11 +121,13 @@ class Columns:
 
 COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
 """Fields with few values: thousands of memories share one combination of them."""
+COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
+"""Those whose values are counted for each query."""
 _MOST_DIRECT = 1 << 21
 """Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ValueCombinations:
     """The combinations of values that occur, and the combination of each slot.
 
@@ -136,6 +139,19 @@ class ValueCombinations:
     """The combination of each slot."""
     values: Mapping[str, NDArray[np.int64]]
     """Field -> the code of each combination."""
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """Where the codes of each of `COUNTED_FIELDS` end when all are numbered in one row."""
+        sizes = [int(self.values[name].max(initial=-1)) + 1 for name in COUNTED_FIELDS]
+        return list(accumulate(sizes))
+
+    @cached_property
+    def counted(self) -> NDArray[np.int64]:
+        """For each of `COUNTED_FIELDS` the number, in that row, of each combination's value."""
+        firsts = (0, *self.ends[:-1])
+        each = [self.values[name] + f for name, f in zip(COUNTED_FIELDS, firsts, strict=True)]
+        return np.array(each)
 
 
 def find_combinations(columns: Columns) -> ValueCombinations:
@@ -182,7 +198,7 @@ def build(memories: Sequence[Memory]) -> Columns:
         "salience": np.zeros(size, np.float32),
         "accesses": np.zeros(size, np.float32),
         "accessed": np.full(size, np.nan),
-        "base_salience": np.zeros(size, np.float32),
+        "revisions": np.zeros(size, np.float32),
     }
 
     def code(vocabulary: str, value: str) -> int:
@@ -213,10 +229,10 @@ def build(memories: Sequence[Memory]) -> Columns:
         if memory.extra:
             arrays["salience"][slot] = salience.measure_salience(memory)
             arrays["accesses"][slot] = salience.count_accesses(memory)
+            arrays["revisions"][slot] = salience.count_revisions(memory)
             when = salience.find_last_access(memory) or when
         if when is not None:
             arrays["accessed"][slot] = when.timestamp()
-        arrays["base_salience"][slot] = salience.base_salience(memory)
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
     return Columns(

@@ -7,18 +7,17 @@ is asked of `LeafMasks`, which reads memories and looks up terms.
 
 from __future__ import annotations
 
-import fnmatch
-import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
+from memtui.model import CURRENT, KINDS, STATUSES
 from memtui.query import (
     Condition,
     Group,
@@ -27,38 +26,27 @@ from memtui.query import (
     Query,
     Term,
     TermKind,
-    entity_matches,
+    TimeCondition,
+    conditions_in,
     has_terms,
 )
 from memtui.search.array_types import Mask
-from memtui.search.columns import Columns, Slots, entities_at
+from memtui.search.columns import (
+    COUNTED_FIELDS,
+    Columns,
+    Slots,
+    ValueCombinations,
+    entities_at,
+)
+from memtui.search.condition_masks import (
+    VALUES,
+    LeafMasks,
+    match_condition,
+    match_entities,
+    match_names,
+    match_values,
+)
 from memtui.text import one_line
-
-_PINNED = ("no", "yes")
-_VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
-    "type": lambda columns: columns.types,
-    "store": lambda columns: columns.stores,
-    "status": lambda _: STATUSES,
-    "importance": lambda _: IMPORTANCES,
-    "kind": lambda _: KINDS,
-    "pinned": lambda _: _PINNED,
-}
-"""Fields with few values."""
-_TIMES = {"created": "created"}
-"""Fields of times that are not `Columns.when`, with their columns."""
-_WHEN = frozenset({"since", "until", "after", "before", "updated"})
-
-
-class LeafMasks(Protocol):
-    """Evaluates the leaves of a query that the columns cannot."""
-
-    def condition(self, part: Condition, /) -> Mask:
-        """The slots with one of the values, whether the condition is negated or not."""
-        ...
-
-    def term(self, term: Term, /) -> Mask:
-        """The slots with the term, whether it is negated or not."""
-        ...
 
 
 class NoLeaves:
@@ -75,54 +63,83 @@ class NoLeaves:
 
 
 @dataclass(frozen=True)
-class Filters:
-    """The filters of one query over these columns."""
+class ValueFilters:
+    """The filters over fields with few values, evaluated for each combination of values."""
 
-    columns: Columns
-    by_combination: dict[str, Mask]
-    """Field -> the value combinations that pass its filters."""
-    entity: Mask | None
-    """The slots that pass the entity filters; None without any."""
-    rest: Mask | None
-    """The slots that pass all other filters, groups too; None without any."""
-    joining: Mask | None = None
-    """The slots that groups with text find, which match also without a word outside of them."""
+    combinations: ValueCombinations
+    masks: Mapping[str, Mask]
+    """Field -> the combinations that pass its filters."""
 
-    def passing_combinations(self, lifted: str = "") -> Mask:
-        """The value combinations that pass, ignoring the filters of the field `lifted`."""
-        passing = self.columns.combinations.values["alive"] > 0
-        for name, mask in self.by_combination.items():
+    @cached_property
+    def passing(self) -> Mask:
+        """The combinations that pass."""
+        return self._passing_without("")
+
+    @cached_property
+    def lifted(self) -> Mask:
+        """For each of `COUNTED_FIELDS`, the combinations that pass if its filters are ignored."""
+        return np.array([self._passing_without(name) for name in COUNTED_FIELDS])
+
+    def _passing_without(self, lifted: str) -> Mask:
+        passing = self.combinations.values["alive"] > 0
+        for name, mask in self.masks.items():
             if name != lifted:
                 passing &= mask
         return passing
 
+
+@dataclass(frozen=True)
+class Filters:
+    """The filters of one query over these columns."""
+
+    columns: Columns
+    values: ValueFilters
+    entity: Mask | None
+    """The slots that pass the entity filters; None without any."""
+    rest: Mask | None
+    """The slots that pass all filters but those and the times, groups too; None without any."""
+    since: TimeCondition | None = None
+    until: TimeCondition | None = None
+    joining: Mask | None = None
+    """The slots that groups with text find, which match also without a word outside of them."""
+
     def slot_mask(self, slots: Slots | None, lifted: str = "") -> Mask | None:
         """Which of these slots (None: of all) pass the filters evaluated by slot; None: all do."""
         masks = [self.rest, None if lifted == "entity" else self.entity]
-        found: Mask | None = None
-        for mask in masks:
-            if mask is not None:
-                here = mask if slots is None else mask.take(slots)
-                found = here if found is None else found & here
-        return found
+        held = [mask if slots is None else mask.take(slots) for mask in masks if mask is not None]
+        if self.since is not None or self.until is not None:
+            when = self.columns.when if slots is None else self.columns.when.take(slots)
+            if self.since is not None:
+                held.append(when >= self.since.time.timestamp())
+            if self.until is not None:
+                held.append(when <= self.until.time.timestamp())
+        return functools.reduce(np.logical_and, held) if held else None
 
 
 class FilteredSlots:
     """The filters of a query applied to some slots (None: to all)."""
 
-    def __init__(self, filters: Filters, slots: Slots | None) -> None:
+    def __init__(
+        self, filters: Filters, slots: Slots | None, before: FilteredSlots | None = None
+    ) -> None:
+        """`before`: the filters applied to the first ones of the slots."""
         self.filters = filters
         self._slots = slots
+        if before is not None and slots is not None:
+            slots = slots[len(before.combinations) :]
         of = filters.columns.combinations.of_slot
-        self.combinations = of if slots is None else of.take(slots)
+        combinations = of if slots is None else of.take(slots)
+        slot_mask = filters.slot_mask(slots)
+        if before is not None:
+            combinations = np.concatenate([before.combinations, combinations])
+            if before.slot_mask is not None and slot_mask is not None:
+                slot_mask = np.concatenate([before.slot_mask, slot_mask])
+        self.combinations: NDArray[np.int32] = combinations
         """The combination of each slot."""
-        self.slot_mask = filters.slot_mask(slots)
+        self.slot_mask: Mask | None = slot_mask
         """Which pass the filters evaluated by slot; None: all do."""
-
-    @cached_property
-    def mask(self) -> Mask:
+        self.mask = self._combine(slot_mask)
         """Which of the slots pass all filters."""
-        return self._combine(self.slot_mask)
 
     @cached_property
     def positions(self) -> Slots:
@@ -139,7 +156,7 @@ class FilteredSlots:
         return entities_at(self.filters.columns, slots)
 
     def _combine(self, single: Mask | None) -> Mask:
-        passing = self.filters.passing_combinations().take(self.combinations)
+        passing = self.filters.values.passing.take(self.combinations)
         return passing if single is None else passing & single
 
 
@@ -154,25 +171,13 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
         query: What is asked.
         leaves: Evaluates what is in no column; None: such filters find nothing.
     """
-    by_combination: dict[str, Mask] = {}
-    entity: Mask | None = None
-    rest: list[Mask] = []
-    combinations = columns.combinations
     leaves = leaves or NoLeaves(len(columns))
-    for part in query.conditions:
-        if (values := _VALUES.get(part.field)) is not None:
-            passed = _match_values(part, values(columns), combinations.values.__getitem__, columns)
-            known = by_combination.get(part.field)
-            by_combination[part.field] = passed if known is None else known & passed
-        elif part.field == "entity":
-            passed = _match_condition(columns, part, leaves)
-            entity = passed if entity is None else entity & passed
-        else:
-            rest.append(_match_condition(columns, part, leaves))
-    if not any(part.field == "status" for part in query.all_conditions):
-        current = _codes(STATUSES, CURRENT.__contains__)
-        by_combination["status"] = current[combinations.values["status"]]
-    rest += _match_times(columns, query)
+    kept = _match_kept(columns, query)
+    rest = [
+        match_condition(columns, part, leaves)
+        for part in query.conditions
+        if part.field not in _KEPT_FIELDS
+    ]
     joining = None
     if query.groups:
         groups = [_match_node(columns, group, leaves) for group in query.groups]
@@ -181,7 +186,59 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
     if query.matches_nothing:
         rest.append(np.zeros(len(columns), np.bool_))
     whole = np.logical_and.reduce(rest) if rest else None
-    return Filters(columns, by_combination, entity, whole, joining)
+    return Filters(columns, kept.values, kept.entity, whole, query.since, query.until, joining)
+
+
+class _KeptFilters(NamedTuple):
+    """What the filters over values and entities let pass; the same for every letter typed."""
+
+    columns: Columns
+    conditions: tuple[Condition, ...]
+    with_status: bool
+    """A group has a filter over the status, so that the default does not hold."""
+    values: ValueFilters
+    entity: Mask | None
+
+
+_KEPT_FIELDS = frozenset({*VALUES, "entity"})
+_kept: _KeptFilters | None = None
+"""Of the last query; assigned as a whole, so any thread may read it."""
+
+
+def _match_kept(columns: Columns, query: Query) -> _KeptFilters:
+    global _kept
+    with_status = bool(query.groups) and any(
+        part.field == "status" for group in query.groups for part in conditions_in(group)
+    )
+    kept = _kept
+    if (
+        kept is None
+        or kept.columns is not columns
+        or ((kept.conditions, kept.with_status) != (query.conditions, with_status))
+    ):
+        values, entity = _match_columns(columns, query.conditions, with_status)
+        kept = _kept = _KeptFilters(columns, query.conditions, with_status, values, entity)
+    return kept
+
+
+def _match_columns(
+    columns: Columns, conditions: Sequence[Condition], with_status: bool
+) -> tuple[ValueFilters, Mask | None]:
+    """Evaluate the conditions over values and entities, and the default over the status."""
+    masks: dict[str, Mask] = {}
+    entity: Mask | None = None
+    codes = columns.combinations.values
+    for part in conditions:
+        if (values := VALUES.get(part.field)) is not None:
+            passed = match_values(part, values(columns), codes.__getitem__, columns)
+            known = masks.get(part.field)
+            masks[part.field] = passed if known is None else known & passed
+        elif part.field == "entity":
+            passed = match_entities(columns, part)
+            entity = passed if entity is None else entity & passed
+    if not with_status and not any(part.field == "status" for part in conditions):
+        masks["status"] = match_names(STATUSES, CURRENT.__contains__)[codes["status"]]
+    return ValueFilters(columns.combinations, masks), entity
 
 
 def filter_mask(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Mask:
@@ -207,7 +264,7 @@ def _joining(query: Query, groups: Sequence[Mask], leaves: LeafMasks) -> Mask | 
 def _match_node(columns: Columns, node: Node, leaves: LeafMasks) -> Mask:
     """The slots for which a node of a group holds."""
     if isinstance(node, Condition):
-        return _match_condition(columns, node, leaves)
+        return match_condition(columns, node, leaves)
     if isinstance(node, Term):
         found = leaves.term(node)
         return ~found if node.negated else found
@@ -235,115 +292,6 @@ def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
             held &= mask
             is_found = is_found or (positive and has_terms(part))
     return held & np.logical_or.reduce(words) if words and not is_found else held
-
-
-def _match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
-    """The slots for which a condition holds, a negated one too."""
-    if (values := _VALUES.get(part.field)) is not None:
-        return _match_values(
-            part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
-        )
-    if part.field == "entity":
-        return _match_entities(columns, part)
-    if part.field == "tag":
-        return _match_tags(columns, part)
-    if part.field in _WHEN or part.field in _TIMES:
-        found = _match_ranges(getattr(columns, _TIMES.get(part.field, "when")), part)
-    elif part.field == "has" and part.values == ("tags",):
-        found = _slots_with(columns, columns.tags.values())
-    elif part.field == "is" and part.values == ("stale",):
-        found = _match_stale(columns, part)
-    else:
-        found = leaves.condition(part)
-    return ~found if part.negated else found
-
-
-def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:
-    found = np.zeros(len(values), np.bool_)
-    for one in part.ranges:
-        found |= (values >= one.low) & (values < one.high)
-    return found
-
-
-def _match_stale(columns: Columns, part: Condition) -> Mask:
-    """Current, not pinned, and not changed in the time that the condition carries."""
-    current = _codes(STATUSES, CURRENT.__contains__)[columns.status]
-    return _match_ranges(columns.when, part) & current & ~columns.pinned
-
-
-def _slots_with(columns: Columns, held: Iterable[NDArray[np.int64]]) -> Mask:
-    found = np.zeros(len(columns), np.bool_)
-    for slots in held:
-        found[slots] = True
-    return found
-
-
-def _codes(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
-    return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
-
-
-def _is_wanted(wanted: Collection[str]) -> Callable[[str], bool]:
-    """Whether a folded value is one of these, or matches one with `*`."""
-    patterns = [value for value in wanted if "*" in value]
-    if not patterns:
-        return frozenset(wanted).__contains__
-    either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
-    matches = re.compile(either).match
-    return lambda value: value in wanted or matches(value) is not None
-
-
-def _match_values(
-    part: Condition,
-    vocabulary: Sequence[str],
-    codes: Callable[[str], NDArray[Any]],
-    columns: Columns,
-) -> Mask:
-    """Evaluate a condition over a field with few values; `codes` gives a field's codes.
-
-    A memory without a type is listed by its kind, so that its kind is found as its type too.
-    """
-    passed: Mask = _allowed_values(part, vocabulary)[codes(part.field)]
-    kinds = [value for value in part.values if value]
-    if part.field != "type" or not kinds:
-        return passed
-    untyped = _codes(columns.types, lambda value: not value)[codes("type")]
-    listed = untyped & _codes(KINDS, _is_wanted(kinds))[codes("kind")]
-    found: Mask = passed & ~listed if part.negated else passed | listed
-    return found
-
-
-def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
-    """Which values of a field with few values pass."""
-    if part.field == "status" and "all" in part.values:
-        return np.ones(len(vocabulary), np.bool_)
-    passed = _codes(vocabulary, _is_wanted(part.values))
-    return ~passed if part.negated else passed
-
-
-def _match_entities(columns: Columns, part: Condition) -> Mask:
-    wanted = np.zeros(max(1, len(columns.entities)), np.bool_)
-    for value in part.values:
-        wanted |= _wanted_entities(columns.entities, value)
-    passed = wanted.take(columns.entity)
-    passed[columns.also[wanted.take(columns.also[:, 1]), 0]] = True
-    return ~passed if part.negated else passed
-
-
-def _wanted_entities(entities: Sequence[str], value: str) -> Mask:
-    """The entities that a value names; if none is named so, those that have it in their path."""
-    if "*" in value:
-        matches = _is_wanted((value,))
-        return _codes(entities, lambda path: matches(path) or any(map(matches, path.split("/"))))
-    named = _codes(entities, lambda entity: entity_matches(entity, value))
-    return named if named.any() else _codes(entities, lambda path: bool(path) and value in path)
-
-
-def _match_tags(columns: Columns, part: Condition) -> Mask:
-    names: Iterable[str] = part.values
-    if any("*" in value for value in part.values):
-        names = filter(_is_wanted(part.values), columns.tags)
-    tagged = _slots_with(columns, (columns.tags[name] for name in names if name in columns.tags))
-    return ~tagged if part.negated else tagged
 
 
 _OPEN: dict[str, Callable[[Columns], Iterable[str]]] = {
@@ -383,12 +331,3 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
             advice = f"; did you mean {one_line(near[0])}?" if near else ""
             return f"no memory has {part.field} {one_line(value)!r}{advice}"
     return ""
-
-
-def _match_times(columns: Columns, query: Query) -> list[NDArray[Any]]:
-    masks = []
-    if query.since:
-        masks.append(columns.when >= query.since.time.timestamp())
-    if query.until:
-        masks.append(columns.when <= query.until.time.timestamp())
-    return masks

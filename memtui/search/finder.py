@@ -16,6 +16,7 @@ from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
 from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.columns import Columns
+from memtui.search.condition_masks import LeafMasks
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import Match
 from memtui.search.literals import LiteralSearch
@@ -94,7 +95,7 @@ def add_meaning(
     columns: Columns,
     weights: Weights = DEFAULTS,
     method: str = fusion.SUM,
-    leaves: filters.LeafMasks | None = None,
+    leaves: LeafMasks | None = None,
     floor: float = 0.0,
 ) -> Match:
     """Add the scores of the vectors, and the memories that only they find, to a match.
@@ -127,7 +128,7 @@ def find_hits(
     now: datetime,
     weights: Weights = DEFAULTS,
     id_matches: Collection[int] = (),
-    leaves: filters.LeafMasks | None = None,
+    leaves: LeafMasks | None = None,
 ) -> RankedHits:
     """Sort the slots that pass the filters and match the text, and count their facets.
 
@@ -156,7 +157,7 @@ def find_hits(
         match = context.add_context(match, columns, query.words, now, weights, at)
         match = _add_bonuses(match, at, columns)
         if len(match.slots) > count:
-            filtered = filters.FilteredSlots(wanted, match.slots)
+            filtered = filters.FilteredSlots(wanted, match.slots, filtered)
             at = filtered.positions
     slots = match.slots.take(at)
     counts = count_facets(filtered)
@@ -176,14 +177,12 @@ def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     if match.bonuses is None:
         return match
     losses = match.bonuses.losses(match.slots)
-    held = at[match.all_words.take(at)]
     added = match.added
-    if len(held):
-        # Only the best are read; of equal ones the newest, as they are shown.
-        held = held[np.argsort(-columns.when.take(match.slots.take(held)), kind="stable")]
-        parts = match.slots.take(held), match.text.take(held), losses.take(held)
-        added += match.bonuses.added(*parts)
-    return replace(match, losses=losses, added=added)
+    if match.bonuses.may_add and len(held := at[match.all_words.take(at)]):
+        slots = match.slots.take(held)
+        when = columns.when.take(slots)
+        added += match.bonuses.added(slots, match.text.take(held), losses.take(held), when)
+    return match.changed(losses=losses, added=added)
 
 
 def explain_hit(
@@ -217,7 +216,7 @@ class HiddenMatches:
 
 
 def count_hidden(
-    query: Query, columns: Columns, match: Match, leaves: filters.LeafMasks | None = None
+    query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
 ) -> tuple[HiddenMatches, ...]:
     """Count the memories that hold all words and that one filter alone hides.
 

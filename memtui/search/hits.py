@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Longs, Mask
 from memtui.search.groups import Context
 from memtui.search.postings import Segment
 from memtui.search.prefix_postings import MAX_WEIGHT
@@ -176,33 +176,28 @@ class HitSums:
 
     slots: Longs
     sums: Floats
-    term_counts: NDArray[np.uint8]
+    term_counts: NDArray[np.uint16]
 
 
 def sum_hits(parts: Sequence[TermHits], size: int) -> HitSums:
     """Add up hits with weights above 0; `size` is the number of slots."""
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
-    slots, sums = first.slots, first.weights
-    held_by = np.ones(len(slots), np.uint8)
     others = [part for part in others if len(part.slots)]
     if not others:
-        return HitSums(slots, sums, held_by)
-    sums = sums.copy()
+        return HitSums(first.slots, first.weights, np.ones(len(first.slots), np.uint16))
     values = np.zeros(size, np.float32)
+    counts = np.zeros(size, np.uint16)
+    values[first.slots] = first.weights
+    counts[first.slots] = 1
+    found = [first.slots]
     for part in others:
-        values[part.slots] = part.weights
-        more = values.take(slots, mode="clip")
-        sums += more
-        held_by += more > 0
-        values[slots] = 0
-        fresh = values.take(part.slots, mode="clip") > 0
-        if fresh.any():
-            new = part.slots[fresh]
-            slots = np.concatenate([slots, new])
-            sums = np.concatenate([sums, part.weights[fresh]])
-            held_by = np.concatenate([held_by, np.ones(len(new), np.uint8)])
-            values[new] = 0
-    return HitSums(slots, sums, held_by)
+        before = counts.take(part.slots)
+        found.append(part.slots[before == 0])
+        values[part.slots] += part.weights
+        before += np.uint16(1)
+        counts[part.slots] = before
+    slots = np.concatenate(found)
+    return HitSums(slots, values.take(slots), counts.take(slots))
 
 
 def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], TermHits]) -> TermHits:
@@ -251,7 +246,14 @@ class Bonuses(Protocol):
         """The share of its text score that each memory would lose for its length."""
         ...
 
-    def added(self, slots: Longs, text: Floats, losses: Floats, /) -> tuple[AddedScore, ...]:
+    @property
+    def may_add(self) -> bool:
+        """Whether `added` has something to look for."""
+        ...
+
+    def added(
+        self, slots: Longs, text: Floats, losses: Floats, when: Doubles, /
+    ) -> tuple[AddedScore, ...]:
         """Further parts for matches with all words, of which the best are looked at."""
         ...
 
@@ -336,14 +338,26 @@ class Match:
         highest = sum(float(part.values.max(initial=0.0)) for part in self.added)
         return highest - sum(float(part.values.min(initial=0.0)) for part in self.added)
 
+    def changed(self, **values: Any) -> Match:
+        """`dataclasses.replace` in a fifth of the time, which a keystroke feels."""
+        made = object.__new__(Match)
+        held = made.__dict__
+        held.update(self.__dict__)
+        for name in _COMPUTED:
+            held.pop(name, None)
+        held.update(values)
+        return made
+
     def with_slots(self, slots: Longs) -> Match:
         """The match with these slots added, with a text score of 0."""
-        fresh = np.unique(slots[~self.found.take(slots)])
+        return self.with_fresh_slots(np.unique(slots[~self.found.take(slots)]))
+
+    def with_fresh_slots(self, fresh: Longs) -> Match:
+        """The same for slots that are unique and do not match yet."""
         if not len(fresh):
             return self
         none = np.zeros(len(fresh), np.float32)
-        return replace(
-            self,
+        return self.changed(
             slots=np.concatenate([self.slots, fresh]),
             text=np.concatenate([self.text, none]),
             all_words=np.concatenate([self.all_words, np.zeros(len(fresh), np.bool_)]),
@@ -354,6 +368,9 @@ class Match:
     def find_position(self, slot: int) -> int:
         """The position of a slot in `slots`. Raises IndexError."""
         return int(np.flatnonzero(self.slots == slot)[0])
+
+
+_COMPUTED = tuple(name for name, value in vars(Match).items() if isinstance(value, cached_property))
 
 
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:

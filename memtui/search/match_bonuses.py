@@ -14,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from memtui.search import analysis
-from memtui.search.array_types import Floats, Ints, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import AddedScore
 from memtui.search.literals import LiteralSearch
+from memtui.search.ordering import best_positions
 from memtui.search.postings import LENGTH_WORDS, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun
 
@@ -42,7 +44,7 @@ MAX_READ = 16
 """Memories whose texts are read for what stands as typed; the best ones."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MatchBonuses:
     """The parts of the score for the matches of one query; see `memtui.search.hits.Bonuses`."""
 
@@ -63,15 +65,32 @@ class MatchBonuses:
         lost *= np.float32(LENGTH_WEIGHT)
         return lost
 
-    def added(self, slots: Longs, text: Floats, losses: Floats) -> tuple[AddedScore, ...]:
-        """The other parts, for matches with all words: their text scores and losses."""
+    @cached_property
+    def _passage_words(self) -> Sequence[QueryTerm]:
+        """The terms that may stand within one passage; () if there are not several words."""
+        words = [term for term in (*self.asked.wanted, *self.asked.required) if term.parts]
+        several = sum(len(term.parts) for term in words) > 1
+        return words if several and not any(map(has_just_begun, words)) else ()
+
+    @property
+    def may_add(self) -> bool:
+        """Whether `added` has something to look for."""
+        typed = self.literals is not None and bool(self.asked.typed)
+        return typed or self.dates is not None or bool(self._passage_words)
+
+    def added(
+        self, slots: Longs, text: Floats, losses: Floats, when: Doubles
+    ) -> tuple[AddedScore, ...]:
+        """The other parts, for matches with all words: their text scores, losses and times.
+
+        Only the best are read; of equal ones the newest, as they are shown.
+        """
         found: list[AddedScore] = []
-        asked = self.asked
-        words = [term for term in (*asked.wanted, *asked.required) if term.parts]
-        if sum(len(term.parts) for term in words) > 1 and not any(map(has_just_begun, words)):
-            found += self._passages(slots, text, losses, words)
-        if self.literals is not None and asked.typed:
-            found += _as_typed(asked.typed, slots, text - losses * text, text, self.literals)
+        if self._passage_words:
+            found += self._passages(slots, text, losses, when)
+        if self.literals is not None and (typed := self.asked.typed):
+            best = best_positions(text - losses * text, when, MAX_READ)
+            found += _as_typed(typed, slots.take(best), text.take(best), self.literals)
         if self.dates is not None:
             written = slots[np.isin(slots, self.dates.written)]
             worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
@@ -80,14 +99,13 @@ class MatchBonuses:
         return tuple(found)
 
     def _passages(
-        self, slots: Longs, text: Floats, losses: Floats, words: Sequence[QueryTerm]
+        self, slots: Longs, text: Floats, losses: Floats, when: Doubles
     ) -> list[AddedScore]:
-        long = np.flatnonzero(losses > _loss(np.float32(PASSAGE_WORDS)))
-        if len(long) > MAX_PASSAGES:
-            long = long[np.argsort(-text[long], kind="stable")[:MAX_PASSAGES]]
+        long = (losses > _PASSAGE_LOSS).nonzero()[0]
         if not len(long):
             return []
-        widths = _passage_widths(self.segments, slots[long], words)
+        long = long[best_positions(text.take(long), when.take(long), MAX_PASSAGES)]
+        widths = _passage_widths(self.segments, slots[long], self._passage_words)
         there = widths <= PASSAGE_WORDS
         at = long[there]
         if not len(at):
@@ -102,14 +120,16 @@ def _loss(words: Floats | np.float32) -> Floats:
     return lost
 
 
+_PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))
+
+
 def _as_typed(
-    typed: Sequence[str], slots: Longs, order: Floats, text: Floats, literals: LiteralSearch
+    typed: Sequence[str], slots: Longs, text: Floats, literals: LiteralSearch
 ) -> list[AddedScore]:
-    best = np.argsort(-order, kind="stable")[:MAX_READ]
     shares = np.zeros(len(slots), np.float32)
     for piece in typed:
-        kept = literals.filter(slots[best], piece, is_prefix=True)
-        shares[best[np.isin(slots[best], kept)]] += np.float32(1 / len(typed))
+        kept = literals.filter(slots, piece, is_prefix=True)
+        shares[np.isin(slots, kept)] += np.float32(1 / len(typed))
     at = np.flatnonzero(shares)
     if not len(at):
         return []
@@ -126,14 +146,17 @@ def _passage_widths(
         ends: list[int] = []
         held: list[int] = []
         pieces = []
-        for at, memory in enumerate((slots - segment.first).tolist()):
-            if 0 <= memory < segment.count:
-                start, end = int(segment.starts[memory]), int(segment.starts[memory + 1])
-                if end - start <= left:
-                    left -= end - start
-                    pieces.append(segment.stream[start:end])
-                    held.append(at)
-                    ends.append(end - start + (ends[-1] if ends else 0))
+        memories = slots - segment.first
+        starts = segment.starts.take(memories, mode="clip").tolist()
+        followed = segment.starts.take(memories + 1, mode="clip").tolist()
+        for at, (memory, start, end) in enumerate(
+            zip(memories.tolist(), starts, followed, strict=True)
+        ):
+            if 0 <= memory < segment.count and end - start <= left:
+                left -= end - start
+                pieces.append(segment.stream[start:end])
+                held.append(at)
+                ends.append(end - start + (ends[-1] if ends else 0))
         if held:
             found = _narrowest(np.concatenate(pieces), np.array([0, *ends]), segment, terms)
             widths[held] = found
@@ -150,9 +173,10 @@ def _narrowest(tokens: Ints, bounds: Longs, segment: Segment, terms: Sequence[Qu
         return widths
     ends = places[0] if len(places) == 1 else np.concatenate(places)
     earliest = ends
+    none = np.array([-1])
     for each in places:
-        last = each.searchsorted(ends, side="right") - 1
-        earliest = np.minimum(earliest, np.where(last < 0, -1, each.take(last)))
+        last = np.concatenate([none, each]).take(each.searchsorted(ends, side="right"))
+        earliest = np.minimum(earliest, last)
     text = bounds.searchsorted(ends, side="right") - 1
     inside = earliest >= bounds.take(text)
     np.minimum.at(widths, text[inside], (ends - earliest + 1)[inside].astype(np.float32))

@@ -27,7 +27,13 @@ from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHi
 from memtui.search.literals import LiteralSearch
 from memtui.search.match_bonuses import MatchBonuses
 from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, has_just_begun
+from memtui.search.query_terms import (
+    QueryTerm,
+    QueryTerms,
+    analyze_terms,
+    has_just_begun,
+    join_neighbours,
+)
 
 K1 = 1.2
 """BM25's saturation of repeated words; the usual value."""
@@ -117,35 +123,7 @@ def match_terms(
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
     titled = search.find_title_matches(asked, found)
-    return replace(found, title=titled) if len(titled) else found
-
-
-MAX_JOINED = 4
-"""Words in a row that are also looked for written together."""
-
-
-def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
-    """Number of a term -> the words that it forms with its neighbours, such as `leasequeue`.
-
-    The flag says that the last letter is still being typed.
-    """
-    joined: dict[int, list[tuple[str, bool]]] = {}
-    run: list[int] = []
-    for number, term in enumerate([*wanted, None]):
-        single = term is not None and len(term.parts) == 1 and term.kind is TermKind.WORD
-        if term is not None and single and term.parts[0].isalnum() and term.parts[0].isascii():
-            run.append(number)
-            continue
-        spans = {(at, at + 2) for at in range(len(run) - 1)}
-        if 2 < len(run) <= MAX_JOINED:
-            spans.add((0, len(run)))
-        for first, last in sorted(spans):
-            numbers = run[first:last]
-            together = "".join(wanted[at].parts[0] for at in numbers)
-            for at in numbers:
-                joined.setdefault(at, []).append((together, wanted[numbers[-1]].last_is_prefix))
-        run = []
-    return joined
+    return found.changed(title=titled) if len(titled) else found
 
 
 def _match_all(slots: int) -> Match:
@@ -203,6 +181,7 @@ class _Search:
         literals: LiteralSearch | None,
     ) -> None:
         self.substituted: list[Substitution] = []
+        self._joined: dict[tuple[str, bool], TermHits | None] = {}
         self._alive = alive
         self._literals = literals
         self._segments = segments
@@ -258,12 +237,19 @@ class _Search:
 
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
-        for word, is_prefix in joined:
-            ranges = (segment.prefix_range(word) for segment in self._segments)
-            if is_prefix and any(first < last for first, last in ranges):
-                yield self._completions(word)
-            elif any(segment.find_word(word) is not None for segment in self._segments):
-                yield self._forms(word, {})
+        for each in joined:
+            if each not in self._joined:
+                self._joined[each] = self._look_up_joined(*each)
+            if (found := self._joined[each]) is not None:
+                yield found
+
+    def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
+        ranges = (segment.prefix_range(word) for segment in self._segments)
+        if is_prefix and any(first < last for first, last in ranges):
+            return self._completions(word)
+        if any(segment.find_word(word) is not None for segment in self._segments):
+            return self._forms(word, {})
+        return None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories with words in place of one that occurs nowhere (see `word_substitutes`)."""
@@ -368,13 +354,15 @@ class _Search:
 
     def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
         """The matches whose title is exactly the words of the query."""
+        count = len(asked.title_words)
         parts = [
             literals.find_titles(segment, asked.title_words, asked.last_is_prefix)
             for segment in self._segments
+            if count in segment.by_title_length
         ]
-        titled: Longs = np.concatenate([NO_SLOTS, *parts])
-        if not len(titled):
-            return titled
+        if not any(map(len, parts)):
+            return NO_SLOTS
+        titled: Longs = np.concatenate(parts)
         all_words = _slot_mask(found.slots[found.all_words], self._slots)
         return titled[all_words[titled]]
 

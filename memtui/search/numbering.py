@@ -31,6 +31,12 @@ def find_slot(serials: Serials, serial: int) -> int:
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
+def find_slots(serials: Serials, wanted: Sequence[int]) -> list[int]:
+    """The slots of the rows with these serials, all of which are in the table."""
+    slots: list[int] = np.searchsorted(serials, np.asarray(wanted, np.int64)).tolist()
+    return slots
+
+
 def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
     """The slots that are alive, and all slots of these ranges."""
     keep = alive.copy()

@@ -13,10 +13,19 @@ from typing import overload
 
 import numpy as np
 
-from memtui.search.array_types import Doubles, Longs
+from memtui.search.array_types import Doubles, Floats, Longs
 
 SORTED_FIRST = 256
 """Some screens; a partition takes nearly the same time for any number."""
+
+
+def best_positions(scores: Floats, when: Doubles, count: int) -> Longs:
+    """The positions of the `count` highest scores, in order; of equal ones the newest first."""
+    at = np.arange(len(scores))
+    if len(scores) > count:
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        at = (scores >= least).nonzero()[0]
+    return at[np.lexsort((-when.take(at), -scores.take(at)))][:count]
 
 
 class OrderedSlots(Sequence[int]):
@@ -38,6 +47,11 @@ class OrderedSlots(Sequence[int]):
         return self._sorted((scores >= least).nonzero()[0])[:count]
 
     def _sorted(self, at: Longs) -> Longs:
+        falling = -self._values.take(at)
+        order = falling.argsort()
+        falling = falling.take(order)
+        if (falling[1:] > falling[:-1]).all():  # no two are equal
+            return at.take(order)
         slots = self._slots.take(at)
         when = self._when.take(slots)  # undated is nan, which sorts behind everything
         return at.take(np.lexsort((slots, -when, -self._values.take(at))))

@@ -19,7 +19,8 @@ from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
 from memtui.search.ranking import ScorePart, Weights
-from memtui.search.salience import ACCESS_BOOST, HALF_LIFE_DAYS, TAU_DAYS, days_since
+from memtui.search.salience import DEFAULTS as CONSTANTS
+from memtui.search.salience import ScoreConstants, days_since
 from memtui.search.sort_orders import priority_parts, salience_now
 
 _TEXT_ONLY = Weights(
@@ -128,9 +129,7 @@ def rank_by_salience(
     columns: Columns,
     now: datetime,
     limit: int,
-    *,
-    boost: float = ACCESS_BOOST,
-    half_life: float = HALF_LIFE_DAYS,
+    constants: ScoreConstants = CONSTANTS,
 ) -> list[RankedSlot]:
     """The best by relevance times (0.5 + s / (1 + s)), where s is the salience.
 
@@ -138,7 +137,7 @@ def rank_by_salience(
     relevant is still found.
     """
     slots, relevance = measure_relevance(hits, columns, now)
-    salience = salience_now(columns, slots, now, boost=boost, half_life=half_life)
+    salience = salience_now(columns, slots, now, constants)
     scores = relevance * (0.5 + salience / (1.0 + salience))
     found = []
     for at in _best(scores, slots, columns, limit).tolist():
@@ -154,8 +153,7 @@ def rank_by_priority(
     columns: Columns,
     now: datetime,
     limit: int,
-    *,
-    tau: float = TAU_DAYS,
+    constants: ScoreConstants = CONSTANTS,
 ) -> list[RankedSlot]:
     """The best of these slots by relevance plus Simple Memory's priority.
 
@@ -165,14 +163,14 @@ def rank_by_priority(
         columns: Of all slots.
         now: The time.
         limit: Most slots.
-        tau: Days of the recency's decay.
+        constants: Of the priority.
     """
     relevance = np.zeros(len(columns))
     if hits is not None:
         held, values = measure_relevance(hits, columns, now)
         relevance[held] = values
     text = relevance.take(slots) if len(slots) else np.zeros(0)
-    parts = priority_parts(columns, slots, now, tau)
+    parts = priority_parts(columns, slots, now, constants)
     scores = text + parts.total
     found = []
     for at in _best(scores, slots, columns, limit).tolist():

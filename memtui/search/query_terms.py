@@ -25,6 +25,8 @@ _VARIATION_SELECTORS = "\ufe0e\ufe0f"
 """Choose between the text and the emoji form of a sign; texts have it or not."""
 MIN_CHARS_AROUND = 3
 """Letters of a word that is being typed from which its context and its passages count."""
+MAX_JOINED = 4
+"""Words in a row that are also looked for written together."""
 MAX_TYPED = 8
 """Texts that are looked for as typed."""
 
@@ -193,3 +195,33 @@ def has_just_begun(term: QueryTerm) -> bool:
     most memories, says nothing."""
     word = term.parts[-1] if term.last_is_prefix else ""
     return 0 < len(word) < MIN_CHARS_AROUND and word.isascii()
+
+
+def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
+    """Number of a term -> the words that it forms with its neighbours, such as `leasequeue`.
+
+    The flag says that the last letter is still being typed.
+    """
+    joined: dict[int, list[tuple[str, bool]]] = {}
+    run: list[str] = []
+    for end, term in enumerate([*wanted, None]):
+        if term is not None and _is_joined(term):
+            run.append(term.parts[0])
+            continue
+        spans = [(at, at + 2) for at in range(len(run) - 1)]
+        if 2 < len(run) <= MAX_JOINED:
+            spans.insert(1, (0, len(run)))
+        begin = end - len(run)
+        for first, last in spans:
+            together = "".join(run[first:last]), wanted[begin + last - 1].last_is_prefix
+            for number in range(begin + first, begin + last):
+                joined.setdefault(number, []).append(together)
+        run = []
+    return joined
+
+
+def _is_joined(term: QueryTerm) -> bool:
+    if len(term.parts) != 1 or term.kind is not TermKind.WORD:
+        return False
+    word = term.parts[0]
+    return word.isalnum() and word.isascii()

@@ -22,6 +22,8 @@ import numpy as np
 from memtui.search.array_types import Doubles, Longs
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import Match
+from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
+from memtui.search.salience import ScoreConstants
 
 TITLE_TIERS = 2
 ID_TIERS = 4
@@ -51,9 +53,6 @@ class Weights:
     salience: float = 0.1
     """For a salience of 1 (`memtui.search.columns`). Low: known items rank as well with .1 as
     without (MRR .785), and worse with .5 (.784)."""
-    access_boost: float = 0.1
-    """`sort:salience`: what an access adds; no part of a score, like the next."""
-    salience_half_life_days: float = 30.0
     session: float = 0.7
     """This and the next six: `memtui.search.context`. Found by coordinate ascent on the tuning
     conversations of LoCoMo and the tuning half of the known items together; the decision page
@@ -68,6 +67,8 @@ class Weights:
     meaning: float = 1.0
     """Of the cosine to the query, as a share of the best text score. It raises the MRR of known
     items (reported half) from .938 to .948."""
+    scores: ScoreConstants = SCORE_DEFAULTS
+    """Of `sort:salience`, `sort:priority` and `stats`; no part of a text's score."""
 
     @property
     def tier(self) -> float:
@@ -95,21 +96,21 @@ class Weights:
 DEFAULTS = Weights()
 
 
-def read_weights(settings: Mapping[str, Any]) -> Weights:
+def read_weights(settings: Mapping[str, Any], scores: ScoreConstants = SCORE_DEFAULTS) -> Weights:
     """Replace default weights by those of the settings.
 
     Args:
         settings: Name -> weight; unknown names and values that are no numbers are ignored. Factors
             are clamped to -0.9..9, the half-life to a minute at least.
+        scores: The constants of salience and priority.
     """
     known: dict[str, float] = {}
-    for name in (field.name for field in fields(Weights)):
+    for name in (field.name for field in fields(Weights) if field.name != "scores"):
         value = settings.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value:
-            half_life = name.endswith("half_life_days")
-            low, high = (1 / 1440, 1e6) if half_life else (-0.9, 9.0)
+            low, high = (1 / 1440, 1e6) if name == "half_life_days" else (-0.9, 9.0)
             known[name] = min(max(float(value), low), high)
-    return replace(DEFAULTS, **known)
+    return replace(DEFAULTS, scores=scores, **known)
 
 
 class ScorePart(NamedTuple):

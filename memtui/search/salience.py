@@ -23,14 +23,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from memtui.model import Memory
-from memtui.search.array_types import Doubles
+from memtui.search.array_types import Doubles, Ints
 
 HALF_LIFE_DAYS = 30.0
 """RECENCY_HALF_LIFE_DAYS of agent-memory."""
@@ -60,13 +60,57 @@ def divided_by_e(days: Doubles, tau: float = TAU_DAYS) -> Doubles:
     return np.nan_to_num(np.exp(-days / tau))
 
 
-ACCESS_BOOST = 0.1
 BASE = 1.0
-TYPE_WEIGHTS: Mapping[str, float] = {"architecture": 1.5, "decision": 1.5, "policy": 1.5}
-"""1.5 is what Ambient multiplies high importance by."""
-REVISIONS = 0.2
-HALF_OF_REVISIONS = 4.0
-"""Revisions that give half of `REVISIONS`."""
+"""Of a type without a weight of its own: "everything starts at 1.0" (proposal for Engram)."""
+
+
+@dataclass(frozen=True)
+class ScoreConstants:
+    """Constants of salience and priority; `[context.constants]` of config.toml can set each."""
+
+    access_boost: float = 0.1
+    """Salience: what an access adds (proposal for Engram)."""
+    salience_half_life_days: float = HALF_LIFE_DAYS
+    """Salience: days in which it halves; the proposal leaves it open, agent-memory has 30."""
+    revision_boost: float = 0.2
+    """Salience: the most that revisions add; memtui's own."""
+    revisions_for_half: float = 4
+    """Salience: revisions that add half of it, n / (n + 4) (Engram v3's ranking)."""
+    tau_days: float = TAU_DAYS
+    """Priority: its recency is exp(-days / tau); Simple Memory leaves it open."""
+    priority_recency: float = 0.5
+    """Priority: weight of the recency (Simple Memory, RIF)."""
+    priority_importance: float = 0.3
+    """Priority: weight of the importance (the same)."""
+    priority_frequency: float = 0.2
+    """Priority: weight of the frequency (the same)."""
+    salience_types: Mapping[str, float] = field(
+        default_factory=lambda: {"architecture": 1.5, "decision": 1.5, "policy": 1.5}
+    )
+    """Salience: what a type starts with, the others with 1; `[context.salience_types]`. That
+    decisions and architecture start higher is the proposal's, 1.5 is what Ambient multiplies high
+    importance by."""
+
+
+DEFAULTS = ScoreConstants()
+NUMBERS = tuple(one.name for one in fields(ScoreConstants) if one.name != "salience_types")
+_LEAST_DAYS = 1 / 1440
+"""A minute: with a half-life of 0 all would be worth nothing."""
+
+
+def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> ScoreConstants:
+    """Replace the defaults by the settings' numbers.
+
+    Args:
+        values: Name -> number; unknown names are left out.
+        types: Type -> what it starts with; those that are not named keep theirs.
+    """
+    known = {name: float(values[name]) for name in NUMBERS if name in values}
+    for name in ("salience_half_life_days", "tau_days", "revisions_for_half"):
+        if name in known:
+            known[name] = max(known[name], _LEAST_DAYS)
+    weights = {name.casefold(): float(weight) for name, weight in types.items()}
+    return replace(DEFAULTS, salience_types={**DEFAULTS.salience_types, **weights}, **known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +123,22 @@ class SalienceRange:
     most: float
 
 
-def base_salience(memory: Memory) -> float:
-    """Type weight and revisions; accesses and decay come on top."""
-    revised = count_revisions(memory)
-    weight = TYPE_WEIGHTS.get(memory.type.casefold(), BASE)
-    return weight + REVISIONS * revised / (revised + HALF_OF_REVISIONS)
+def base_salience(
+    types: Sequence[str], codes: Ints, revisions: Doubles, constants: ScoreConstants = DEFAULTS
+) -> Doubles:
+    """Type weight and revisions of each memory; accesses and decay come on top.
+
+    Args:
+        types: All types.
+        codes: The number of each memory's type in `types`.
+        revisions: How often each was revised, see `count_revisions`.
+        constants: Type weights, and what revisions add.
+    """
+    weights = constants.salience_types
+    start = np.array([weights.get(name.casefold(), BASE) for name in types], np.float64)
+    share = revisions / (revisions + constants.revisions_for_half)
+    found: Doubles = start[codes] + constants.revision_boost * share
+    return found
 
 
 def decayed_salience(
@@ -91,9 +146,7 @@ def decayed_salience(
     accesses: Doubles,
     last: Doubles,
     now: datetime,
-    *,
-    boost: float = ACCESS_BOOST,
-    half_life: float = HALF_LIFE_DAYS,
+    constants: ScoreConstants = DEFAULTS,
 ) -> Doubles:
     """The salience now.
 
@@ -102,11 +155,12 @@ def decayed_salience(
         accesses: How often each was accessed.
         last: Seconds since 1970 of the last access, else change; nan counts as just now.
         now: The time.
-        boost: What an access adds.
-        half_life: Days in which salience halves.
+        constants: What an access adds, and the half-life.
     """
     days = np.nan_to_num(days_since(last, now))
-    return (base + boost * accesses) * np.exp2(-days / half_life)
+    kept = np.exp2(-days / constants.salience_half_life_days)
+    found: Doubles = (base + constants.access_boost * accesses) * kept
+    return found
 
 
 def describe_range(values: Sequence[float] | Doubles) -> SalienceRange | None:

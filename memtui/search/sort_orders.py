@@ -17,10 +17,10 @@ from memtui.query import Sort
 from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.ranking import DEFAULTS, Weights
+from memtui.search.salience import DEFAULTS as CONSTANTS
 from memtui.search.salience import (
-    ACCESS_BOOST,
-    HALF_LIFE_DAYS,
-    TAU_DAYS,
+    ScoreConstants,
+    base_salience,
     days_since,
     decayed_salience,
     divided_by_e,
@@ -42,7 +42,7 @@ def order_slots(
         found: Which slots to sort.
         sort: The order.
         now: What the priority counts recency from.
-        weights: What an access adds to the salience, and its half-life.
+        weights: Its constants of salience and priority are used.
         then: The orders of slots that are equal in `sort`, and so on; at last, newest first.
     """
     newest = columns.newest_first
@@ -73,10 +73,10 @@ def _sort_values(
         case Sort.IMPORTANCE:
             return ((sign * columns.importance).astype(np.float64),)
         case Sort.PRIORITY:
-            return (_spread(-sign * priority_parts(columns, slots, now).total, columns, slots),)
+            parts = priority_parts(columns, slots, now, weights.scores)
+            return (_spread(-sign * parts.total, columns, slots),)
         case Sort.SALIENCE:
-            boost, half_life = weights.access_boost, weights.salience_half_life_days
-            worth = salience_now(columns, slots, now, boost=boost, half_life=half_life)
+            worth = salience_now(columns, slots, now, weights.scores)
             return (_spread(-sign * worth, columns, slots),)
         case Sort.USED:
             accesses = (-sign * columns.accesses).astype(np.float64)
@@ -93,26 +93,19 @@ def _spread(values: Doubles, columns: Columns, slots: Longs) -> Doubles:
 
 
 def salience_now(
-    columns: Columns,
-    slots: Longs,
-    now: datetime,
-    *,
-    boost: float = ACCESS_BOOST,
-    half_life: float = HALF_LIFE_DAYS,
+    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
 ) -> Doubles:
     """The salience of these slots, see `memtui.search.salience.decayed_salience`."""
+    revisions = columns.revisions[slots].astype(np.float64)
     return decayed_salience(
-        columns.base_salience[slots].astype(np.float64),
+        base_salience(columns.types, columns.type[slots], revisions, constants),
         columns.accesses[slots].astype(np.float64),
         columns.accessed[slots],
         now,
-        boost=boost,
-        half_life=half_life,
+        constants,
     )
 
 
-WEIGHTS = (0.5, 0.3, 0.2)
-"""Of recency, importance, frequency."""
 IMPORTANCE = (1.0, 0.5, 0.0)
 """What high, medium and low are worth; memtui's own, the white paper says only 0 to 1."""
 
@@ -130,13 +123,13 @@ class PriorityParts(NamedTuple):
 
 
 def priority_parts(
-    columns: Columns, slots: Longs, now: datetime, tau: float = TAU_DAYS
+    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
 ) -> PriorityParts:
     """The parts of the priority of these slots, in their order."""
-    recency, importance, frequency = WEIGHTS
     used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
     return PriorityParts(
-        recency * divided_by_e(days_since(columns.when[slots], now), tau),
-        importance * np.array(IMPORTANCE)[columns.importance[slots]],
-        frequency * used,
+        constants.priority_recency
+        * divided_by_e(days_since(columns.when[slots], now), constants.tau_days),
+        constants.priority_importance * np.array(IMPORTANCE)[columns.importance[slots]],
+        constants.priority_frequency * used,
     )

@@ -135,6 +135,11 @@ def lost_fields(memory: Memory, *names: str, extra: bool = True) -> tuple[str, .
     return (*found, *keys)
 
 
+def lost_kind(memory: Memory, kind: str) -> tuple[str, ...]:
+    """The name of the change where a memory becomes one of this kind."""
+    return () if memory.kind == kind else (f"kind {memory.kind} (becomes {kind})",)
+
+
 def _has_value(memory: Memory, name: str) -> bool:
     value: Any = getattr(memory, name)
     if name == "updated":

@@ -12,6 +12,7 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
     lost_fields,
+    lost_kind,
     sidecar_values,
     text_with_title,
     texts_in,
@@ -36,13 +37,14 @@ def plan_listed_import(
     """
     text = file.fit(content_of(change))
     is_current = str(change.fields.get("status") or "active") in CURRENT
-    if file.has(group, text):
-        return plan_duplicate(change, "the same text")
+    same = next((i for i in file.items if i.text == text and i.group == group), None)
+    if same is not None:
+        return plan_duplicate(change, "the same text", context.ref(same.id))
     natural = file.natural_id(group, text)
     id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
     known = context.sidecar.entry(id)
     if any(item.id == id for item in file.items) or known.get("kept"):
-        return plan_duplicate(change, "a memory with this id")
+        return plan_duplicate(change, "a memory with this id", context.ref(id))
     values = _sidecar_values(change)
     if not is_current:
         memory = _former(change, context.ref(id), id, file, kind, text)
@@ -79,6 +81,7 @@ def _former(change: Change, ref: str, id: str, file: ListFile, kind: str, text: 
         type=str(fields.get("type") or ""),
         content=text,
         entity=str(fields.get("entity") or ""),
+        importance=str(fields.get("importance") or "medium"),
         status="superseded" if fields.get("status") == "superseded" else "retired",
         superseded_by=tuple(texts_in(change, "superseded_by")),
         origin=Place(str(file.path)),
@@ -114,6 +117,5 @@ def convert_to_text(memory: Memory, entity: str, **more: Any) -> ConvertedMemory
         changed += ("status proposed (becomes active)",)
     if memory.status == "deleted":
         changed += ("status deleted (becomes retired)",)
-    if memory.kind != "fact":
-        changed += (f"kind {memory.kind} (becomes fact)",)
+    changed += lost_kind(memory, "fact")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

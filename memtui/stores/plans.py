@@ -184,9 +184,10 @@ def plan_one(
     )
 
 
-def plan_duplicate(change: Change, what: str) -> Plan:
-    """The plan of an import whose id is taken: what is there stays."""
-    return Plan((change,), outcome=Outcome.DEDUPE, reason=f"{what} is there already")
+def plan_duplicate(change: Change, what: str, ref: str = "") -> Plan:
+    """The plan of an import whose id is taken: what is there, the memory `ref`, stays."""
+    reason = f"{what} is there already"
+    return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 
 def plan_merge(

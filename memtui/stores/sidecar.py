@@ -272,7 +272,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
     return replace(
         memory,
         created=memory.created or _time(entry.get("created")),
-        updated=memory.updated or _time(entry.get("updated")),
+        updated=_updated(memory, _time(entry.get("updated"))),
         status="superseded" if retired and superseded_by else memory.status,
         pinned=memory.pinned or entry.get("pinned") is True,
         tags=_joined(memory.tags, texts_of(entry.get("tags"))),
@@ -281,6 +281,12 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
         superseded_by=superseded_by,
         extra=extra,
     )
+
+
+def _updated(memory: Memory, noted: datetime | None) -> datetime | None:
+    """What the store says, else what is noted; the time of a file that holds others says less."""
+    is_of_file = "updated_from" in memory.extra
+    return (noted or memory.updated) if is_of_file else (memory.updated or noted)
 
 
 def kept_value(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from rich.style import Style
 from memtui import text
 from memtui.errors import RefError
 from memtui.insight.graph_layout import PlacedNode
+from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import EdgeOrigin
-from memtui.insight.links import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood, traverse
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
@@ -92,18 +92,15 @@ def find_links(
     counts: Counter[str] = Counter()
     with library.links.reading(cancelled) as index:
 
-        def outgoing(node: Node) -> Iterable[Edge]:
-            return [*index.outgoing(node), *members] if node == start else index.outgoing(node)
-
         def follow(relations: tuple[str, ...]) -> Neighbourhood:
             return traverse(
+                index.graph,
                 start,
-                outgoing,
-                index.incoming,
                 depth=wanted.depth,
                 direction=wanted.direction,
                 relations=relations,
                 at=time,
+                further=members,
             )
 
         every = follow(())

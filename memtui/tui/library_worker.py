@@ -46,8 +46,6 @@ TYPING = 0.5
 ALL = Query(conditions=(Condition("status", ("all",)),))
 TAGS_FROM = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
-BACKLINKS_UP_TO = 5_000
-"""Memories up to which the whole store is looked through for links to one of them."""
 
 
 class LibraryWorker:
@@ -70,6 +68,8 @@ class LibraryWorker:
         """When the stores were last looked at, by the monotonic clock."""
         self._refresh_cost = 0.0
         """Seconds of processor time that it took."""
+        self.has_links = False
+        """The links have been indexed once: what refers to a memory is told too."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
         self._present: MemorySet | None = None
@@ -86,7 +86,7 @@ class LibraryWorker:
 
     def prepare_past(self) -> None:
         """Read what going to a time before needs, so that it is fast then."""
-        self.run_present("past", lambda library, _: self.past_views(library).prepare())
+        self.run("past", lambda library, _: self.past_views(library).prepare(), present=True)
 
     def go_to(
         self, at: TimeCondition, done: Callable[[object], object], failed: Failed | None = None
@@ -97,11 +97,12 @@ class LibraryWorker:
             self.past, self.past_time = past, at
             done(past)
 
-        self.run_present(
+        self.run(
             "past",
             lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
             went,
             failed,
+            present=True,
         )
 
     def go_to_present(self) -> None:
@@ -151,6 +152,9 @@ class LibraryWorker:
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())
+            library.links.build(job.is_cancelled)
+            self.has_links = not job.is_cancelled()
+            job.post(messages.LinksReady())
             library.save_index(cancelled=job.is_cancelled)
             library.back_up_files(job.is_cancelled)
             self._embed(library, job)
@@ -303,10 +307,13 @@ class LibraryWorker:
         self.jobs.start("relate", lambda job: self._relate(memory, job), only_reads=True)
 
     def _relate(self, memory: Memory, job: Job) -> None:
-        if self.library is not None:
-            small = self.library.snapshot.count <= BACKLINKS_UP_TO
-            lineage = self.library.lineage(memory, backlinks=small)
-            job.post(messages.Related(memory, lineage))
+        library = self.library
+        if library is None:
+            return
+        if not (self.has_links and library.links.is_current):
+            job.post(messages.Related(memory, library.lineage(memory)))
+        if self.has_links and not job.is_cancelled():
+            job.post(messages.Related(memory, library.lineage(memory, backlinks=True)))
 
     def count(
         self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]
@@ -345,49 +352,27 @@ class LibraryWorker:
         self,
         group: str,
         work: Callable[[Library, Job], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None = None,
-        *,
-        replaces: bool = True,
-        holds_keys: bool = False,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Job | None:
-        """Start a job with the library; None, and `failed` called, while there is none."""
-        return self._start(
-            self.library,
-            group,
-            work,
-            done,
-            failed,
-            replaces=replaces,
-            holds_keys=holds_keys,
-            on_progress=on_progress,
-        )
-
-    def run_present(
-        self,
-        group: str,
-        work: Callable[[Library, Job], Answer],
         done: Callable[[Answer], object] = lambda _: None,
         failed: Failed | None = None,
         *,
-        holds_keys: bool = False,
-    ) -> Job | None:
-        """As `run`, with the stores as they are now, whatever is shown."""
-        return self._start(self.present, group, work, done, failed, holds_keys=holds_keys)
-
-    def _start(
-        self,
-        library: Library | None,
-        group: str,
-        work: Callable[[Library, Job], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None,
-        *,
+        present: bool = False,
         replaces: bool = True,
         holds_keys: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Job | None:
+        """Start a job with the library; None, and `failed` called, while there is none.
+
+        Args:
+            group: Name of the kind of job.
+            work: Called in the job.
+            done: Gets the result on the screen's thread.
+            failed: Gets an expected error; None: a toast.
+            present: Ask the stores as they are now, whatever is shown.
+            replaces: A newer job of the group replaces those that run.
+            holds_keys: The keys typed next wait for the result.
+            on_progress: Called on the screen's thread.
+        """
+        library = self.present if present else self.library
         if library is None:
             if failed is not None:
                 failed(Refused(OPENING))

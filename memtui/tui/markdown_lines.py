@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
@@ -38,21 +39,16 @@ _URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")
 _ESCAPED = frozenset("*_`[]#|~>")
 """Characters whose backslash is left out, since they would mean something without it."""
 _BULLETS = ("•", "◦", "▪")
-_TOKENS: Sequence[tuple[object, str]] = (
-    (Token.Comment, "comment"),
-    (Token.Keyword, "keyword"),
-    (Token.Literal.String, "string"),
-    (Token.Literal.Number, "number"),
-    (Token.Name.Function, "name"),
-    (Token.Name.Class, "name"),
-    (Token.Name.Tag, "name"),
-    (Token.Name.Builtin, "builtin"),
-    (Token.Name.Decorator, "builtin"),
-    (Token.Name.Attribute, "builtin"),
-    (Token.Operator, "operator"),
-    (Token.Punctuation, "operator"),
-)
-"""Kind of token -> the style of the palette it is drawn in; the first that fits."""
+_TOKENS: Mapping[str, tuple[Any, ...]] = {
+    "comment": (Token.Comment,),
+    "keyword": (Token.Keyword,),
+    "string": (Token.Literal.String,),
+    "number": (Token.Literal.Number,),
+    "name": (Token.Name.Function, Token.Name.Class, Token.Name.Tag),
+    "builtin": (Token.Name.Builtin, Token.Name.Decorator, Token.Name.Attribute),
+    "operator": (Token.Operator, Token.Punctuation),
+}
+"""Style of the palette -> the kinds of tokens that are drawn in it; the first that fits."""
 _parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
     ["table", "strikethrough"]
 )
@@ -140,8 +136,8 @@ class MarkdownRenderer:
         lines: Lines = []
         number = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else 0
         for at, item in enumerate(node.children):
-            sign = f"{number + at}{item.markup}" if node.type == "ordered_list" else ""
-            sign = sign or _BULLETS[min(depth, len(_BULLETS) - 1)]
+            bullet = _BULLETS[min(depth, len(_BULLETS) - 1)]
+            sign = f"{number + at}{item.markup}" if node.type == "ordered_list" else bullet
             loose = any(child.type == "paragraph" and not child.hidden for child in item.children)
             if at and loose:
                 lines.append([])
@@ -179,13 +175,9 @@ class MarkdownRenderer:
         """Code behind a bar, wrapped where it is wider than the room."""
         source = text.visible(source).strip("\n")
         bar = Segment("│ ", self._palette.rule)
-        room = width - 2
-        pieces = list(_highlighted(source, language, self._palette))
-        lines: Lines = []
-        for line in _split_lines(pieces):
-            wrapped = self._wrapped(line, room) or [[]]
-            lines += [[bar, *part] for part in wrapped]
-        return lines
+        pieces = _split_lines(list(_highlighted(source, language, self._palette)))
+        wrapped = [part for line in pieces for part in self._wrapped(line, width - 2) or [[]]]
+        return [[bar, *part] for part in wrapped]
 
     def _table(self, node: SyntaxTreeNode, width: int) -> Lines:
         palette = self._palette
@@ -206,9 +198,8 @@ class MarkdownRenderer:
         lines: Lines = []
         edge = Segment(" │ ", palette.rule)
         for number, row in enumerate(cells):
-            columns = [
-                self._wrapped(row[at] if at < len(row) else [], widths[at]) for at in range(count)
-            ]
+            row += [[]] * (count - len(row))
+            columns = [self._wrapped(*cell) for cell in zip(row, widths, strict=True)]
             for y in range(max(len(column) for column in columns)):
                 line: list[Segment] = []
                 for at, column in enumerate(columns):
@@ -242,10 +233,7 @@ class MarkdownRenderer:
     # Inline
 
     def _inline(self, nodes: Sequence[SyntaxTreeNode], style: Style) -> Pieces:
-        pieces: Pieces = []
-        for node in nodes:
-            pieces += self._inline_one(node, style)
-        return pieces
+        return [piece for node in nodes for piece in self._inline_one(node, style)]
 
     def _inline_one(self, node: SyntaxTreeNode, style: Style) -> Iterator[tuple[str, Style]]:
         palette = self._palette
@@ -264,10 +252,8 @@ class MarkdownRenderer:
             case "em" | "strong" | "s":
                 look = {"em": Style(italic=True), "strong": Style(bold=True)}
                 inner = self._inline(node.children, style + look.get(node.type, Style(strike=True)))
-                sign = node.markup if _is_literal(node) else ""
-                yield from ([(sign, style)] if sign else [])
-                yield from inner
-                yield from ([(sign, style)] if sign else [])
+                sign = [(node.markup, style)] if _is_literal(node) else []
+                yield from [*sign, *inner, *sign]
             case "link":
                 yield from self._link(node, style)
             case "image":
@@ -303,14 +289,13 @@ class MarkdownRenderer:
         """Wrap styled text; search words in it are highlighted."""
         pieces = [(text.visible(words), style) for words, style in pieces if words]
         whole = "".join(words for words, _ in pieces)
-        styles = _Spans(pieces)
         lines: Lines = []
         at = 0
         for part in text.wrap(whole, max(1, width)) if whole else []:
             found = whole.find(part, at)
             start = found if found >= 0 else at
-            spans = styles.between(start, start + len(part)) if found >= 0 else [(part, self._base)]
-            lines.append(self._marked(part, spans))
+            drawn = _pieces_between(pieces, start, start + len(part)) if found >= 0 else []
+            lines.append(self._marked(part, drawn or [(part, self._base)]))
             at = start + len(part)
         return lines
 
@@ -334,22 +319,17 @@ class MarkdownRenderer:
         return segments
 
 
-class _Spans:
-    """Styled pieces by their place in the whole text."""
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
-
-    def between(self, start: int, end: int) -> Pieces:
-        found: Pieces = []
-        at = 0
-        for words, style in self._pieces:
-            if at < end and at + len(words) > start:
-                found.append((words[max(0, start - at) : end - at], style))
-            at += len(words)
-            if at >= end:
-                break
-        return found
+def _pieces_between(pieces: Pieces, start: int, end: int) -> Pieces:
+    """The part of styled pieces from one place of the whole text to another."""
+    found: Pieces = []
+    at = 0
+    for words, style in pieces:
+        if at < end and at + len(words) > start:
+            found.append((words[max(0, start - at) : end - at], style))
+        at += len(words)
+        if at >= end:
+            break
+    return found
 
 
 def _is_literal(node: SyntaxTreeNode) -> bool:
@@ -406,8 +386,8 @@ def _highlighted(source: str, language: str, palette: Palette) -> Iterator[tuple
         yield source, palette.code("plain")
         return
     for kind, words in lexer.get_tokens(source):
-        name = next((name for token, name in _TOKENS if kind in token), "plain")  # type: ignore[operator]
-        yield words, palette.code(name)
+        styles = (style for style, tokens in _TOKENS.items() if any(kind in one for one in tokens))
+        yield words, palette.code(next(styles, "plain"))
 
 
 def _split_lines(pieces: Sequence[tuple[str, Style]]) -> list[Pieces]:

@@ -294,19 +294,14 @@ class MemoryDetail:
     def _fields(self) -> Iterator[DetailLine]:
         """Where it belongs and where it lies; what the head says is not repeated."""
         memory = self._memory
-        entities = (memory.entity, *memory.also_entities)
         file = _place(memory.origin, self._root)
-        pairs: list[tuple[str, str]] = [
-            ("Entity", ", ".join(entities)),
+        updated = memory.updated if memory.updated != memory.created else None
+        pairs = [
+            ("Entity", ", ".join((memory.entity, *memory.also_entities))),
             ("Tags", ", ".join(memory.tags)),
-        ]
-        if memory.created:
-            pairs.append(("Created", self._time(memory.created)))
-        if memory.updated and memory.updated != memory.created:
-            pairs.append(("Updated", self._time(memory.updated)))
-        if memory.confidence is not None:
-            pairs.append(("Confidence", f"{memory.confidence:g}"))
-        pairs += [
+            ("Created", self._time(memory.created) if memory.created else ""),
+            ("Updated", self._time(updated) if updated else ""),
+            ("Confidence", "" if memory.confidence is None else f"{memory.confidence:g}"),
             ("Source", memory.source),
             ("Kind", memory.kind if memory.kind != memory.type else ""),
             ("Store", memory.store),
@@ -393,14 +388,12 @@ def _value(value: Any) -> str:
     """A JSON value as readable text."""
     if isinstance(value, str):
         return value[:LONGEST_VALUE]
-    if (isinstance(value, Mapping) and not value) or (isinstance(value, list) and not value):
+    if value is None or value == {} or value == []:
         return "–"
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value)[:LONGEST_VALUE]
     if isinstance(value, Mapping | list):
         return json.dumps(value, ensure_ascii=False, indent=2, default=str)[:LONGEST_VALUE]
-    if value is None:
-        return "–"
     if isinstance(value, bool):  # by type, since 1 and 1.0 are equal to True
         return "yes" if value else "no"
     return f"{value}"

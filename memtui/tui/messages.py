@@ -83,6 +83,11 @@ class IndexReady(Message):
 
 
 @dataclass
+class LinksReady(Message):
+    """From now on it is known which memories refer to one."""
+
+
+@dataclass
 class ScreenCall(Message):
     """A background job asks for a call on the screen's thread, with its result for example."""
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from memtui.context import ContextSettings, Pack, build_pack, find_recipe, list_recipes
 from memtui.progress import Cancelled
 
 if TYPE_CHECKING:
+    from memtui.context import PackEntry
     from memtui.library import Library, SearchResult
     from memtui.model import Memory
     from memtui.query import Query
     from memtui.stores.base import Store
-    from memtui.tui.jobs import Job
+    from memtui.tui.jobs import Failed, Job
 
 UNLIMITED = 1 << 40
 """Tokens that no pack has: with this budget a recipe's own does not apply."""
@@ -51,6 +52,29 @@ class BuiltPack:
     """By the other recipe, within the same budget."""
     revision: int
     """Of the library's snapshot that it was built from."""
+
+
+class PackHost(Protocol):
+    """Does what the context screen asks for: `controllers.context.ContextActions`."""
+
+    def build(
+        self,
+        request: PackRequest,
+        former: BuiltPack | None,
+        done: Callable[[BuiltPack], object],
+        failed: Failed,
+    ) -> None: ...
+    def stop(self) -> None: ...
+    def is_stale(self, built: BuiltPack) -> bool: ...
+    def choose(self, entry: PackEntry | None) -> None: ...
+    def refusal(self, action_id: str) -> str: ...
+    def act(self, action_id: str) -> None: ...
+    def ask_id(self, answered: Callable[[str], None]) -> None: ...
+    def ask_other(
+        self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]
+    ) -> None: ...
+    def copy(self, pack: Pack, *, exact: bool) -> None: ...
+    def save(self, pack: Pack) -> None: ...
 
 
 class _CancellableSource:

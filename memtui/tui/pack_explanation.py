@@ -1,23 +1,26 @@
-"""Lines that say why an entry is in a pack, and why the next one is not."""
+"""What the context screen says: why an entry is in a pack or not, sizes, and what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
 from memtui.text.word_diff import diff_words
+from memtui.tui import key_bindings
 from memtui.tui.pack_rows import ComparedEntry, Difference, ItemKind, PackItem, find_next_left_out
 from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.pack_view import NO_BUDGET
 from memtui.tui.widgets.statistics import bar
 
 if TYPE_CHECKING:
     from rich.style import Style
 
-    from memtui.context import PackEntry
+    from memtui.context import Pack, PackEntry, Recipe
     from memtui.tui.appearance import Palette
+    from memtui.tui.pack_building import BuiltPack, PackRequest
 
 BAR_CELLS = 12
 LONGEST_COMPARED = 4_000
@@ -130,3 +133,62 @@ def _tokens(count: int) -> str:
 def _wrap(words: str, style: Style, width: int) -> Lines:
     shown = text.one_line(words)
     return [[Segment(f" {line}", style)] for line in text.wrap(shown, width - 1)] if shown else []
+
+
+def describe_empty(
+    recipe: Recipe,
+    request: PackRequest,
+    built: BuiltPack | None,
+    overrides: Mapping[str, Sequence[str]],
+) -> str:
+    """What a list without memories says: what to type, or what to change."""
+    if built is None:
+        return "Building…"
+    if not request.task.strip() and recipe.takes == "task":
+        return (
+            "Type a task in plain words, as you would tell it to the agent: "
+            "what it would be given for it appears here. "
+            + key_bindings.press(overrides, ("search", "to type"))
+        )
+    if request.budget is not None and built.whole.text:
+        return "Nothing fits this budget. " + key_bindings.press(
+            overrides, ("pack.more", "for more")
+        )
+    return "This recipe finds nothing for it. " + key_bindings.press(
+        overrides, ("search", "for another task"), ("pack.recipe.next", "for another recipe")
+    )
+
+
+def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:
+    """Size of a pack, and of the one before the stores changed."""
+    if built is None:
+        return ""
+    count = len(built.pack.refs)
+    words = f"{text.number(built.pack.tokens)} tokens (estimated) · {text.number(count)} "
+    words += "memory" if count == 1 else "memories"
+    if before is not None:
+        words += f" · before the change {text.number(before.tokens)} tokens"
+    return words
+
+
+def describe_budget(pack: Pack, whole: Pack, out: int) -> str:
+    """Size beside the budget; `out`: entries that are left out."""
+    if pack.budget is None:
+        return f"{NO_BUDGET}: {text.number(whole.tokens)} tokens"
+    words = f"{text.number(pack.budget)} of {text.number(whole.tokens)} tokens"
+    return f"{words} · {text.number(out)} left out" if out else words
+
+
+def describe_compared(
+    lines: Sequence[ComparedEntry], names: tuple[str, str], tokens: tuple[int, int], *, wide: bool
+) -> str:
+    """Sizes of two packs, and how many entries are in both and in one."""
+    both = sum(1 for line in lines if line.left and line.right)
+    only_left = sum(1 for line in lines if not line.right)
+    only_right = sum(1 for line in lines if not line.left)
+    left, right = (f"{name} {text.number(n)}" for name, n in zip(names, tokens, strict=True))
+    if not wide:
+        return f"{both} in both · {left} · {right} tokens"
+    return (
+        f"{left} · {right} tokens · {both} in both, {only_left} only left, {only_right} only right"
+    )

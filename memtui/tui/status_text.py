@@ -151,6 +151,8 @@ class StatusText:
             found.append(self._reference(_relation(relative), relative))
         for relative in lineage.backlinks:
             found.append(self._reference(f"linked from: {_relation(relative)}", relative))
+        if lineage.more_backlinks:
+            found.append(Reference("linked from", f"+{text.number(lineage.more_backlinks)} more"))
         return found
 
     def _reference(self, relation: str, relative: Relative) -> Reference:

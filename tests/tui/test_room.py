@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized
-from memtui.tui.widgets.memory_list import row_columns
+from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
 
 from .sample_stage import changing
 from .stage import Stage, fact, stage, write_store

@@ -25,6 +25,7 @@ from memtui.stores.importing import (
     entity_parts,
     extra_in,
     lost_fields,
+    lost_kind,
     native_keys,
     sidecar_values,
     text_with_title,
@@ -124,6 +125,7 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
 
 
 SOURCE = "import"
+_TYPE_OF = {plural: type for type, plural in PLURALS.items()}
 _KINDS = {**dict.fromkeys(PLURALS), **dict.fromkeys(PLURALS.values())}
 ENTITY = "projects"
 """What an entity of another format is taken for, where its own path does not say."""
@@ -151,8 +153,14 @@ def convert(memory: Memory) -> ConvertedMemory:
         "links": converted_links(memory),
         "extra": {"sourceRef": memory.ref},
     }
-    changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type else ()
+    changed = lost_kind(memory, "fact")
+    if memory.type not in ("", _TYPE_OF.get(kind, kind)):
+        changed += ("type (becomes a tag)",)
+    if memory.entity not in ("", f"{PLURALS.get(kind, kind)}/{name}"):
+        changed += ("entity (becomes kind/name, the rest tags)",)
     if memory.status in _STATUS:
         changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
-    names = ("importance", "updated", "confidence", "source")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    changed += ("importance (follows from age and uses)",)
+    return ConvertedMemory(
+        fields, (*changed, *lost_fields(memory, "updated", "confidence", "source"))
+    )

@@ -37,6 +37,7 @@ from memtui.stores.importing import (
     entity_parts,
     extra_in,
     lost_fields,
+    lost_kind,
     native_keys,
     sidecar_values,
     text_with_title,
@@ -290,7 +291,10 @@ def convert(memory: Memory) -> ConvertedMemory:
         },
     }
     changed: tuple[str, ...] = (f"content ({cut})",) if cut else ()
-    if type_of(memory.type) != memory.type:
+    changed += lost_kind(memory, "event")
+    if memory.entity not in ("", fields["entity"]):
+        changed += ("entity (becomes project/branch)",)
+    if memory.type and type_of(memory.type) != memory.type:
         changed += (f"type (becomes {type_of(memory.type)})",)
     if memory.status == "proposed":
         changed += ("status proposed (becomes active)",)

@@ -87,7 +87,7 @@ def plan_files(
     if context.ref(id) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
         raise Refused("another new file gets this name", where=id, do="give it a title")
     name = file.removesuffix(SUFFIX).replace("_", "-")
-    text = new_topic(name, title, hook or title, type, content, _is_newer(folder, context))
+    text = new_topic(name, title, hook or title, type, content, has_newer_topics(folder, context))
     before, index = open_index(folder, context)
     document = index.document
     body = add_item(document.body, index_line(title, file, "" if hook == title else hook))
@@ -111,7 +111,7 @@ def _first_line(content: str, title: str) -> str:
     return ""
 
 
-def _is_newer(folder: MemoryFolder, context: ClaudeContext) -> bool:
+def has_newer_topics(folder: MemoryFolder, context: ClaudeContext) -> bool:
     """Whether the folder's topic files have the newer frontmatter; a new folder gets that."""
     kinds = [
         memory.extra.get("frontmatter")

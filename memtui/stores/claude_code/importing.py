@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import posixpath
+from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.change_validation import content_of
-from memtui.stores.claude_code.adding import index_edit, open_index, plan_files
+from memtui.stores.claude_code.adding import has_newer_topics, index_edit, open_index, plan_files
 from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.records import ClaudeContext, own_name
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
     lost_fields,
+    lost_kind,
     short_hash,
     sidecar_values,
     slug,
@@ -30,6 +32,8 @@ from memtui.stores.values import to_iso_seconds
 
 CONVERTED = "converted"
 """Key of `extra` of an ADD that was converted from another format."""
+UNTOLD_TITLE = "its title is not in its text"
+"""The value of that key where it would be lost if the topic files have the newer frontmatter."""
 
 _TYPE_OF = {
     "preference": "user",
@@ -105,7 +109,8 @@ def _plan_converted(change: Change, context: ClaudeContext) -> Plan:
     folder = context.folders.get(entity) or next(iter(context.folders.values()))
     name = posixpath.basename(str(change.fields["id"]))
     if os.path.lexists(folder.path / name):
-        return plan_duplicate(change, "a file of this name")
+        ref = context.ref(f"{folder.prefix}{name}")
+        return plan_duplicate(change, "a file of this name", ref)
     type, title = str(change.fields.get("type") or ""), str(change.fields.get("title") or "")
     plan = plan_files(change, context, folder, content_of(change), title, type, name)
     values: dict[str, Any] = {
@@ -113,7 +118,12 @@ def _plan_converted(change: Change, context: ClaudeContext) -> Plan:
         "pinned": change.fields.get("pinned") is True,
     }
     entry = context.entry_edits(f"{folder.prefix}{name}", folder.key, **values)
-    return Plan(plan.changes, (*plan.edits, *entry), plan.outcome, plan.reason, plan.refs)
+    lost: tuple[str, ...] = (
+        () if entity in ("", *context.folders) else ("entity (there is no such project)",)
+    )
+    if extra_in(change)[CONVERTED] == UNTOLD_TITLE and has_newer_topics(folder, context):
+        lost += ("title (stands in the index)",)
+    return replace(plan, edits=(*plan.edits, *entry), lost=lost)
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -136,16 +146,20 @@ def convert(memory: Memory) -> ConvertedMemory:
         "entity": memory.entity,
         "tags": memory.tags,
         "pinned": memory.pinned,
-        "extra": {CONVERTED: True},
+        "extra": {CONVERTED: True if memory.title in content else UNTOLD_TITLE},
     }
     changed: tuple[str, ...] = ()
     if memory.type and memory.type.lower() != type:
         changed += (f"type (becomes {type})",)
     if memory.status != "active":
         changed += (f"status {memory.status} (stands in the text)",)
+    if memory.created:
+        changed += ("created (stands in the text)",)
+    changed += lost_kind(memory, "document")
+    if memory.importance != "medium":
+        changed += ("importance (medium, as the index names it)",)
     names = (
         "updated",
-        "importance",
         "confidence",
         "source",
         "supersedes",

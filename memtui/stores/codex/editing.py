@@ -19,6 +19,7 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     is_import,
     lost_fields,
+    lost_kind,
     short_hash,
     sidecar_values,
     slug,
@@ -206,6 +207,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         lost = ("entity (stands in the text)",)
     if memory.status != "active":
         lost += (f"status {memory.status} (becomes active)",)
+    lost += lost_kind(memory, "note")
     names = ("type", "updated", "importance", "confidence", "source")
     lineage = ("supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*lost, *lost_fields(memory, *names, *lineage)))

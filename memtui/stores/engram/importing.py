@@ -25,12 +25,13 @@ from memtui.stores.engram.records import (
     SESSION,
     count_of,
     from_json_value,
+    importance,
     is_valid_text,
     text,
 )
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import entity_parts, lost_fields, short_hash
+from memtui.stores.importing import entity_parts, lost_fields, lost_kind, short_hash
 from memtui.stores.values import from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
@@ -235,9 +236,12 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "extra": extra,
     }
-    if len(entity_parts(memory)) > 1:
-        changed += ("entity (only its first part)",)
-    names = ("importance", "confidence", "tags", "source", "supersedes", "superseded_by", "links")
+    changed += lost_kind(memory, "observation")
+    if memory.entity not in ("", f"{extra['project']}/{extra['scope']}"):
+        changed += ("entity (its first part becomes the project)",)
+    if importance(str(fields["type"]), memory.pinned) != memory.importance:
+        changed += ("importance (follows from the type)",)
+    names = ("confidence", "tags", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
 
 

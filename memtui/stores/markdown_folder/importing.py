@@ -15,6 +15,7 @@ from memtui.stores.importing import (
     entity_parts,
     extra_in,
     lost_fields,
+    lost_kind,
     short_hash,
     sidecar_values,
     slug,
@@ -37,8 +38,7 @@ def plan_import(change: Change, context: NoteContext) -> Plan:
     """Plan the import of one note. Raises Refused."""
     path, _, line = str(change.fields["id"]).partition("#")
     if line:
-        reason = "it is a line of a note, which holds it"
-        return Plan((change,), outcome=Outcome.DEDUPE, reason=reason)
+        return plan_duplicate(change, "the note that holds this line", context.ref(path))
     file = context.root
     for name in path.split("/"):
         if name in SKIPPED:
@@ -47,7 +47,7 @@ def plan_import(change: Change, context: NoteContext) -> Plan:
     if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(context.root)):
         raise Refused("this is no place for a note", where=path)
     if os.path.lexists(file):
-        return plan_duplicate(change, "a note of this name")
+        return plan_duplicate(change, "a note of this name", context.ref(path))
     whole = change.fields.get("document")
     text = whole if isinstance(whole, str) else _text(change, context, path)
     edits: tuple[Edit, ...] = (TextEdit(str(file), None, text),)
@@ -102,5 +102,10 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed: tuple[str, ...] = ()
     if memory.status != "active":
         changed += (f"status {memory.status} (stands in the frontmatter, if the notes have one)",)
+    changed += lost_kind(memory, "document")
+    if memory.entity not in ("", folder):
+        changed += ("entity (becomes a folder)",)
+    if memory.importance != "medium":
+        changed += ("importance (stands in the frontmatter, if the notes have one)",)
     names = ("confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

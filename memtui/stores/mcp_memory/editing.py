@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import insert_record, put_member, remove_records, replace_record
 from memtui.files.json.style import Spelling
@@ -15,7 +15,7 @@ from memtui.stores import listed_texts
 from memtui.stores.change_validation import changed_values, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import extra_in, is_import
-from memtui.stores.listed_importing import convert_to_text, plan_listed_import
+from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
@@ -248,7 +248,14 @@ def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
         raise Refused("an observation belongs to an entity", where=str(change.fields["id"]))
     if change.fields.get("kind") == "note" and "only_in_relations" in extra_in(change):
         return plan_duplicate(change, "an entity without observations")
-    return plan_listed_import(change, context, file, entity)
+    plan = plan_listed_import(change, context, file, entity)
+    known = file.entity(entity) if isinstance(file, GraphFile) else None
+    type = str(change.fields.get("type") or "")
+    is_written = any(isinstance(edit, TextEdit) for edit in plan.edits)
+    if is_written and CONVERTED in extra_in(change) and known is not None and type:
+        has_other = known.text("entityType") != type
+        return replace(plan, lost=("type (the entity has another)",) if has_other else ())
+    return plan
 
 
 def convert(memory: Memory) -> ConvertedMemory:

@@ -115,4 +115,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     section = " ".join((memory.entity or memory.store).replace("#", " ").split())
     found = convert_to_text(memory, f"memory/{section}")
     fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: section}}
-    return ConvertedMemory(fields, found.lost)
+    lost = ("entity (becomes a heading)",) if memory.entity else ()
+    return ConvertedMemory(fields, (*lost, *found.lost))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import time
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan
@@ -15,9 +16,11 @@ from memtui.stores.importing import (
     extra_in,
     links_in,
     lost_fields,
+    lost_kind,
     native_keys,
     short_hash,
     sidecar_values,
+    text_with_title,
     texts_in,
 )
 from memtui.stores.plans import plan_duplicate
@@ -131,7 +134,7 @@ def _plan_kept(change: Change, context: RecordContext, id: str) -> Plan:
 ID_DIGITS = 10
 """Of the id: two memories of a million get the same with a chance of one in two thousand or less
 for decimal ids; the second is then listed as a conflict, never written over the first."""
-_STATUS = {"deleted": "retired"}
+_STATUS = {"deleted": "retired", "proposed": "active"}
 
 
 def convert(memory: Memory) -> ConvertedMemory:
@@ -139,10 +142,11 @@ def convert(memory: Memory) -> ConvertedMemory:
     episode."""
     kind = _kind(memory)
     domain, *topic = entity_parts(memory)
+    content = memory.content or memory.headline
     fields = {
         "id": _id(kind, memory.ref),
         "kind": kind,
-        "content": memory.content or memory.headline,
+        "content": text_with_title(memory) if kind == "schema" else content,
         "type": memory.type if kind == "schema" else "",
         "title": memory.headline[:200] if kind == "episode" else "",
         "entity": "/".join([domain, "-".join(topic)] if topic else [domain]),
@@ -157,8 +161,15 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type and kind != "schema" else ()
     if memory.status in _STATUS:
         changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
+    changed += lost_kind(memory, kind)
+    if memory.entity not in ("", fields["entity"]):
+        changed += ("entity (becomes domain/topic)",)
     if kind == "schema":
         changed += lost_fields(memory, "created", extra=False)
+    if kind == "episode":
+        changed += lost_fields(memory, "confidence", extra=False)
+    if kind == "fact" and memory.created and memory.created.time() != time.min:
+        changed += ("created (only its day)",)
     names = ("updated", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
 

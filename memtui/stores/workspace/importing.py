@@ -22,6 +22,7 @@ from memtui.stores.importing import (
     extra_in,
     links_in,
     lost_fields,
+    lost_kind,
     native_keys,
     short_hash,
     sidecar_values,
@@ -148,5 +149,10 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed: tuple[str, ...] = ("type (stands in the frontmatter)",) if memory.type else ()
     if memory.status != "active":
         changed += (f"status {memory.status} (stands in the frontmatter)",)
+    changed += lost_kind(memory, "document")
+    if memory.entity not in ("", folder):
+        changed += ("entity (becomes a folder)",)
+    if not current and memory.importance == "medium":
+        changed += ("importance (low below archive)",)
     names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -47,7 +47,9 @@ class ContextActions:
 
         screen = self._screen
         settings = screen.app.settings
-        self._settings = read_settings(settings.recipe_constants, settings.recipes)
+        self._settings = read_settings(
+            settings.recipe_constants, settings.recipes, settings.salience_types
+        )
         recipes = list_recipes(self._settings)
         words = screen.view.text.strip()
         request = self._last or PackRequest(self._first_recipe(recipes).name, words)

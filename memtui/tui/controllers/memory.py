@@ -137,10 +137,11 @@ class MemoryActions:
                 lambda ref: self.follow(ref) if ref else None,
             )
 
-        screen.worker.run_present(
+        screen.worker.run(
             "history",
             lambda library, job: library.history(memory, job.is_cancelled),
             show,
+            present=True,
             holds_keys=True,
         )
 

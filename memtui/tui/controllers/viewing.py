@@ -243,6 +243,10 @@ class DetailController:
             return
         self._waits = self.resting = False
         self._screen.detail.catch_up()
+        self.relate()
+
+    def relate(self) -> None:
+        """Ask what the memory refers to, and what refers to it."""
         memory = self._screen.detail.memory
         if memory is not None:
             self._screen.worker.relate(memory)

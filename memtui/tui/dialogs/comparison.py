@@ -236,11 +236,12 @@ class ComparisonScreen(Dialog[str]):
             self.working = False
             self._list.show((), str(error))
 
-        self._worker.run_present(
+        self._worker.run(
             "compare",
             lambda library, job: self._compare(library, span.since, span.until, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
+            present=True,
         )
         self._list.show((), "comparing …")
         self._say_head()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,11 +20,18 @@ from memtui.context import PackEntry, Recipe
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.pack_building import BuiltPack, PackRequest
-from memtui.tui.pack_explanation import explain_compared, explain_item
+from memtui.tui.pack_building import BuiltPack, PackHost, PackRequest
+from memtui.tui.pack_explanation import (
+    describe_budget,
+    describe_compared,
+    describe_empty,
+    describe_pack,
+    explain_compared,
+    explain_item,
+)
 from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.pack_view import NO_BUDGET, BudgetSlider, ComparisonList, PackList
+from memtui.tui.widgets.pack_view import BudgetSlider, ComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
 
     from memtui.context import Pack
     from memtui.errors import MemtuiError
-    from memtui.tui.jobs import Failed
 
 BEFORE = "before the change"
 """Name of the pack as it was before the stores changed; no recipe has it, for its blanks."""
@@ -42,29 +49,6 @@ LOOK = 0.2
 """Seconds between two looks at whether the stores have changed."""
 CHANGES = ("edit", "pin", "retire", "restore", "supersede", "retype", "undo", "redo")
 """Actions of the browse screen that work here too, with the same keys."""
-
-
-class PackHost(Protocol):
-    """What the screen asks for; `controllers.context.ContextActions` does it."""
-
-    def build(
-        self,
-        request: PackRequest,
-        former: BuiltPack | None,
-        done: Callable[[BuiltPack], object],
-        failed: Failed,
-    ) -> None: ...
-    def stop(self) -> None: ...
-    def is_stale(self, built: BuiltPack) -> bool: ...
-    def choose(self, entry: PackEntry | None) -> None: ...
-    def refusal(self, action_id: str) -> str: ...
-    def act(self, action_id: str) -> None: ...
-    def ask_id(self, answered: Callable[[str], None]) -> None: ...
-    def ask_other(
-        self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]
-    ) -> None: ...
-    def copy(self, pack: Pack, *, exact: bool) -> None: ...
-    def save(self, pack: Pack) -> None: ...
 
 
 class PackScreen(FittingDialog[str]):
@@ -176,13 +160,14 @@ class PackScreen(FittingDialog[str]):
     def _show(self, *, is_other: bool = False) -> None:
         built = self.built
         items = list_items(built.pack, built.whole) if built is not None else []
-        advice = self._teach()
+        recipe = self._recipes[self.request.recipe]
+        advice = self._error or describe_empty(recipe, self.request, built, self.app.key_overrides)
         if built is not None and items and not any(item.ref for item in items):
             items = [PackItem(ItemKind.NOTE, advice), *items]
         self._list.show(items, advice, is_other=is_other)
         if built is not None:
             out = sum(1 for item in items if item.entry and item.is_over_budget)
-            self._slider.show(built.whole.tokens, _budget_words(built.pack, built.whole, out))
+            self._slider.show(built.whole.tokens, describe_budget(built.pack, built.whole, out))
         if self.is_comparing:
             self._show_comparison()
         self._say()
@@ -199,41 +184,9 @@ class PackScreen(FittingDialog[str]):
             names = (left.recipe, right.recipe)
         lines = compare_packs(left, right)
         self._comparison.show(lines, names)
-        tokens = [
-            f"{name} {text.number(p.tokens)}" for name, p in zip(names, (left, right), strict=True)
-        ]
-        both = sum(1 for line in lines if line.left and line.right)
-        only_left = sum(1 for line in lines if not line.right)
-        only_right = sum(1 for line in lines if not line.left)
-        self._slider.show(
-            built.whole.tokens,
-            f"{both} in both · {tokens[0]} · {tokens[1]} tokens"
-            if self.app.size.width < WIDE
-            else f"{tokens[0]} · {tokens[1]} tokens · {both} in both, {only_left} only left, "
-            f"{only_right} only right",
-        )
-
-    def _teach(self) -> str:
-        """What an empty list says."""
-        if self._error:
-            return self._error
-        if self.built is None:
-            return "Building…"
-        keys = self.app.key_overrides
-        recipe = self._recipes[self.request.recipe]
-        if not self.request.task.strip() and recipe.takes == "task":
-            return (
-                "Type a task in plain words, as you would tell it to the agent: "
-                "what it would be given for it appears here. "
-                + key_bindings.press(keys, ("search", "to type"))
-            )
-        if self.request.budget is not None and self.built.whole.text:
-            return "Nothing fits this budget. " + key_bindings.press(
-                keys, ("pack.more", "for more")
-            )
-        return "This recipe finds nothing for it. " + key_bindings.press(
-            keys, ("search", "for another task"), ("pack.recipe.next", "for another recipe")
-        )
+        wide = self.app.size.width >= WIDE
+        tokens = left.tokens, right.tokens
+        self._slider.show(built.whole.tokens, describe_compared(lines, names, tokens, wide=wide))
 
     def _say(self) -> None:
         """Title, what the task is, the keys."""
@@ -253,21 +206,9 @@ class PackScreen(FittingDialog[str]):
             if recipe.takes == "task"
             else "a project, branch or other entity; empty: the newest"
         )
-        box.border_subtitle = Content(text.cut(self._summary(), room))
+        subtitle = "building…" if self.working else describe_pack(self.built, self._before)
+        box.border_subtitle = Content(text.cut(subtitle, room))
         self._show_keys()
-
-    def _summary(self) -> str:
-        if self.working:
-            return "building…"
-        if self.built is None:
-            return ""
-        pack = self.built.pack
-        count = len(pack.refs)
-        words = f"{text.number(pack.tokens)} tokens (estimated) · {text.number(count)} "
-        words += "memory" if count == 1 else "memories"
-        if self._before is not None:
-            words += f" · before the change {text.number(self._before.tokens)} tokens"
-        return words
 
     def _explain(self) -> None:
         if self.built is None or not self._why.display:
@@ -354,17 +295,21 @@ class PackScreen(FittingDialog[str]):
             "search": self._task_line.focus,
             "help": self._help,
             "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
-            "pack.page_in": self._toggle_page_in,
+            "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
             "pack.page_in.id": lambda: self._host.ask_id(self._page_in),
             "pack.less": lambda: self._slider.action_step(-1),
             "pack.more": lambda: self._slider.action_step(1),
             "pack.recipe.next": lambda: self._recipe.action_step(1),
             "pack.recipe.previous": lambda: self._recipe.action_step(-1),
             "pack.compare": self._compare,
-            "pack.copy": lambda: self._copy(exact=False),
-            "pack.copy.exact": lambda: self._copy(exact=True),
-            "pack.save": self._save,
+            "pack.copy": lambda: self._give(partial(self._host.copy, exact=False)),
+            "pack.copy.exact": lambda: self._give(partial(self._host.copy, exact=True)),
+            "pack.save": lambda: self._give(self._host.save),
         }
+
+    def _give(self, take: Callable[[Pack], None]) -> None:
+        if self.built is not None:
+            take(self.built.pack)
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen
@@ -398,12 +343,9 @@ class PackScreen(FittingDialog[str]):
     def _budget_set(self) -> None:
         self.ask(replace(self.request, budget=self._slider.value))
 
-    def _toggle_page_in(self) -> None:
-        if self.entry is not None:
-            self._page_in(self.entry.ref)
-
     def _page_in(self, ref: str) -> None:
-        self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
+        if ref:
+            self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
 
     # Comparing
 
@@ -428,16 +370,6 @@ class PackScreen(FittingDialog[str]):
         self._list.focus()
         self.request = replace(self.request, other="")
         self._show()
-
-    # Out of the program
-
-    def _copy(self, *, exact: bool) -> None:
-        if self.built is not None:
-            self._host.copy(self.built.pack, exact=exact)
-
-    def _save(self) -> None:
-        if self.built is not None:
-            self._host.save(self.built.pack)
 
 
 _FOOTER = (
@@ -464,10 +396,3 @@ _WIDE_ONLY = frozenset({"restore", "redo"})
 
 def _label(action_id: str) -> str:
     return "task" if action_id == "search" else BY_ID[action_id].label
-
-
-def _budget_words(pack: Pack, whole: Pack, out: int) -> str:
-    if pack.budget is None:
-        return f"{NO_BUDGET}: {text.number(whole.tokens)} tokens"
-    words = f"{text.number(pack.budget)} of {text.number(whole.tokens)} tokens"
-    return f"{words} · {text.number(out)} left out" if out else words

@@ -64,11 +64,8 @@ class FormScreen(FittingDialog[Planned]):
     ) -> None:
         """`file`: the draft file that unsaved input is kept in, for when the program ends."""
         super().__init__()
-        self._file = file
+        self._form, self._base, self._worker, self._file = form, form.base, worker, file
         self._draft_error_shown = False
-        self._form = form
-        self._worker = worker
-        self._base = form.base
         self._initial: dict[str, str] = {}
         self._unsaved = changed
         """The form was opened with text that is not saved anywhere yet."""
@@ -119,10 +116,8 @@ class FormScreen(FittingDialog[Planned]):
         self._update_preview()
 
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
-        found = self.query("TextInput, LineInput, ChoiceInput")
-        return [
-            widget for widget in found if isinstance(widget, TextInput | LineInput | ChoiceInput)
-        ]
+        kinds = (TextInput, LineInput, ChoiceInput)
+        return [widget for widget in self.query() if isinstance(widget, kinds)]
 
     def values(self) -> dict[str, str]:
         """The current input, by field name."""

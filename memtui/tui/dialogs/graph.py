@@ -19,7 +19,7 @@ from memtui import text
 from memtui.errors import MemtuiError
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
-from memtui.insight.links import Edge, Node, NodeKind
+from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
@@ -145,11 +145,12 @@ class GraphScreen(Dialog[str]):
             self.working = False
             self.app.notify(str(error), severity="error")
 
-        self._worker.run_present(
+        self._worker.run(
             "graph",
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
+            present=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:

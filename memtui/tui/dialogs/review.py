@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from rich.segment import Segment
-from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
-from textual.strip import Strip
 
 from memtui import text
 from memtui.progress import Progress
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.diff_lines import DiffLine
-from memtui.tui.review_lines import ReviewRow, describe_group, proposal_lines, queue_rows
-from memtui.tui.widgets.list_window import ListWindow, TextWindow
+from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.review_list import (
+    ReviewList,
+    ReviewRow,
+    describe_group,
+    proposal_lines,
+    queue_rows,
+)
 from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
-from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
+from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -80,79 +82,6 @@ class ReviewHost(Protocol):
     def open_memories(self, proposal: Proposal) -> None: ...
 
     def undo(self) -> None: ...
-
-
-class ReviewList(ListWindow):
-    """Headings and proposals, one per line."""
-
-    class Moved(Message):
-        """The cursor moved to another line."""
-
-    class Opened(Message):
-        """A line was double-clicked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[ReviewRow] = []
-        self.empty: tuple[str, ...] = ()
-
-    @property
-    def row(self) -> ReviewRow | None:
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
-
-    def show(self, rows: list[ReviewRow], cursor: int) -> None:
-        self.rows = rows
-        self.reset(cursor=cursor, top=self.top)
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())
-
-    def line_count(self) -> int:
-        return len(self.rows)
-
-    def draw_key(self, index: int) -> Hashable:
-        row = self.rows[index]
-        return row.group, row.count, row.is_open, row.proposal and row.proposal.id
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = self.empty[y] if y < len(self.empty) else ""
-        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        row, palette = self.rows[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        bar = Segment("▌" if selected else " ", palette.accent + ground)
-        if row.proposal is None:
-            noun = "hint" if row.is_hint else "proposal"
-            count = f" {text.number(row.count)} {noun}{'' if row.count == 1 else 's'} "
-            room = max(8, width - 3 - len(count))
-            heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
-            style = palette.dim if row.is_hint else palette.heading
-            return Strip(
-                [
-                    bar,
-                    Segment("▾ " if row.is_open else "▸ ", palette.dim + ground),
-                    Segment(heading, style + ground),
-                    Segment(count, palette.dim + ground),
-                ]
-            )
-        sign = "·" if row.is_hint else "◆"
-        style = palette.dim if row.is_hint else palette.text
-        store = text.cut(text.one_line(row.proposal.store), max(0, width // 4))
-        room = max(8, width - 6 - text.width(store) - 1)
-        title = text.pad(text.cut(text.one_line(row.proposal.title), room), room)
-        return Strip(
-            [
-                bar,
-                Segment(f"  {sign} ", palette.accent + ground),
-                Segment(title, style + ground),
-                Segment(f" {store} ", palette.faint + ground),
-            ]
-        )
 
 
 class ReviewScreen(FittingDialog[None]):

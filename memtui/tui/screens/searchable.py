@@ -15,12 +15,11 @@ from memtui.tui.controllers.kept_screen import KeptScreenController
 from memtui.tui.controllers.viewing import DetailController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
-from memtui.tui.layout import Pane
+from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day, day_range
-from memtui.tui.widgets.memory_list import ENTITY_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -228,6 +227,10 @@ class SearchableScreen(PaneScreen):
     @on(messages.Related)
     def _related(self, event: messages.Related) -> None:
         self.detail_controller.related(event)
+
+    @on(messages.LinksReady)
+    def _links_ready(self) -> None:
+        self.detail_controller.relate()
 
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""

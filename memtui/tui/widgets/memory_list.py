@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -17,7 +16,7 @@ from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
 from memtui.tui.cursor_restore import CursorPosition, follow_serials
-from memtui.tui.layout import Pane
+from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
 from memtui.tui.messages import MemoryShown, MoveWaits
 from memtui.tui.widgets.list_window import ListWindow
 
@@ -26,16 +25,6 @@ if TYPE_CHECKING:
 
     from memtui.config import Settings
 
-TYPE_MIN, TYPE_MAX = 5, 10
-ENTITY_MIN, ENTITY_MAX = 10, 24
-WIDE_ROW = 80
-"""Columns from which a row is wide, as in a list beside a detail on 160 columns."""
-TEXT_LEAST, TEXT_LEAST_WIDE = 48, 60
-"""Columns that the text keeps beside a column of types, or of types and entities."""
-TEXT_SHARE = 0.66
-"""Share of a row that the text keeps beside a column of entities."""
-SIGNS_WIDTH = 6
-"""Columns of cursor, mark, importance and status, and the blanks around the time."""
 TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
 ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
@@ -57,36 +46,6 @@ class RowSource(Protocol):
     def __getitem__(self, slot: int, /) -> Memory: ...
 
     def serial(self, slot: int) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RowColumns:
-    """Widths of the columns of a row; 0 where a column is left out."""
-
-    text: int
-    type: int = 0
-    entity: int = 0
-
-
-def row_columns(width: int, time: int, types: int, entities: int) -> RowColumns:
-    """Divide a row: the text comes first, types and entities get what it can spare.
-
-    Args:
-        width: Columns of the row.
-        time: Columns of the time.
-        types: Columns of the longest type; 0: the types are not to be shown.
-        entities: Columns that entities want; 0: they are not to be shown.
-    """
-    room = width - SIGNS_WIDTH - time
-    least = TEXT_LEAST_WIDE if width >= WIDE_ROW else TEXT_LEAST
-    cells = min(types, TYPE_MAX, room - least - 2)
-    type_width = cells if cells >= min(types, TYPE_MIN) and cells > 0 else 0
-    room -= type_width + 2 if type_width else 0
-    kept = max(TEXT_LEAST_WIDE, round(width * TEXT_SHARE))
-    cells = min(entities, ENTITY_MAX, room - kept - 2)
-    entity_width = cells if cells >= ENTITY_MIN else 0
-    room -= entity_width + 2 if entity_width else 0
-    return RowColumns(max(1, room), type_width, entity_width)
 
 
 class MemoryList(ListWindow):

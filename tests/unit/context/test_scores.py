@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.context import build_pack, find_recipe, read_settings
+from memtui.context.constants import NAMES
 from memtui.context.relevance import choose_diverse, jaccard, text_words
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
@@ -19,14 +22,16 @@ from memtui.search.ranking import read_weights
 from memtui.search.salience import (
     base_salience,
     count_accesses,
+    count_revisions,
     decayed_salience,
     describe_range,
     find_last_access,
     frequency,
     halved,
+    read_constants,
 )
 from memtui.search.sort_orders import priority_parts, salience_now
-from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory, pack_of
+from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
 
 
 @pytest.mark.parametrize(
@@ -67,11 +72,12 @@ def test_salience_adds_a_tenth_for_each_access_and_halves_in_thirty_days() -> No
 
 
 def test_decisions_and_what_is_maintained_start_higher() -> None:
-    plain = base_salience(memory("1", "x", type="bugfix"))
-    assert plain == 1.0
-    assert base_salience(memory("1", "x", type="Decision")) == 1.5
-    revised = base_salience(memory("1", "x", extra={"revision_count": 5}))
-    assert plain < revised < plain + 0.2
+    plain, decision, revised, often = base_salience(
+        ["bugfix", "Decision"], np.array([0, 1, 0, 0], np.int32), np.array([0.0, 0.0, 4.0, 1e6])
+    )
+    assert (plain, decision, revised) == (1.0, 1.5, 1.1)
+    assert often == pytest.approx(1.2)
+    assert count_revisions(memory("1", "x", extra={"revision_count": 5})) == 4
 
 
 def test_an_access_counts_from_the_day_it_was_made() -> None:
@@ -175,18 +181,51 @@ def _values(field: str, found: SearchResult) -> dict[int, float]:
     return dict(zip(slots.tolist(), amounts.tolist(), strict=True))
 
 
-def test_the_constants_of_salience_can_be_set() -> None:
-    used = memory("used", "tide", created=NOW - timedelta(days=60), extra={"access_count": 9})
-    new = memory("new", "tide", created=NOW)
-    orders = []
-    for chosen in ({}, {"access_boost": 2, "salience_half_life_days": 400}):
-        library = Library([ListStore((used, new))], now=lambda: NOW, weights=read_weights(chosen))
+@pytest.mark.parametrize(
+    ("chosen", "types", "order"),
+    [
+        ({}, {}, "new note revised used"),
+        ({"access_boost": 2, "salience_half_life_days": 400}, {}, "used revised new note"),
+        ({"revision_boost": 8, "revisions_for_half": 1}, {}, "revised new note used"),
+        ({}, {"Note": 3}, "note new revised used"),
+    ],
+)
+def test_the_constants_of_salience_can_be_set(
+    chosen: dict[str, float], types: dict[str, float], order: str
+) -> None:
+    """For the order of a list, for `stats`, and for packs alike."""
+    old = NOW - timedelta(days=60)
+    held = (
+        memory("used", "tide", created=old, extra={"access_count": 9}),
+        memory("revised", "tide", created=NOW - timedelta(days=30), extra={"revision_count": 5}),
+        memory("new", "tide", created=NOW),
+        memory("note", "tide", type="note", created=NOW - timedelta(days=2)),
+    )
+    constants = read_constants(chosen, types)
+    library = Library([ListStore(held)], now=lambda: NOW, weights=read_weights({}, constants))
+    library.load()
+    library.index()
+    found = library.find(parse_query("sort:salience", NOW))
+    assert [found.rows[slot].id for slot in found.slots] == order.split()
+    slots = np.array(found.slots)
+    values = salience_now(found.columns, slots, NOW, constants)
+    said = library.statistics(found).salience
+    assert (said["max"], said["min"]) == pytest.approx((values[0], values[-1]), abs=0.001)
+    settings = read_settings(chosen, {}, types)
+    pack = build_pack(find_recipe("prime"), "tide", library, settings, NOW)
+    assert pack.refs == tuple(f"s:{name}" for name in order.split())
+
+
+def test_the_weights_of_the_priority_can_be_set() -> None:
+    held = (memory("new", "x", created=NOW), memory("high", "x", importance="high"))
+    for chosen, first in (({}, "new"), ({"priority_importance": 2}, "high")):
+        weights = read_weights({}, read_constants(chosen, {}))
+        library = Library([ListStore(held)], now=lambda: NOW, weights=weights)
         library.load()
-        library.index()
-        found = library.find(parse_query("sort:salience", NOW))
-        pack = pack_of(library, "prime", "tide", constants=chosen)
-        orders.append(([found.rows[slot].id for slot in found.slots], pack.refs))
-    assert orders == [
-        (["new", "used"], ("s:new", "s:used")),
-        (["used", "new"], ("s:used", "s:new")),
-    ]
+        found = library.find(parse_query("sort:priority", NOW))
+        assert found.rows[found.slots[0]].id == first
+
+
+def test_the_documentation_names_every_constant() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "context.md").read_text(encoding="utf-8")
+    assert [name for name in NAMES if f"`{name}`" not in page] == []

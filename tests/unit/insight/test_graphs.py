@@ -9,7 +9,7 @@ import pytest
 
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import GraphLayout, draw_text, lay_out
-from memtui.insight.links import Node
+from memtui.insight.link_graph import Node
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.model import Link
 from memtui.testing import hostile_values

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.insight.lineage import Lineage, collect_relations, lineage
+from memtui.insight.lineage import Lineage, lineage_in
+from memtui.insight.links import LinkIndex
 from memtui.model import Link, Memory
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -38,7 +39,10 @@ def memory(
 
 def of(name: str, memories: Sequence[Memory], store: str = "tea") -> Lineage:
     there = {(m.store, m.id): m for m in memories}
-    return lineage(there[store, name], collect_relations(memories), lambda s, n: there.get((s, n)))
+    index = LinkIndex()
+    for key, one in enumerate(memories):
+        index.add(key, one)
+    return lineage_in(there[store, name], index, lambda s, n: there.get((s, n)))
 
 
 def names(line: Lineage) -> list[str]:

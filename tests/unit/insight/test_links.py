@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 
-from memtui.insight.link_statements import EdgeOrigin, find_text_links
-from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
+from memtui.insight.link_graph import Edge, Node, NodeKind
+from memtui.insight.link_statements import find_text_links
+from memtui.insight.links import LinkIndex
 from memtui.insight.traversal import Direction, Neighbourhood, paths, traverse
 from memtui.model import Link, Memory
 
@@ -37,12 +39,12 @@ def ent(path: str) -> Node:
     return Node(NodeKind.ENTITY, path)
 
 
-def shown(edges: tuple[Edge, ...]) -> list[str]:
+def shown(edges: Iterable[Edge]) -> list[str]:
     return [f"{edge.source.name} {edge.relation} {edge.target.name}" for edge in edges]
 
 
 def walk(index: LinkIndex, start: Node, **options: object) -> Neighbourhood:
-    return traverse(start, index.outgoing, index.incoming, **options)  # type: ignore[arg-type]
+    return traverse(index.graph, start, **options)  # type: ignore[arg-type]
 
 
 def names(found: Neighbourhood) -> list[tuple[int, str]]:
@@ -211,7 +213,10 @@ def test_an_index_after_changes_is_the_index_of_what_there_is() -> None:
         assert set(index.outgoing(node)) == set(fresh.outgoing(node))
         assert set(index.incoming(node)) == set(fresh.incoming(node))
         assert index.has(node) == fresh.has(node)
-    assert {edge.origin for edge in index.edges()} == {EdgeOrigin.LINK, EdgeOrigin.SUPERSEDES}
+        for direction, edges in ((Direction.OUT, index.outgoing), (Direction.IN, index.incoming)):
+            walked = shown(walk(index, node, direction=direction).edges)
+            assert sorted(walked) == sorted(shown(edges(node)))
+    assert len(index.copy()) == len(index) == len(fresh)
 
 
 def test_text_links_are_wikilinks_and_relative_links() -> None:

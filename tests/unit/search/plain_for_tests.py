@@ -14,8 +14,7 @@ from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.matching import join_neighbours
-from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms
+from memtui.search.query_terms import QueryTerm, QueryTerms, analyze_terms, join_neighbours
 
 TITLE_SHARE = 0.5
 """What a hit in the title adds to a hit."""

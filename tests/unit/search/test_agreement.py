@@ -12,8 +12,8 @@ from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
 from memtui.search.hits import Match
-from memtui.search.matching import join_neighbours, match_terms
-from memtui.search.query_terms import analyze_terms
+from memtui.search.matching import match_terms
+from memtui.search.query_terms import analyze_terms, join_neighbours
 from memtui.search.whoosh_index import WhooshIndex
 from tests.unit.search.plain_for_tests import scan
 

@@ -1,12 +1,14 @@
-"""The review queue as rows of a list, and one proposal as lines: reason, memories, changes."""
+"""The review queue as a list of groups and proposals, and one proposal as lines to read."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.message import Message
+from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
@@ -14,6 +16,7 @@ from memtui.text.word_diff import diff_words
 from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.diff_view import draw_diff, draw_side_by_side, join_columns, wrap_pieces
+from memtui.tui.widgets.list_window import ListWindow
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
 
 SIDE_BY_SIDE_FROM = 60
@@ -61,6 +64,79 @@ def queue_rows(
         if is_open:
             rows += [ReviewRow(kind, hint, len(members), True, one) for one in members]
     return rows
+
+
+class ReviewList(ListWindow):
+    """Headings and proposals, one per line."""
+
+    class Moved(Message):
+        """The cursor moved to another line."""
+
+    class Opened(Message):
+        """A line was double-clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[ReviewRow] = []
+        self.empty: tuple[str, ...] = ()
+
+    @property
+    def row(self) -> ReviewRow | None:
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def show(self, rows: list[ReviewRow], cursor: int) -> None:
+        self.rows = rows
+        self.reset(cursor=cursor, top=self.top)
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def draw_key(self, index: int) -> Hashable:
+        row = self.rows[index]
+        return row.group, row.count, row.is_open, row.proposal and row.proposal.id
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = self.empty[y] if y < len(self.empty) else ""
+        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        row, palette = self.rows[index], self.palette
+        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
+        bar = Segment("▌" if selected else " ", palette.accent + ground)
+        if row.proposal is None:
+            noun = "hint" if row.is_hint else "proposal"
+            count = f" {text.number(row.count)} {noun}{'' if row.count == 1 else 's'} "
+            room = max(8, width - 3 - len(count))
+            heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
+            style = palette.dim if row.is_hint else palette.heading
+            return Strip(
+                [
+                    bar,
+                    Segment("▾ " if row.is_open else "▸ ", palette.dim + ground),
+                    Segment(heading, style + ground),
+                    Segment(count, palette.dim + ground),
+                ]
+            )
+        sign = "·" if row.is_hint else "◆"
+        style = palette.dim if row.is_hint else palette.text
+        store = text.cut(text.one_line(row.proposal.store), max(0, width // 4))
+        room = max(8, width - 6 - text.width(store) - 1)
+        title = text.pad(text.cut(text.one_line(row.proposal.title), room), room)
+        return Strip(
+            [
+                bar,
+                Segment(f"  {sign} ", palette.accent + ground),
+                Segment(title, style + ground),
+                Segment(f" {store} ", palette.faint + ground),
+            ]
+        )
 
 
 def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Segment]]:

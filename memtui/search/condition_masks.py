@@ -1,0 +1,160 @@
+"""Evaluate one condition of a query over the columns: which slots it holds for.
+
+What is in no column is asked of `LeafMasks`, which reads memories and looks up terms.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
+from memtui.query import Condition, Term, entity_matches
+from memtui.search.array_types import Mask
+from memtui.search.columns import Columns
+
+_PINNED = ("no", "yes")
+VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
+    "type": lambda columns: columns.types,
+    "store": lambda columns: columns.stores,
+    "status": lambda _: STATUSES,
+    "importance": lambda _: IMPORTANCES,
+    "kind": lambda _: KINDS,
+    "pinned": lambda _: _PINNED,
+}
+"""Fields with few values."""
+_TIMES = {"created": "created"}
+"""Fields of times that are not `Columns.when`, with their columns."""
+_WHEN = frozenset({"since", "until", "after", "before", "updated"})
+
+
+class LeafMasks(Protocol):
+    """Evaluates the leaves of a query that the columns cannot."""
+
+    def condition(self, part: Condition, /) -> Mask:
+        """The slots with one of the values, whether the condition is negated or not."""
+        ...
+
+    def term(self, term: Term, /) -> Mask:
+        """The slots with the term, whether it is negated or not."""
+        ...
+
+
+def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
+    """The slots for which a condition holds, a negated one too."""
+    if (values := VALUES.get(part.field)) is not None:
+        return match_values(
+            part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
+        )
+    if part.field == "entity":
+        return match_entities(columns, part)
+    if part.field == "tag":
+        return _match_tags(columns, part)
+    if part.field in _WHEN or part.field in _TIMES:
+        found = _match_ranges(getattr(columns, _TIMES.get(part.field, "when")), part)
+    elif part.field == "has" and part.values == ("tags",):
+        found = _slots_with(columns, columns.tags.values())
+    elif part.field == "is" and part.values == ("stale",):
+        found = _match_stale(columns, part)
+    else:
+        found = leaves.condition(part)
+    return ~found if part.negated else found
+
+
+def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:
+    found = np.zeros(len(values), np.bool_)
+    for one in part.ranges:
+        found |= (values >= one.low) & (values < one.high)
+    return found
+
+
+def _match_stale(columns: Columns, part: Condition) -> Mask:
+    """Current, not pinned, and not changed in the time that the condition carries."""
+    current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+    return _match_ranges(columns.when, part) & current & ~columns.pinned
+
+
+def _slots_with(columns: Columns, held: Iterable[NDArray[np.int64]]) -> Mask:
+    found = np.zeros(len(columns), np.bool_)
+    for slots in held:
+        found[slots] = True
+    return found
+
+
+def match_names(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
+    """Whether each name is wanted, folded."""
+    return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
+
+
+def _is_wanted(wanted: Collection[str]) -> Callable[[str], bool]:
+    """Whether a folded value is one of these, or matches one with `*`."""
+    patterns = [value for value in wanted if "*" in value]
+    if not patterns:
+        return frozenset(wanted).__contains__
+    either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
+    matches = re.compile(either).match
+    return lambda value: value in wanted or matches(value) is not None
+
+
+def match_values(
+    part: Condition,
+    vocabulary: Sequence[str],
+    codes_of: Callable[[str], NDArray[Any]],
+    columns: Columns,
+) -> Mask:
+    """Evaluate a condition over a field with few values; `codes_of` gives a field's codes.
+
+    A memory without a type is listed by its kind, so that its kind is found as its type too.
+    """
+    passed: Mask = _allowed_values(part, vocabulary)[codes_of(part.field)]
+    kinds = [value for value in part.values if value]
+    if part.field != "type" or not kinds:
+        return passed
+    untyped = match_names(columns.types, lambda value: not value)[codes_of("type")]
+    listed = untyped & match_names(KINDS, _is_wanted(kinds))[codes_of("kind")]
+    found: Mask = passed & ~listed if part.negated else passed | listed
+    return found
+
+
+def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
+    """Which values of a field with few values pass."""
+    if part.field == "status" and "all" in part.values:
+        return np.ones(len(vocabulary), np.bool_)
+    passed = match_names(vocabulary, _is_wanted(part.values))
+    return ~passed if part.negated else passed
+
+
+def match_entities(columns: Columns, part: Condition) -> Mask:
+    """The slots for which a condition over entities holds."""
+    wanted = np.zeros(max(1, len(columns.entities)), np.bool_)
+    for value in part.values:
+        wanted |= _wanted_entities(columns.entities, value)
+    passed = wanted.take(columns.entity)
+    passed[columns.also[wanted.take(columns.also[:, 1]), 0]] = True
+    return ~passed if part.negated else passed
+
+
+def _wanted_entities(entities: Sequence[str], value: str) -> Mask:
+    """The entities that a value names; if none is named so, those that have it in their path."""
+    if "*" in value:
+        matches = _is_wanted((value,))
+        return match_names(
+            entities, lambda path: matches(path) or any(map(matches, path.split("/")))
+        )
+    named = match_names(entities, lambda entity: entity_matches(entity, value))
+    return (
+        named if named.any() else match_names(entities, lambda path: bool(path) and value in path)
+    )
+
+
+def _match_tags(columns: Columns, part: Condition) -> Mask:
+    names: Iterable[str] = part.values
+    if any("*" in value for value in part.values):
+        names = filter(_is_wanted(part.values), columns.tags)
+    tagged = _slots_with(columns, (columns.tags[name] for name in names if name in columns.tags))
+    return ~tagged if part.negated else tagged

@@ -1,0 +1,150 @@
+"""Converting between any two formats: what is lost is named before, and nothing else is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.import_plan import ImportPlan, MappedMemory, plan_import
+from memtui.files.sidecar_lines import read_entries, sidecar_path
+from memtui.library import Library
+from memtui.library.planning import planned_import
+from memtui.model import Memory
+from memtui.paths import bundled_folder
+from memtui.stores.format import IncomingStore
+from memtui.stores.importing import uuid_of
+from memtui.stores.registry import FORMATS, format_of
+from memtui.testing.act_tests import plain
+from memtui.testing.fixtures import contents, memories
+
+NAMES = [known.name for known in FORMATS]
+PAIRS = [(source, target) for source in NAMES for target in NAMES if source != target]
+MOST = 8
+"""Memories of a source, each of another shape."""
+DERIVED = {"agent-memory": {"importance", "type"}, "claude-code": {"importance"}}
+"""What a format derives, or takes from what it has already: it may come out as it was."""
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Library]]:
+    """The sample store of every format, opened."""
+    place = tmp_path_factory.mktemp("stores")
+    libraries = {}
+    for name in NAMES:
+        ignored = shutil.ignore_patterns("*-wal", "*-shm")
+        shutil.copytree(bundled_folder("sample-data") / name, place / name, ignore=ignored)
+        libraries[name] = Library.open([place / name], state=place / "state" / name)
+        libraries[name].load()
+    yield libraries
+    for library in libraries.values():
+        library.close()
+
+
+@cache
+def chosen(library: Library) -> tuple[Memory, ...]:
+    """One memory of each shape, and one with all that memtui keeps beside a store."""
+    found: dict[object, Memory] = {}
+    for memory in library.memories(library.stores[0].label):
+        has = (memory.tags, memory.links, memory.supersedes, memory.title, memory.entity)
+        shape = (memory.kind, memory.status, memory.importance, *map(bool, has))
+        found.setdefault(shape, memory)
+    first, *others = list(found.values())[:MOST]
+    marked = replace(first, tags=("hammer", "a b é"), pinned=True, importance="low", confidence=0.4)
+    return (*others, replace(marked, title="A title", content="Text of its own\n\nand more of it."))
+
+
+def state(library: Library) -> object:
+    """All bytes of the store, and what is noted beside it; the memories of a database."""
+    store = library.stores[0]
+    known = format_of(store.format)
+    assert known is not None
+    path = sidecar_path(store.root)
+    noted = read_entries(path.read_text() if path.exists() else "")
+    if known.database:  # its program logs every write, an undoing one too
+        return plain(memories(library), known)
+    return contents(store.root), {id: entry for id, entry in noted.items() if entry}
+
+
+@pytest.mark.parametrize(("source", "target"), PAIRS, ids=[f"{a}-to-{b}" for a, b in PAIRS])
+def test_what_is_lost_is_named_and_nothing_else(
+    source: str, target: str, opened: dict[str, Library]
+) -> None:
+    library, incoming = opened[target], chosen(opened[source])
+    document = ImportDocument(Path(), "copy", (IncomingStore(source, source, incoming),))
+    before, there = state(library), memories(library)
+    plan = plan_import(document, library, target)
+    assert state(library) == before, "planning writes nothing"
+    (part,) = plan.imports
+    assert not part.conflicts
+    assert not part.refused
+    assert len(part.new) + len(part.same) == len(incoming)
+    library.apply(planned_import(plan))
+    try:
+        library.refresh()
+        assert not library.snapshot.stores[0].unreadable
+        after = memories(library)
+        assert all(after[ref].content == memory.content for ref, memory in there.items())
+        for item, now in written(plan, library):
+            assert find_lost(item.memory, now) <= named(item), item.memory.ref
+            lost = find_lost(item.memory, now) | DERIVED.get(target, set())
+            assert named(item) <= lost, item.memory.ref
+        again = plan_import(document, library, target)
+        assert again.counts == {**dict.fromkeys(again.counts, 0), "same": len(incoming)}
+        assert not again.has_edits, "what is there already is not written again"
+    finally:
+        library.undo()
+        library.refresh()
+    assert state(library) == before
+
+
+def written(plan: ImportPlan, library: Library) -> Iterator[tuple[MappedMemory, Memory]]:
+    """Each new memory as it was, and as the target's own reader has it."""
+    refs = {id(one.changes[0]): one.refs[0] for one in plan.plans if one.refs}
+    for item in plan.imports[0].new:
+        yield item, library.get(refs[id(item.change)])
+
+
+FIELDS = ("kind", "type", "title", "content", "entity", "importance", "status", "created")
+FIELDS += ("updated", "tags", "pinned", "confidence", "source", "supersedes", "superseded_by")
+FIELDS += ("links",)
+
+
+def named(item: MappedMemory) -> set[str]:
+    """The fields of `Memory` that are said to be lost or changed."""
+    return {name.partition(" ")[0] for name in item.lost} & set(FIELDS)
+
+
+def find_lost(before: Memory, after: Memory) -> set[str]:
+    """The fields that do not say any more what they said."""
+    return {name for name in FIELDS if not _is_kept(name, before, after)}
+
+
+def _is_kept(name: str, before: Memory, after: Memory) -> bool:
+    old, new = getattr(before, name), getattr(after, name)
+    if name == "content":
+        return old.strip() in new
+    if name == "title":
+        return old.strip() in after.content or old == after.title
+    if name == "tags":
+        return set(old) <= set(new)
+    if name in ("created", "updated"):
+        if old is None or (name == "updated" and old == before.created):
+            return True
+        return isinstance(new, datetime) and abs((new - old).total_seconds()) < 1
+    if name in ("supersedes", "superseded_by"):
+        return len(old) <= len(new)
+    if name == "links":
+        found = {(link.relation, link.target) for link in new}
+        return all(
+            {(link.relation, link.target), (link.relation, uuid_of(before.store, link.target))}
+            & found
+            for link in old
+        )
+    return old in ("", None) or old == new

@@ -1,0 +1,112 @@
+"""The link index of open stores: from rows, from the cache, after changes, as of a time."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from memtui.insight.link_graph import Edge, Node, NodeKind
+from memtui.insight.links import LinkIndex
+from memtui.library import Library, saved_links
+from memtui.library import links as store_links
+from memtui.library.past_library import PastViews
+from memtui.model import Memory
+from tests.unit.library.stores_for_tests import fact, write_facts
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+def opened(place: Path, *stores: Path) -> Library:
+    library = Library.open(list(stores), cache=place / "cache", state=place / "state")
+    library.load()
+    return library
+
+
+def stores_of(sample: Path) -> list[Path]:
+    return [sample / name for name in ("agent-memory", "engram", "simple-memory", "workspace")]
+
+
+def edges_of(library: Library) -> dict[str, tuple[set[Edge], set[Edge]]]:
+    """Ref -> edges from and to it."""
+    with library.links.reading() as index:
+        nodes = [Node(NodeKind.MEMORY, ref) for ref in library.loaded.slots()]
+        nodes += [Node(NodeKind.ENTITY, one.entity) for one in memories(library)]
+        return {node.name: (set(index.outgoing(node)), set(index.incoming(node))) for node in nodes}
+
+
+def memories(library: Library) -> list[Memory]:
+    return [one for store in library.stores for one in library.memories(store.label)]
+
+
+@pytest.fixture
+def sample_links(tmp_path: Path) -> tuple[Library, dict[str, tuple[set[Edge], set[Edge]]]]:
+    for store in stores_of(tmp_path / "sample"):
+        shutil.copytree(REPOSITORY / "sample-data" / store.name, store)
+    library = opened(tmp_path, *stores_of(tmp_path / "sample"))
+    return library, edges_of(library)
+
+
+def test_from_memories_from_cached_rows_and_saved_links_it_is_the_same(
+    sample_links: tuple[Library, dict[str, tuple[set[Edge], set[Edge]]]], tmp_path: Path
+) -> None:
+    first, expected = sample_links
+    assert sum(len(out) for out, _ in expected.values()) > 100
+    again = opened(tmp_path, *stores_of(tmp_path / "sample"))
+    assert edges_of(again) == expected
+    first.links.save()
+    saved = list((tmp_path / "cache").rglob(saved_links.FILE))
+    assert len(saved) == len(first.stores)
+    read = opened(tmp_path, *stores_of(tmp_path / "sample"))
+    assert edges_of(read) == expected
+    for file in saved:
+        file.write_bytes(file.read_bytes()[:-9])
+    assert edges_of(opened(tmp_path, *stores_of(tmp_path / "sample"))) == expected
+
+
+def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_links, "SAVED_FROM", 1)
+    write_facts(tmp_path / "m", "bo", [fact(1, "see [[bo]]"), fact(2, "no link")])
+    opened(tmp_path, tmp_path / "m").links.build()
+    opened(tmp_path, tmp_path / "m").links.build()  # the first one had no cached rows
+    (file,) = tmp_path.rglob(saved_links.FILE)
+    file.write_text(file.read_text().replace("mentions", "quotes"))
+    library = opened(tmp_path, tmp_path / "m")
+    node = Node(NodeKind.MEMORY, f"agent-memory:{fact(1, '')['id']}")
+    with library.links.reading() as index:
+        assert [edge.relation for edge in index.outgoing(node)] == ["quotes"]
+        assert index.degree(f"agent-memory:{fact(2, '')['id']}") == 0
+
+
+def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(
+    sample_links: tuple[Library, object],
+) -> None:
+    library, _ = sample_links
+    views = PastViews(library)
+    for at in (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 10, 1, tzinfo=UTC)):
+        past = views.at(at)
+        fresh = LinkIndex()
+        for key, memory in enumerate(memories(past)):
+            fresh.add(key, memory)
+        found = edges_of(past)
+        assert any(out for out, _ in found.values())
+        for ref in past.loaded.slots():
+            node = Node(NodeKind.MEMORY, ref)
+            out, to = found[ref]
+            assert {e for e in fresh.incoming(node) if e.source.kind != "unknown"} == to
+            assert set(fresh.outgoing(node)) == out
+
+
+def test_the_detail_is_told_who_links_to_a_memory_from_another_store(tmp_path: Path) -> None:
+    first = write_facts(tmp_path / "a", "bo", [fact(1, "the harbour")]).parents[2]
+    second = write_facts(
+        tmp_path / "b", "bo", [fact(2, f"see [[agent-memory:{fact(1, '')['id']}]]")]
+    ).parents[2]
+    library = opened(tmp_path, first, second)
+    harbour = library.resolve("00000001")
+    (back,) = library.lineage(harbour, backlinks=True).backlinks
+    assert back.memory is not None
+    assert back.memory.content.startswith("see")
+    assert back.id == back.memory.ref
